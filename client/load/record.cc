@@ -10,7 +10,7 @@
 namespace tilewire::client {
 namespace {
 
-constexpr char kColumns[] =
+constexpr char kCsvHeader[] =
     "scope,run,name,start_s,length_s,answered,per_s,errors,refusals,mismatches,unsent,waiting,"
     "mean_ms,p50_ms,p90_ms,p95_ms,p99_ms,p999_ms,max_ms,"
     "service_p50_ms,service_p99_ms,lateness_p99_ms,cpu_cores";
@@ -100,7 +100,7 @@ absl::Status CheckDistinct(const std::vector<LoadRecord>& records) {
 }  // namespace
 
 std::string ToCsv(const LoadRecord& record) {
-  std::string csv = absl::StrCat(kColumns, ServerColumns(), "\n");
+  std::string csv = absl::StrCat(kCsvHeader, ServerColumns(), "\n");
   for (size_t run = 0; run < record.runs.size(); ++run) AppendRun(run, record.runs[run], &csv);
   return csv;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The plans of one model, which share packed weights: of a whole network for the dims of its
-// inputs, or of one stage (onnx/stages/cut.h) for what came out of the stages before it. All of them are
-// within one bound; the least recently used go first. Thread-safe.
+// inputs, or of one stage (onnx/stages/cut.h) for what came out of the stages before it. All of
+// them are within one bound; the least recently used go first. Thread-safe.
 #ifndef ENGINE_FACADE_STAGE_PLANS_H_
 #define ENGINE_FACADE_STAGE_PLANS_H_
 

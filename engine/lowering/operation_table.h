@@ -14,8 +14,8 @@
 #include <tuple>
 
 #include "absl/status/status.h"
-#include "engine/network/network.h"
 #include "engine/lowering/operation_context.h"
+#include "engine/network/network.h"
 
 namespace tilewire::lowering {
 

@@ -14,7 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "engine/network/constant.h"
 #include "engine/onnx/file/model_graph.h"
-#include "engine/onnx/specialization.h"
+#include "engine/onnx/node_context.h"
 
 namespace tilewire::graph {
 

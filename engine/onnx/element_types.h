@@ -10,34 +10,8 @@
 
 #include "engine/memory/data_type.h"
 #include "engine/onnx/file/model_graph.h"
-#include "engine/onnx/file/node.h"
 
 namespace tilewire::graph {
-
-// A node and the types of the tensors that come before it.
-class TypedNode {
- public:
-  TypedNode(const Node& node, const std::vector<DataType>& types) : node(node), types_(types) {}
-
-  const Node& node;
-
-  // Input i; kF32 where it is left out.
-  DataType input(size_t i) const { return node.HasInput(i) ? types_[node.inputs[i]] : kAbsent; }
-  // Output i of a graph in the node's attribute; kF32 where there is none.
-  DataType body_output(absl::string_view attribute, size_t i) const;
-  // That of the tensor, maybe a sparse one, that an attribute holds; kF32 where there is none.
-  DataType tensor(absl::string_view attribute) const;
-  // The type that an attribute names by ONNX's number, or `absent`.
-  DataType named(absl::string_view attribute, DataType absent) const;
-
- private:
-  static constexpr DataType kAbsent = DataType::kF32;
-
-  const std::vector<DataType>& types_;  // by TensorId
-};
-
-// The type of output i of a node by ONNX's rules: a column of the operators' table (op_table.h).
-using ResultType = DataType (*)(const TypedNode& node, int i);
 
 // By TensorId, of the graphs in attributes too. The nodes are in an order in which they can run.
 std::vector<DataType> ElementTypes(const ModelGraph& graph);

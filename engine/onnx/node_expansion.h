@@ -19,7 +19,7 @@
 #include "engine/onnx/file/node.h"
 #include "engine/onnx/file/onnx_file.h"
 #include "engine/onnx/findings.h"
-#include "engine/onnx/ops/op_table.h"
+#include "engine/onnx/ops/op_row.h"
 
 namespace tilewire::graph {
 

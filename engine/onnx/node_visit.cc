@@ -12,9 +12,6 @@
 namespace tilewire::graph {
 namespace {
 
-// Constants that a visit computes count as a visit for so many elements.
-constexpr int64_t kElementsOfVisit = 1024;
-
 // An input is missing only when its producer has an output that this engine does not compute.
 absl::Status CheckInputs(const Node& node, const ModelGraph& graph,
                          const std::vector<Operand>& tensors) {
@@ -83,7 +80,7 @@ absl::Status BuildNode(const Node& node, const ModelGraph& graph, std::vector<Op
   ABSL_RETURN_IF_ERROR(CheckInputs(node, graph, *tensors));
   ABSL_RETURN_IF_ERROR(CheckSequences(node, *tensors));
   if (node.HasInput(0)) ABSL_RETURN_IF_ERROR(CheckReals(node, graph.element_types[node.inputs[0]]));
-  NodeContext context(node, graph, tensors, network, repetition);
+  NodeContext context(node, graph, tensors, network, &VisitNodes, repetition);
   ABSL_RETURN_IF_ERROR(LoadConstants(node, context, tensors));
   const OpRow& row = *FindOp(node);
   const size_t first_operation = network->operations.size();
@@ -95,11 +92,6 @@ absl::Status BuildNode(const Node& node, const ModelGraph& graph, std::vector<Op
           IsIntegerOrBool(graph.element_types[node.outputs[i]]);
   }
   return absl::OkStatus();
-}
-
-absl::Status LoopsTooLong(const Node& node) {
-  return node.Unimplemented(absl::StrCat("loops over more than ", kMostVisits,
-                                         " nodes, each counted as often as it runs"));
 }
 
 absl::Status VisitNodes(const std::vector<Node>& nodes, const ModelGraph& graph,
@@ -121,35 +113,6 @@ absl::Status VisitNodes(const std::vector<Node>& nodes, const ModelGraph& graph,
     refused.erase(kNoTensor);
   }
   return findings.AsStatus();
-}
-
-absl::StatusOr<std::vector<Operand>> NodeContext::Visit(const Body& body,
-                                                        const std::vector<Operand>& inputs,
-                                                        absl::string_view suffix) {
-  *repetition_.visits += static_cast<int64_t>(body.nodes.size()) + 1;
-  if (*repetition_.visits > kMostVisits) return LoopsTooLong(node);
-  for (size_t i = 0; i < inputs.size(); ++i) tensors_[body.inputs[i]] = inputs[i];
-  std::vector<TensorId> computed;
-  for (const Node& one : body.nodes) {
-    if (tensors_[one.FirstOutput()].defined()) continue;
-    computed.insert(computed.end(), one.outputs.begin(), one.outputs.end());
-  }
-  const Repetition repetition = {absl::StrCat(repetition_.suffix, suffix), repetition_.visits,
-                                 repetition_.interrupted};
-  ABSL_RETURN_IF_ERROR(VisitNodes(body.nodes, graph_, &tensors_, network_, repetition));
-  std::vector<Operand> outputs;
-  for (TensorId id : body.outputs) {
-    if (id == kNoTensor || !tensors_[id].defined())
-      return node.Invalid("a graph in it has an output that is not computed");
-    outputs.push_back(tensors_[id]);
-  }
-  for (TensorId id : computed) {
-    if (id == kNoTensor) continue;
-    if (tensors_[id].constant != nullptr)
-      *repetition_.visits += tensors_[id].constant->count() / kElementsOfVisit;
-    tensors_[id] = Operand();
-  }
-  return outputs;
 }
 
 }  // namespace tilewire::graph

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "engine/onnx/specialization.h"
+#include "engine/onnx/node_context.h"
 
 namespace tilewire::graph {
 
@@ -16,9 +16,6 @@ namespace tilewire::graph {
 // known is computed; what was appended until then is of no use.
 absl::Status BuildNode(const Node& node, const ModelGraph& graph, std::vector<Operand>* tensors,
                        Network* network, const Repetition& repetition);
-
-// kUnimplemented: visits to the graphs in the node are more than kMostVisits.
-absl::Status LoopsTooLong(const Node& node);
 
 // Builds every node that is not folded. Errors are those of BuildNetwork().
 absl::Status VisitNodes(const std::vector<Node>& nodes, const ModelGraph& graph,

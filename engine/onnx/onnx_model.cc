@@ -12,6 +12,7 @@
 #include "engine/onnx/file/byte_source.h"
 #include "engine/onnx/file/file_format.h"
 #include "engine/onnx/file/model_graph.h"
+#include "engine/onnx/graph_builder.h"
 #include "engine/onnx/signature.h"
 #include "engine/onnx/specialization.h"
 

@@ -13,6 +13,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/onnx/deciding_inputs.h"
 #include "engine/onnx/file/onnx_types.h"
+#include "engine/onnx/specialization.h"
 #include "engine/onnx/stages/made_up_stages.h"
 
 namespace tilewire::graph {

@@ -17,16 +17,6 @@
 namespace tilewire::graph {
 namespace {
 
-// Limits the bytes of one tensor: far above any memory, far below an overflow in later arithmetic.
-constexpr int64_t kLargestTensorBytes = int64_t{1} << 46;
-
-// Dimensions of 0 count as 1, so that the product of any of them fits too.
-bool FitsInMemory(Dims dims) {
-  for (int64_t& dim : dims) dim = std::max<int64_t>(dim, 1);
-  const std::optional<int64_t> count = ElementCount(dims);
-  return count && *count <= kLargestTensorBytes / static_cast<int64_t>(sizeof(float));
-}
-
 std::vector<Operand> Initializers(const ModelGraph& graph) {
   std::vector<Operand> tensors(graph.tensor_names.size());
   for (size_t i = 0; i < tensors.size(); ++i) {
@@ -46,15 +36,6 @@ ValueId InFloats(ValueId value, Network* network) {
   network->operations.push_back({copy.name, Dequantize{}, {value}, wide});
   network->values.push_back(std::move(copy));
   return wide;
-}
-
-// Whether the operation only moves or compares elements, so that integers keep their type.
-bool KeepsType(const OperationParams& params) {
-  if (const auto* pooling = std::get_if<Pooling>(&params))
-    return pooling->algorithm == Pooling::Algorithm::kMax;
-  return std::holds_alternative<Reshape>(params) || std::holds_alternative<Transpose>(params) ||
-         std::holds_alternative<Select>(params) || std::holds_alternative<Shuffle>(params) ||
-         std::holds_alternative<Concat>(params) || std::holds_alternative<Gather>(params);
 }
 
 // A value of `type` for the constant, which has that type in the model.
@@ -121,179 +102,6 @@ absl::Status SetOutputs(const ModelGraph& graph, const std::vector<Operand>& ten
   return absl::OkStatus();
 }
 
-bool NodeContext::AllConstant() const {
-  for (int i = 0; i < input_count(); ++i) {
-    if (Has(i) && input(i).constant == nullptr) return false;
-  }
-  return true;
-}
-
-bool NodeContext::IsReadOnlyBy(absl::string_view op) const {
-  const TensorId id = node.outputs[0];
-  const auto is_output = [id](const DeclaredTensor& output) { return output.id == id; };
-  if (absl::c_any_of(graph_.outputs, is_output)) return false;
-  bool is_read = false;
-  for (const Node& reader : graph_.nodes) {
-    if (absl::c_linear_search(reader.captures, id)) return false;
-    if (!absl::c_linear_search(reader.inputs, id)) continue;
-    if (reader.op() != op) return false;
-    is_read = true;
-  }
-  return is_read;
-}
-
-absl::StatusOr<ConstantPtr> NodeContext::Floats(int i) const {
-  ABSL_ASSIGN_OR_RETURN(const ConstantPtr constant, FloatsInPlace(i));
-  return InMemory(constant);
-}
-
-absl::StatusOr<ConstantPtr> NodeContext::FloatsInPlace(int i) const {
-  const ConstantPtr& constant = input(i).constant;
-  if (constant == nullptr)
-    return node.Unimplemented(
-        absl::StrCat("input ", i, " is computed at run time; it must be known at load"));
-  if (!constant->is_float) return node.Invalid(absl::StrCat("input ", i, " is not floating-point"));
-  return constant;
-}
-
-absl::StatusOr<ConstantPtr> NodeContext::Ints(int i) const {
-  const ConstantPtr& constant = input(i).constant;
-  if (constant == nullptr)
-    return node.Unimplemented(
-        absl::StrCat("input ", i, " is computed at run time; it must be known at load"));
-  if (constant->is_float) return node.Invalid(absl::StrCat("input ", i, " is not of integers"));
-  return InMemory(constant);
-}
-
-namespace {
-
-bool IsReal(DataType type) { return type == DataType::kF32 || type == DataType::kF64; }
-
-}  // namespace
-
-absl::StatusOr<ValueId> NodeContext::AsValue(const Operand& operand) {
-  const bool is_float =
-      operand.value != kNoValue ? IsReal(value(operand.value).type) : operand.constant->is_float;
-  if (!is_float)
-    return node.Unimplemented(absl::StrCat(
-        "takes ", operand.constant != nullptr ? "integers" : DataTypeName(TypeOf(operand)),
-        " here; supported are f32, f64, and integers of more than 8 bits that are computed from "
-        "f32"));
-  return Numbers(operand);
-}
-
-absl::StatusOr<ValueId> NodeContext::Numbers(const Operand& operand) {
-  if (operand.value != kNoValue) {
-    const DataType type = value(operand.value).type;
-    if (type == DataType::kF32) return operand.value;
-    if (type == DataType::kF64) return InType(operand, DataType::kF32);
-    if (!IsByte(type)) {
-      return node.Unimplemented(absl::StrCat("takes ", DataTypeName(type),
-                                             " here, which f32 does not hold exactly; supported "
-                                             "are f32, f64, u8 and s8"));
-    }
-    const std::string suffix = absl::StrCat("/", value(operand.value).name);
-    return Emit(Dequantize{}, {operand.value}, operand.dims, suffix);
-  }
-  ConstantPtr numbers = operand.constant;
-  const std::string suffix = absl::StrCat("/", numbers->name);
-  if (!numbers->is_float) {
-    ABSL_ASSIGN_OR_RETURN(numbers, InMemory(numbers));
-    numbers = MakeFloats(numbers->name, numbers->dims,
-                         std::vector<float>(numbers->ints.begin(), numbers->ints.end()));
-  }
-  const Dims dims = numbers->dims;
-  return Emit(Literal{std::move(numbers)}, {}, dims, suffix);
-}
-
-namespace {
-
-// Whether every integer is in the range of `type`; those of u64 are held in 63 bits.
-bool FitIn(absl::Span<const int64_t> integers, DataType type) {
-  const int64_t bits = 8 * SizeOf(type);
-  const bool is_signed = type == DataType::kS8 || type == DataType::kS16 ||
-                         type == DataType::kS32 || type == DataType::kS64;
-  int64_t low = 0, high = std::numeric_limits<int64_t>::max();
-  if (is_signed)
-    low = bits == 64 ? std::numeric_limits<int64_t>::min() : -(int64_t{1} << (bits - 1));
-  if (bits < 64) high = (int64_t{1} << (is_signed ? bits - 1 : bits)) - 1;
-  for (int64_t integer : integers) {
-    if (integer < low || integer > high) return false;
-  }
-  return true;
-}
-
-}  // namespace
-
-absl::StatusOr<ValueId> NodeContext::InType(const Operand& operand, DataType type) {
-  if (operand.value != kNoValue) {
-    const Value& src = value(operand.value);
-    if (src.type == type) return operand.value;
-    const std::string suffix = absl::StrCat("/", src.name, "/", DataTypeName(type));
-    return Emit(Convert{}, {operand.value}, operand.dims, suffix, type);
-  }
-  if (type == DataType::kF32) return Numbers(operand);
-  ABSL_ASSIGN_OR_RETURN(ConstantPtr constant, InMemory(operand.constant));
-  if (IsIntegerType(type) && (constant->is_float || !FitIn(constant->ints, type))) {
-    return node.Invalid(absl::StrCat("'", constant->name.substr(0, 200), "' has elements that ",
-                                     DataTypeName(type), " does not hold"));
-  }
-  const Dims dims = constant->dims;
-  const std::string suffix = absl::StrCat("/", constant->name, "/", DataTypeName(type));
-  return Emit(Literal{std::move(constant)}, {}, dims, suffix, type);
-}
-
-absl::StatusOr<ValueId> NodeContext::OfAnyType(const Operand& operand) {
-  return operand.value != kNoValue ? operand.value : Numbers(operand);
-}
-
-absl::StatusOr<ValueId> NodeContext::Emit(OperationParams params, std::vector<ValueId> srcs,
-                                          Dims dims, absl::string_view suffix, DataType type) {
-  const bool may_be_empty = MayDropAll(params) || absl::c_any_of(srcs, [this](ValueId src) {
-                              return IsEmpty(value(src).dims);
-                            });
-  for (int64_t dim : dims) {
-    if (dim < (may_be_empty ? 0 : 1))
-      return node.Invalid(absl::StrCat("the result would have dims ", DimsToString(dims)));
-  }
-  if (dims.size() > kMaxRank)
-    return node.Invalid(absl::StrCat("the result would have rank ", dims.size()));
-  if (!FitsInMemory(dims))
-    return node.Invalid(absl::StrCat("the result is too large: ", DimsToString(dims)));
-  const ValueId dst = static_cast<ValueId>(network_->values.size());
-  if (KeepsType(params)) type = value(srcs[0]).type;
-  network_->values.push_back({absl::StrCat(output_name(), suffix), type, std::move(dims)});
-  network_->operations.push_back({node.name(), std::move(params), std::move(srcs), dst});
-  return dst;
-}
-
-absl::StatusOr<ValueId> NodeContext::EmitReshape(ValueId src, Dims dims, absl::string_view suffix) {
-  if (value(src).dims == dims) return src;
-  return Emit(Reshape{}, {src}, std::move(dims), suffix);
-}
-
-absl::Status NodeContext::SetOutput(const Operand& operand, int i) {
-  if (operand.value >= first_own_value_) network_->values[operand.value].name = output_name(i);
-  tensors_[node.outputs[i]] = Operand(operand);
-  return absl::OkStatus();
-}
-
-absl::Status NodeContext::SetOutput(ValueId value) {
-  return SetOutput(Operand{nullptr, value, this->value(value).dims});
-}
-
-absl::Status NodeContext::SetOutput(ConstantPtr constant) {
-  Dims dims = constant->dims;
-  return SetOutput(Operand{std::move(constant), kNoValue, std::move(dims)});
-}
-
-absl::Status NodeContext::Finish(OperationParams params, std::vector<ValueId> srcs, Dims dims,
-                                 DataType type) {
-  ABSL_ASSIGN_OR_RETURN(const ValueId dst,
-                        Emit(std::move(params), std::move(srcs), std::move(dims), "", type));
-  return SetOutput(dst);
-}
-
 namespace {
 
 // A constant that its file still holds gives up its copy in memory.
@@ -333,7 +141,7 @@ absl::Status FoldNodes(const std::vector<Node>& nodes, const ModelGraph& graph,
     for (const auto& [name, body] : node.bodies)
       FoldNodes(body->nodes, graph, tensors).IgnoreError();
     Network scratch;
-    NodeContext context(node, graph, tensors, &scratch);
+    NodeContext context(node, graph, tensors, &scratch, &VisitNodes);
     bool ready = FindOp(node)->folds != Folds::kNever;
     for (TensorId input : node.inputs)
       ready = ready && (input == kNoTensor || (*tensors)[input].constant != nullptr);

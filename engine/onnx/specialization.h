@@ -2,165 +2,21 @@
 //
 // From nodes to operations. Visits every node once, in topological order, with the concrete dims of
 // its inputs and their values where these are known. Shape arithmetic folds to constants;
-// everything else appends operations to a Network. The operators are in ops/; this file holds what
-// they share.
+// everything else appends operations to a Network.
 #ifndef ENGINE_ONNX_SPECIALIZATION_H_
 #define ENGINE_ONNX_SPECIALIZATION_H_
 
 #include <functional>
-#include <memory>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "engine/network/constant.h"
 #include "engine/network/network.h"
 #include "engine/onnx/file/model_graph.h"
-#include "engine/onnx/file/node.h"
+#include "engine/onnx/node_context.h"
 
 namespace tilewire::graph {
-
-// In elements. Folding is for shapes and the like; a file that needs more is refused.
-inline constexpr int64_t kLargestFold = int64_t{1} << 24;
-
-// What is known about a tensor during the visit: its value, or that it is computed at run time.
-struct Operand {
-  ConstantPtr constant;      // not null: folded
-  ValueId value = kNoValue;  // else: this value of the network
-  Dims dims;
-  bool is_integer = false;   // of a value: integers or truth values, whatever type holds them
-  bool is_of_model = false;  // of a constant: known at load, the same in every specialization
-  std::shared_ptr<const std::vector<Operand>> sequence;  // of a sequence: its tensors; else null
-  bool defined() const { return constant != nullptr || value != kNoValue || sequence != nullptr; }
-};
-
-inline Operand OperandOf(ConstantPtr constant) {
-  Dims dims = constant->dims;
-  return {std::move(constant), kNoValue, std::move(dims)};
-}
-
-inline bool IsInteger(const Operand& operand) {
-  return operand.constant != nullptr ? !operand.constant->is_float : operand.is_integer;
-}
-
-// Of nodes in bodies: loops are unrolled, and a file can nest them.
-inline constexpr int64_t kMostVisits = int64_t{1} << 16;
-
-// Where a node is visited several times.
-struct Repetition {
-  std::string suffix;                                              // of the names it gives
-  std::shared_ptr<int64_t> visits = std::make_shared<int64_t>(0);  // of nodes in bodies, so far
-  // Called between nodes; a status that is not OK ends the visit with it. May be null or empty.
-  const std::function<absl::Status()>* interrupted = nullptr;
-};
-
-// The node being visited. Operators read input(), append operations with Emit() and end with
-// SetOutput(). Thread-compatible.
-class NodeContext {
- public:
-  NodeContext(const Node& node, const ModelGraph& graph, std::vector<Operand>* tensors,
-              Network* network, Repetition repetition = {})
-      : node(node),
-        graph_(graph),
-        tensors_(*tensors),
-        network_(network),
-        repetition_(std::move(repetition)),
-        first_own_value_(static_cast<ValueId>(network->values.size())) {}
-
-  const Node& node;
-
-  int input_count() const { return static_cast<int>(node.inputs.size()); }
-  bool Has(int i) const { return node.HasInput(i); }
-  const Operand& input(int i) const { return tensors_[node.inputs[i]]; }
-  bool AllConstant() const;
-  // The input as a constant of f32. kUnimplemented: it is computed at run time. kInvalidArgument:
-  // it is of integers.
-  absl::StatusOr<ConstantPtr> Floats(int i) const;
-  // The same, but the floats may still be in the file: for operators that only pass them on.
-  absl::StatusOr<ConstantPtr> FloatsInPlace(int i) const;
-  // As Floats(), for integers.
-  absl::StatusOr<ConstantPtr> Ints(int i) const;
-  // Whether the input holds integers or truth values.
-  bool IsInteger(int i) const { return tilewire::graph::IsInteger(input(i)); }
-  // The input as a value of the network in f32, to which one of f64 is rounded; a floating-point
-  // constant as a Literal. kUnimplemented: it holds integers.
-  absl::StatusOr<ValueId> Runtime(int i) { return AsValue(input(i)); }
-  absl::StatusOr<ValueId> AsValue(const Operand& operand);
-  // The same for operators that only move or compare elements: a value of 8-bit integers stays one,
-  // and known integers become the same numbers in f32.
-  absl::StatusOr<ValueId> RuntimeOfAnyType(int i) { return OfAnyType(input(i)); }
-  absl::StatusOr<ValueId> OfAnyType(const Operand& operand);
-  // As AsValue(), but integers become the same numbers in f32. kUnimplemented: they are of a type
-  // that f32 does not hold exactly.
-  absl::StatusOr<ValueId> Numbers(const Operand& operand);
-  // The operand as a value of the network of `type`, of numbers: one of another type is converted,
-  // a constant becomes a Literal.
-  //   kInvalidArgument  a constant of integers with a floating-point element, or with one that is
-  //                     not in the type's range
-  absl::StatusOr<ValueId> InType(const Operand& operand, DataType type);
-  // The types that input and output i have in the model, whatever holds them.
-  DataType ElementType(int i) const { return graph_.element_types[node.inputs[i]]; }
-  DataType ElementTypeOfOutput(int i) const { return graph_.element_types[node.outputs[i]]; }
-  // The type of the value that the operand is; kF32 for a constant.
-  DataType TypeOf(const Operand& operand) const {
-    return operand.value == kNoValue ? DataType::kF32 : value(operand.value).type;
-  }
-
-  const Value& value(ValueId id) const { return network_->values[id]; }
-  // The name of the first output, or of output i, in the file, and which repetition of it this is;
-  // unique.
-  std::string output_name() const {
-    return absl::StrCat(graph_.tensor_names[node.FirstOutput()], repetition_.suffix);
-  }
-  std::string output_name(int i) const {
-    return absl::StrCat(graph_.tensor_names[node.outputs[i]], repetition_.suffix);
-  }
-  // Whether a node reads output i, or it is an output of the graph.
-  bool IsRead(int i) const { return node.HasOutput(i) && graph_.is_read[node.outputs[i]]; }
-  // Whether nodes of this operator, beside this one, are all that reads output 0.
-  bool IsReadOnlyBy(absl::string_view op) const;
-  // Output i, once it is set.
-  const Operand& output(int i) const { return tensors_[node.outputs[i]]; }
-
-  // Appends an operation. Its result gets `dims` and the name of output 0 followed by `suffix`. Its
-  // type is `type`, or the source's if the operation only moves or compares elements.
-  //   kInvalidArgument  a dimension below 1, a rank over kMaxRank, a size that overflows
-  absl::StatusOr<ValueId> Emit(OperationParams params, std::vector<ValueId> srcs, Dims dims,
-                               absl::string_view suffix = "", DataType type = DataType::kF32);
-  // Emit() of a Reshape; `src` itself where the dims are equal.
-  absl::StatusOr<ValueId> EmitReshape(ValueId src, Dims dims, absl::string_view suffix = "");
-
-  absl::Status SetOutput(ValueId value);
-  absl::Status SetOutput(ConstantPtr constant);
-  // A value that this node emitted takes the name of output i; an input is passed on as it is.
-  absl::Status SetOutput(const Operand& operand, int i = 0);
-  // Emit() and SetOutput() in one.
-  absl::Status Finish(OperationParams params, std::vector<ValueId> srcs, Dims dims,
-                      DataType type = DataType::kF32);
-
-  // Visits a graph in an attribute of the node and returns its outputs. `inputs` are as many as the
-  // body's; `suffix` tells visits apart.
-  //   kUnimplemented  bodies are visited too often
-  // and errors of their nodes.
-  absl::StatusOr<std::vector<Operand>> Visit(const Body& body, const std::vector<Operand>& inputs,
-                                             absl::string_view suffix = "");
-
-  // For long loops over elements: not OK where the work is to end.
-  absl::Status Interrupted() const {
-    const bool asks = repetition_.interrupted != nullptr && *repetition_.interrupted;
-    return asks ? (*repetition_.interrupted)() : absl::OkStatus();
-  }
-
- private:
-  const ModelGraph& graph_;
-  std::vector<Operand>& tensors_;  // by TensorId
-  Network* network_;
-  Repetition repetition_;
-  ValueId first_own_value_;  // values from here on were emitted by this node
-};
 
 // Folds every node that depends on no input. Called once per model; BuildNetwork() starts from the
 // result.

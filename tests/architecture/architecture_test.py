@@ -11,6 +11,7 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, HERE)
 
+import circles  # noqa: E402
 import door  # noqa: E402
 import english  # noqa: E402
 import formatting  # noqa: E402
@@ -25,6 +26,8 @@ from tree import Tree  # noqa: E402
 
 CHECKS = {
     "include direction": includes.check,
+    "circles of units": circles.check,
+    "files of a folder": sizes.check_folders,
     "file length": sizes.check_files,
     "function length": sizes.check_functions,
     "top level": names.check_top_level,
@@ -122,6 +125,11 @@ VIOLATIONS_OF_TREES = [
                          "engine/a.h": "// Source: tests/engine/rows.txt A02.\n"}),
     (merged.check, {f"engine/onnx/{file}.cc": f"namespace {{\nint Like(const Node& {file}) {{\n}}\n}}  // namespace\n"
                     for file in ("a", "b")}),
+    (merged.check, {"engine/onnx/BUILD": "", "engine/onnx/a/a.cc": "namespace {\nstruct Blocks {\n};\n}  // namespace\n",
+                    "engine/onnx/b/b.cc": "namespace {\nBlock Blocks(int a) {\n}\n}  // namespace\n"}),
+    (circles.check, {"engine/onnx/a.h": "", "engine/onnx/a.cc": '#include "engine/onnx/b.h"\n',
+                     "engine/onnx/b.h": '#include "engine/onnx/a.h"\n'}),
+    (sizes.check_folders, {f"engine/onnx/a{i}.cc": "" for i in range(41)}),
     (merged.check, {"engine/onnx/a.cc": "namespace {\nstruct Blocks {\n};\n}  // namespace\n",
                     "engine/onnx/b.h": "struct Blocks {\n};\n"}),
     (merged.check, {f"engine/onnx/{file}.cc": "namespace {\nconstexpr int kHeight = 2;\n}  // namespace\n"

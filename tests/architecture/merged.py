@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names in anonymous namespaces are unique within a folder: its sources may be compiled as one.
+"""Names in anonymous namespaces are unique within a package: its sources may be compiled as one.
 
 Which sources meet in a unit changes whenever one is added, so two equal names compile today and not tomorrow.
 """
@@ -34,6 +34,16 @@ def _names(text):
         yield from _CONSTANT.findall(body)
 
 
+def _package(tree, path):
+    """The folder of the nearest BUILD, whose sources are merged; else the file's own."""
+    folder = own = os.path.dirname(path)
+    while folder:
+        if f"{folder}/BUILD" in tree.files:
+            return folder
+        folder = os.path.dirname(folder)
+    return own
+
+
 def _types_of_headers(tree):
     """The place and name of each type that headers declare."""
     for path in tree.with_suffix(".h"):
@@ -42,14 +52,23 @@ def _types_of_headers(tree):
                 yield path, name
 
 
+def _hidden_types(places):
+    """A function hides a type of its name, wherever that is declared."""
+    for (package, name), paths in list(places.items()):
+        function, bracket, _ = name.partition("(")
+        if bracket and (package, function) in places:
+            places[package, function] |= paths
+
+
 def check(tree):
     places = collections.defaultdict(set)
     for path in tree.with_suffix(".cc"):
         if path.startswith(ROOMS):
             for name in _names(tree.text(path)):
-                places[os.path.dirname(path), name].add(path)
+                places[_package(tree, path), name].add(path)
     for path, name in _types_of_headers(tree):
-        if (os.path.dirname(path), name) in places:
-            places[os.path.dirname(path), name].add(path)
+        if (_package(tree, path), name) in places:
+            places[_package(tree, path), name].add(path)
+    _hidden_types(places)
     return [f"{', '.join(sorted(paths))}: each names its own {name}, and they may be compiled as one"
             for (_, name), paths in sorted(places.items()) if len(paths) > 1]

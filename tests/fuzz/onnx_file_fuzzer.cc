@@ -9,6 +9,7 @@
 #include "engine/onnx/file/byte_source.h"
 #include "engine/onnx/file/model_graph.h"
 #include "engine/onnx/file/onnx_file.h"
+#include "engine/onnx/graph_builder.h"
 #include "engine/onnx/specialization.h"
 
 namespace tilewire::graph {

@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "engine/memory/dims.h"
 #include "engine/network/constant.h"
 #include "engine/onnx/file/node.h"
@@ -45,14 +44,6 @@ struct ModelGraph {
   std::vector<DeclaredTensor> outputs;
   int64_t weights_bytes = 0;  // of all initializers
 };
-
-// Resolves names, and checks and orders the nodes.
-//   kInvalidArgument  no input or output, names that are dangling, duplicate or empty, cycles,
-//                     functions that call themselves or hold too much
-//   kUnimplemented    everything that is not supported in one message (findings.h): the file's
-//                     findings, operators and domains, inputs and outputs that are not tensors of
-//                     numbers or truth values
-absl::StatusOr<ModelGraph> BuildModelGraph(OnnxFile file);
 
 }  // namespace tilewire::graph
 

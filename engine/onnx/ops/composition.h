@@ -17,7 +17,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "engine/onnx/ops/op_table.h"
+#include "engine/onnx/ops/op_row.h"
 #include "protos/onnx_subset.pb.h"
 
 namespace tilewire::graph {

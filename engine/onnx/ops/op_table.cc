@@ -37,20 +37,6 @@ const OpRow* FindOp(const Node& node) {
   return row == rows->end() ? nullptr : row->second;
 }
 
-DataType LikeFirstInput(const TypedNode& node, int) { return node.input(0); }
-
-DataType LikeSecondInput(const TypedNode& node, int) { return node.input(1); }
-
-DataType LikeThirdInput(const TypedNode& node, int) { return node.input(2); }
-
-DataType TruthValues(const TypedNode&, int) { return DataType::kBool; }
-
-DataType Indices(const TypedNode&, int) { return DataType::kS64; }
-
-DataType IndicesAfterFirst(const TypedNode& node, int i) {
-  return i == 0 ? node.input(0) : DataType::kS64;
-}
-
 absl::Status CheckSupported(const Node& node) {
   const OpRow* row = FindOp(node);
   if (row == nullptr)

@@ -11,8 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "engine/onnx/ops/op_table.h"
-#include "engine/onnx/specialization.h"
+#include "engine/onnx/ops/op_row.h"
 
 namespace tilewire::graph {
 

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "engine/network/constant.h"
 #include "engine/network/network.h"
-#include "engine/onnx/specialization.h"
+#include "engine/onnx/node_context.h"
 
 namespace tilewire::graph {
 

@@ -14,6 +14,7 @@
 #include "engine/onnx/findings.h"
 #include "engine/onnx/node_visit.h"
 #include "engine/onnx/ops/op_table.h"
+#include "engine/onnx/specialization.h"
 
 namespace tilewire::graph {
 namespace {

@@ -24,7 +24,7 @@
 
 #include "absl/status/statusor.h"
 #include "engine/onnx/file/model_graph.h"
-#include "engine/onnx/specialization.h"
+#include "engine/onnx/node_context.h"
 
 namespace tilewire::graph {
 

@@ -8,6 +8,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/memory/element_types.h"
 #include "engine/onnx/file/onnx_types.h"
+#include "engine/onnx/node_visit.h"
 #include "engine/onnx/ops/op_table.h"
 
 namespace tilewire::graph {
@@ -121,7 +122,8 @@ absl::StatusOr<std::vector<HeldTensor>> ComputeLate(const Node& node, const Mode
     tensors[id] = OperandOf(AsConstant(graph.tensor_names[id], input));
   }
   Network scratch;
-  NodeContext context(node, graph, &tensors, &scratch, {.suffix = "", .interrupted = &interrupted});
+  NodeContext context(node, graph, &tensors, &scratch, &VisitNodes,
+                      {.suffix = "", .interrupted = &interrupted});
   ABSL_RETURN_IF_ERROR(FindOp(node)->build(context));
   ABSL_RETURN_IF_ERROR(CheckOutputs(node, tensors));
   std::vector<HeldTensor> outputs;

@@ -15,6 +15,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/network/passes/passes.h"
 #include "engine/onnx/file/model_graph.h"
+#include "engine/onnx/graph_builder.h"
 #include "engine/onnx/onnx_model.h"
 #include "engine/onnx/specialization.h"
 #include "tests/engine/onnx/network_text.h"

@@ -10,7 +10,9 @@
 #include "engine/onnx/file/byte_source.h"
 #include "engine/onnx/file/onnx_file.h"
 #include "engine/onnx/file/onnx_types.h"
+#include "engine/onnx/graph_builder.h"
 #include "engine/onnx/node_visit.h"
+#include "engine/onnx/specialization.h"
 #include "tests/fuzz/networks/work.h"
 #include "tests/support/random_choice.h"
 

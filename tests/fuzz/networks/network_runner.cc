@@ -10,6 +10,8 @@
 #include "engine/onnx/file/byte_source.h"
 #include "engine/onnx/file/onnx_file.h"
 #include "engine/onnx/file/onnx_types.h"
+#include "engine/onnx/graph_builder.h"
+#include "engine/onnx/specialization.h"
 #include "gtest/gtest.h"
 #include "tests/fuzz/networks/elements.h"
 #include "tests/fuzz/networks/expectation.h"

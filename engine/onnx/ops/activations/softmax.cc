@@ -3,7 +3,9 @@
 // From opset 13 on Softmax works along one axis. Before, it flattened its input to a matrix at the
 // axis and worked along the rows; the two agree if all dimensions after the axis have size 1.
 #include "engine/base/status_macros.h"
+#include "engine/onnx/ops/activations/activation_of.h"
 #include "engine/onnx/ops/arithmetic/element_functions.h"
+#include "engine/onnx/ops/arithmetic/reduce_of.h"
 #include "engine/onnx/ops/ops.h"
 
 namespace tilewire::graph {

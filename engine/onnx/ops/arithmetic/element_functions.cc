@@ -11,8 +11,6 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/network/elementwise.h"
-#include "engine/onnx/ops/activations/double_activations.h"
-#include "engine/onnx/ops/arithmetic/integer_reduce.h"
 #include "engine/onnx/ops/weights.h"
 
 namespace tilewire::graph {
@@ -156,11 +154,13 @@ absl::StatusOr<std::optional<Operand>> TryLinear(NodeContext& context, Function 
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr constant, InMemory(known.constant));
   std::optional<Linear> linear = LinearOf(function, constant_first, *constant);
   if (!linear) return std::nullopt;
+  ABSL_ASSIGN_OR_RETURN(const ValueId numbers, context.AsValue(src));
   if (one) {
     const jit::EltwiseOp op{jit::EltwiseAlgorithm::kLinear, linear->scale[0], linear->shift[0]};
-    return ActivationOf(context, op, src, suffix);
+    ABSL_ASSIGN_OR_RETURN(const ValueId value,
+                          context.Emit(Activation{op}, {numbers}, src.dims, suffix));
+    return Operand{nullptr, value, src.dims};
   }
-  ABSL_ASSIGN_OR_RETURN(const ValueId numbers, context.AsValue(src));
   ABSL_ASSIGN_OR_RETURN(
       const ValueId value,
       EmitScaleShift(context, numbers, std::move(linear->scale), std::move(linear->shift), suffix));
@@ -193,18 +193,6 @@ absl::StatusOr<Operand> EmitInType(NodeContext& context, const Elementwise& func
                         context.Emit(Elementwise(function), std::move(srcs), dims, suffix,
                                      gives_truth ? DataType::kF32 : type));
   return Operand{nullptr, value, std::move(dims)};
-}
-
-// The function that computes an activation of integers.
-//   kUnimplemented  nothing does
-absl::StatusOr<Elementwise> FunctionOf(const NodeContext& context, const jit::EltwiseOp& op,
-                                       DataType type) {
-  using Algorithm = jit::EltwiseAlgorithm;
-  if (op.algorithm == Algorithm::kAbs) return Elementwise{Function::kAbs};
-  if (op.algorithm == Algorithm::kLinear && op.alpha == -1 && op.beta == 0)
-    return Elementwise{Function::kNegate};
-  return context.node.Unimplemented(
-      absl::StrCat("takes ", DataTypeName(type), " here; supported is f32"));
 }
 
 }  // namespace
@@ -249,27 +237,8 @@ absl::StatusOr<Operand> ElementwiseOf(NodeContext& context, const Elementwise& f
   return Operand{nullptr, value, *std::move(dims)};
 }
 
-absl::StatusOr<Operand> ActivationOf(NodeContext& context, jit::EltwiseOp op, const Operand& src,
-                                     absl::string_view suffix) {
-  const DataType own = context.TypeOf(src);
-  if (own == DataType::kF64 || (src.constant != nullptr && src.constant->doubles != nullptr))
-    return ActivationOfDoubles(context, op, src, suffix);
-  if (own != DataType::kF32) {
-    ABSL_ASSIGN_OR_RETURN(const Elementwise function, FunctionOf(context, op, own));
-    return EmitInType(context, function, {src}, own, src.dims, suffix);
-  }
-  ABSL_ASSIGN_OR_RETURN(const ValueId value, context.AsValue(src));
-  ABSL_ASSIGN_OR_RETURN(const ValueId dst, context.Emit(Activation{op}, {value}, src.dims, suffix));
-  return Operand{nullptr, dst, src.dims};
-}
-
 absl::Status FinishElementwise(NodeContext& context, const Elementwise& function) {
   ABSL_ASSIGN_OR_RETURN(const Operand dst, ElementwiseOf(context, function, {context.input(0)}));
-  return context.SetOutput(dst);
-}
-
-absl::Status FinishActivation(NodeContext& context, const jit::EltwiseOp& op) {
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, ActivationOf(context, op, context.input(0)));
   return context.SetOutput(dst);
 }
 
@@ -295,20 +264,6 @@ absl::Status FinishThroughReals(NodeContext& context, const Elementwise& functio
                           context.Emit(Convert{}, {result}, src.dims, "/whole", DataType::kS64));
   }
   return context.Finish(Convert{}, {result}, src.dims, held);
-}
-
-absl::StatusOr<Operand> ReduceOf(NodeContext& context, Reduce::Function function,
-                                 const Operand& src, const std::vector<bool>& reduced,
-                                 absl::string_view suffix) {
-  if (context.TypeOf(src) != DataType::kF32)
-    return ReduceInType(context, function, src, reduced, suffix);
-  Dims dims = src.dims;
-  for (size_t d = 0; d < dims.size(); ++d) {
-    if (reduced[d]) dims[d] = 1;
-  }
-  ABSL_ASSIGN_OR_RETURN(const ValueId value, context.AsValue(src));
-  ABSL_ASSIGN_OR_RETURN(const ValueId dst, context.Emit(Reduce{function}, {value}, dims, suffix));
-  return Operand{nullptr, dst, std::move(dims)};
 }
 
 }  // namespace tilewire::graph

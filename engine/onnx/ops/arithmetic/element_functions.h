@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "engine/onnx/specialization.h"
+#include "engine/onnx/node_context.h"
 
 namespace tilewire::graph {
 
@@ -20,21 +20,11 @@ absl::StatusOr<Operand> ElementwiseOf(NodeContext& context, const Elementwise& f
                                       const std::vector<Operand>& operands,
                                       absl::string_view suffix = "");
 
-// An activation of a value.
-absl::StatusOr<Operand> ActivationOf(NodeContext& context, jit::EltwiseOp op, const Operand& src,
-                                     absl::string_view suffix = "");
-
-// ElementwiseOf() and ActivationOf() of input 0, as the node's output.
+// ElementwiseOf() of input 0, as the node's output.
 absl::Status FinishElementwise(NodeContext& context, const Elementwise& function);
-absl::Status FinishActivation(NodeContext& context, const jit::EltwiseOp& op);
 // FinishElementwise() of a function of real numbers: that of integers is computed in f64, and the
 // result is cut towards zero, to the type of input 0.
 absl::Status FinishThroughReals(NodeContext& context, const Elementwise& function);
-
-// Reduces the marked dimensions, which are kept with size 1.
-absl::StatusOr<Operand> ReduceOf(NodeContext& context, Reduce::Function function,
-                                 const Operand& src, const std::vector<bool>& reduced,
-                                 absl::string_view suffix = "");
 
 }  // namespace tilewire::graph
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/onnx/ops/activations/activation_of.h"
 #include "engine/onnx/ops/arithmetic/element_functions.h"
 #include "engine/onnx/ops/ops.h"
 #include "engine/onnx/ops/shapes/select.h"
@@ -59,7 +60,7 @@ absl::Status BuildTwo(NodeContext& context, Function function, bool swapped = fa
 }
 
 // ((a f b) f c) ...
-absl::StatusOr<Operand> Chain(NodeContext& context, Function function) {
+absl::StatusOr<Operand> ChainOf(NodeContext& context, Function function) {
   Operand result = context.input(0);
   for (int i = 1; i < context.input_count(); ++i) {
     const std::string suffix = i + 1 < context.input_count() ? absl::StrCat("/", i) : "";
@@ -80,14 +81,14 @@ absl::StatusOr<Operand> SumOf(NodeContext& context) {
       srcs.push_back(context.input(i).value);
   }
   if (srcs.size() < 2 || static_cast<int>(srcs.size()) < context.input_count())
-    return Chain(context, Function::kAdd);
+    return ChainOf(context, Function::kAdd);
   ABSL_ASSIGN_OR_RETURN(const ValueId sum, context.Emit(Sum{}, std::move(srcs), dims));
   return Operand{nullptr, sum, dims};
 }
 
 absl::Status BuildChain(NodeContext& context, Function function) {
   ABSL_RETURN_IF_ERROR(CheckOneType(context));
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, Chain(context, function));
+  ABSL_ASSIGN_OR_RETURN(const Operand dst, ChainOf(context, function));
   return context.SetOutput(dst);
 }
 

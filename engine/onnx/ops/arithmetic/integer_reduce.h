@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "engine/onnx/specialization.h"
+#include "engine/onnx/node_context.h"
 
 namespace tilewire::graph {
 
-// ReduceOf() (element_functions.h) of a value of a type other than f32. Sums and products wrap
+// ReduceOf() (reduce_of.h) of a value of a type other than f32. Sums and products wrap
 // around.
 //   kUnimplemented  means, and a tensor without elements
 absl::StatusOr<Operand> ReduceInType(NodeContext& context, Reduce::Function function,

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "engine/base/status_macros.h"
+#include "engine/onnx/ops/activations/activation_of.h"
 #include "engine/onnx/ops/arithmetic/element_functions.h"
 #include "engine/onnx/ops/ops.h"
 

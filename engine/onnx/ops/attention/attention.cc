@@ -23,14 +23,14 @@ namespace {
 using Function = Elementwise::Function;
 
 // Input `i` as [batch, heads, sequence, head size].
-absl::StatusOr<Operand> Heads(NodeContext& context, int i, absl::string_view count) {
+absl::StatusOr<Operand> HeadsOf(NodeContext& context, int i, absl::string_view count) {
   ABSL_ASSIGN_OR_RETURN(const int64_t heads, context.node.Int(count, 0));
   return HeadsOf(context, context.input(i), heads, absl::StrCat(i));
 }
 
 // What was there before, then input `i`; it is output `i` too, where that is used.
 absl::StatusOr<Operand> WithPast(NodeContext& context, int i) {
-  ABSL_ASSIGN_OR_RETURN(Operand all, Heads(context, i, "kv_num_heads"));
+  ABSL_ASSIGN_OR_RETURN(Operand all, HeadsOf(context, i, "kv_num_heads"));
   const int past = i + 3;
   if (context.Has(past)) {
     if (context.input(past).dims.size() != 4)
@@ -98,7 +98,7 @@ absl::Status CheckAttention(const NodeContext& context) {
 
 absl::Status BuildAttention(NodeContext& context) {
   ABSL_RETURN_IF_ERROR(CheckAttention(context));
-  ABSL_ASSIGN_OR_RETURN(const Operand queries, Heads(context, 0, "q_num_heads"));
+  ABSL_ASSIGN_OR_RETURN(const Operand queries, HeadsOf(context, 0, "q_num_heads"));
   ABSL_ASSIGN_OR_RETURN(const Operand keys, WithPast(context, 1));
   ABSL_ASSIGN_OR_RETURN(const Operand values, WithPast(context, 2));
   const int64_t heads = queries.dims[1];

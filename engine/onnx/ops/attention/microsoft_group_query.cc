@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/onnx/ops/activations/activation_of.h"
 #include "engine/onnx/ops/arithmetic/element_functions.h"
 #include "engine/onnx/ops/attention/attention_steps.h"
 #include "engine/onnx/ops/attention/quantized_cache.h"
@@ -112,8 +113,8 @@ absl::Status ReadHeads(NodeContext& context, Attended* attended) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Operand> Shifted(NodeContext& context, const Operand& src, float shift,
-                                absl::string_view suffix) {
+absl::StatusOr<Operand> ShiftedBy(NodeContext& context, const Operand& src, float shift,
+                                  absl::string_view suffix) {
   return ActivationOf(context, {jit::EltwiseAlgorithm::kLinear, 1, shift}, src, suffix);
 }
 
@@ -138,7 +139,7 @@ absl::Status ReadLengths(NodeContext& context, Attended* attended) {
                                   {attended->batch, 1}, "/last_keys"));
   ABSL_ASSIGN_OR_RETURN(
       attended->past,
-      Shifted(context, column, 1.0f - static_cast<float>(attended->tokens), "/past"));
+      ShiftedBy(context, column, 1.0f - static_cast<float>(attended->tokens), "/past"));
   return absl::OkStatus();
 }
 
@@ -344,7 +345,7 @@ absl::StatusOr<Operand> Masked(NodeContext& context, const Attended& attended,
                                                     {places, column}, "/not_after"));
   if (window > 0) {
     ABSL_ASSIGN_OR_RETURN(const Operand start,
-                          Shifted(context, column, -static_cast<float>(window), "/start"));
+                          ShiftedBy(context, column, -static_cast<float>(window), "/start"));
     ABSL_ASSIGN_OR_RETURN(const Operand after,
                           ElementwiseOf(context, {Function::kLess}, {start, places}, "/in_window"));
     ABSL_ASSIGN_OR_RETURN(sees, ElementwiseOf(context, {Function::kAnd}, {sees, after}, "/sees"));

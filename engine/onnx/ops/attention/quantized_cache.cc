@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/onnx/ops/activations/activation_of.h"
 #include "engine/onnx/ops/arithmetic/element_functions.h"
 #include "engine/onnx/ops/shapes/concat.h"
 #include "engine/onnx/ops/shapes/select.h"
@@ -18,8 +19,8 @@ using Function = Elementwise::Function;
 using jit::EltwiseAlgorithm;
 
 // src * factor + shift
-absl::StatusOr<Operand> Linear(NodeContext& context, const Operand& src, float factor, float shift,
-                               absl::string_view suffix) {
+absl::StatusOr<Operand> LinearOf(NodeContext& context, const Operand& src, float factor,
+                                 float shift, absl::string_view suffix) {
   return ActivationOf(context, {EltwiseAlgorithm::kLinear, factor, shift}, src, suffix);
 }
 
@@ -111,14 +112,14 @@ absl::StatusOr<Operand> CachedIntegers(NodeContext& context, const CacheQuantiza
   if (cache.bits == 8) return bytes;
   const auto named = [&](absl::string_view name) { return absl::StrCat(suffix, name); };
   ABSL_ASSIGN_OR_RETURN(const Operand shares,
-                        Linear(context, bytes, 1.0f / 16, 0, named("/shares")));
+                        LinearOf(context, bytes, 1.0f / 16, 0, named("/shares")));
   ABSL_ASSIGN_OR_RETURN(const Operand upper,
                         ElementwiseOf(context, {Function::kFloor}, {shares}, named("/upper")));
-  ABSL_ASSIGN_OR_RETURN(const Operand above, Linear(context, upper, 16, 0, named("/above")));
+  ABSL_ASSIGN_OR_RETURN(const Operand above, LinearOf(context, upper, 16, 0, named("/above")));
   ABSL_ASSIGN_OR_RETURN(const Operand lower,
                         ElementwiseOf(context, {Function::kSub}, {bytes, above}, named("/lower")));
   ABSL_ASSIGN_OR_RETURN(const Operand both, InTurn(context, {lower, upper}, named("/both")));
-  return Linear(context, both, 1, -8, named("/integers"));
+  return LinearOf(context, both, 1, -8, named("/integers"));
 }
 
 absl::StatusOr<Operand> NearestIntegers(NodeContext& context, const CacheQuantization& cache,
@@ -144,7 +145,7 @@ absl::StatusOr<Operand> HeldOf(NodeContext& context, const CacheQuantization& ca
     ABSL_ASSIGN_OR_RETURN(const Operand lower, EverySecond(context, integers, 0, named("/first")));
     ABSL_ASSIGN_OR_RETURN(const Operand upper, EverySecond(context, integers, 1, named("/second")));
     ABSL_ASSIGN_OR_RETURN(const Operand raised,
-                          Linear(context, upper, 16, 8 * 16 + 8, named("/high_bits")));
+                          LinearOf(context, upper, 16, 8 * 16 + 8, named("/high_bits")));
     ABSL_ASSIGN_OR_RETURN(
         bytes, ElementwiseOf(context, {Function::kAdd}, {lower, raised}, named("/bytes")));
   }

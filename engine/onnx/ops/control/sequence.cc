@@ -186,7 +186,7 @@ absl::Status BuildSplitToSequence(NodeContext& context) {
 }
 
 // Sequences have the type of their tensors.
-DataType Named(const TypedNode& node, int) { return node.named("dtype", DataType::kF32); }
+DataType NamedType(const TypedNode& node, int) { return node.named("dtype", DataType::kF32); }
 
 // A row of an operator that reads or gives a sequence.
 constexpr OpRow OfSequences(absl::string_view name, int min_inputs, int max_inputs,
@@ -205,7 +205,7 @@ TILEWIRE_OPERATORS(Sequence) = {
                 LikeFirstInput, 0),
     OfSequences("SequenceAt", 2, 2, "", BuildSequenceAt, LikeFirstInput, Inputs({1})),
     OfSequences("SequenceConstruct", 1, INT_MAX, "", BuildSequenceConstruct, LikeFirstInput, 0),
-    OfSequences("SequenceEmpty", 0, 0, "dtype", BuildSequenceEmpty, Named, 0),
+    OfSequences("SequenceEmpty", 0, 0, "dtype", BuildSequenceEmpty, NamedType, 0),
     OfSequences("SequenceErase", 1, 2, "", BuildSequenceErase, LikeFirstInput, Inputs({1})),
     OfSequences("SequenceInsert", 2, 3, "", BuildSequenceInsert, LikeSecondInput, Inputs({2})),
     OfSequences("SequenceLength", 1, 1, "", BuildSequenceLength, Indices, 0),

@@ -15,7 +15,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "engine/base/status_macros.h"
-#include "engine/onnx/ops/arithmetic/element_functions.h"
+#include "engine/onnx/ops/arithmetic/reduce_of.h"
 #include "engine/onnx/ops/ops.h"
 #include "engine/onnx/ops/products/matmul.h"
 #include "engine/onnx/ops/shapes/select.h"

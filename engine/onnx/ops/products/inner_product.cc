@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/onnx/ops/activations/activation_of.h"
 #include "engine/onnx/ops/arithmetic/element_functions.h"
 #include "engine/onnx/ops/ops.h"
 #include "engine/onnx/ops/products/matmul.h"

@@ -5,7 +5,7 @@
 #define ENGINE_ONNX_OPS_PRODUCTS_INNER_PRODUCT_H_
 
 #include "absl/status/statusor.h"
-#include "engine/onnx/specialization.h"
+#include "engine/onnx/node_context.h"
 
 namespace tilewire::graph {
 

@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "engine/onnx/ops/arithmetic/element_functions.h"
+#include "engine/onnx/ops/activations/activation_of.h"
 #include "engine/onnx/ops/shapes/select.h"
 
 namespace tilewire::graph {

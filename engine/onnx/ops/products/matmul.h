@@ -6,7 +6,7 @@
 #ifndef ENGINE_ONNX_OPS_PRODUCTS_MATMUL_H_
 #define ENGINE_ONNX_OPS_PRODUCTS_MATMUL_H_
 
-#include "engine/onnx/specialization.h"
+#include "engine/onnx/node_context.h"
 
 namespace tilewire::graph {
 

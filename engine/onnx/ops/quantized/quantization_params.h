@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "engine/onnx/node_context.h"
 #include "engine/onnx/ops/quantized/block_quantization.h"
-#include "engine/onnx/specialization.h"
 
 namespace tilewire::graph {
 

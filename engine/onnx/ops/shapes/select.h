@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "engine/onnx/specialization.h"
+#include "engine/onnx/node_context.h"
 
 namespace tilewire::graph {
 

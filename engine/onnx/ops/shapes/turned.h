@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "engine/base/status_macros.h"
-#include "engine/onnx/specialization.h"
+#include "engine/onnx/node_context.h"
 
 namespace tilewire::graph {
 

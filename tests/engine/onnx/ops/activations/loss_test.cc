@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Losses of classes (engine/onnx/ops/activations/loss.cc): weights, labels that are ignored, and how they are
-// summed up.
+// Losses of classes (engine/onnx/ops/activations/loss.cc): weights, labels that are ignored, and
+// how they are summed up.
 #include <cmath>
 #include <limits>
 

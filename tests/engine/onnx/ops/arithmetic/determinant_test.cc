@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Det (engine/onnx/ops/arithmetic/determinant.cc) of known matrices, and what is refused; computed ones are
-// in tests/conformance.
+// Det (engine/onnx/ops/arithmetic/determinant.cc) of known matrices, and what is refused; computed
+// ones are in tests/conformance.
 #include "tests/engine/onnx/op_case.h"
 
 namespace tilewire::graph {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attention and RotaryEmbedding (engine/onnx/ops/attention/attention.cc) against what numpy computes.
-// Element i of the tensor that starts at s is sin(s + i).
+// Attention and RotaryEmbedding (engine/onnx/ops/attention/attention.cc) against what numpy
+// computes. Element i of the tensor that starts at s is sin(s + i).
 #include <cmath>
 
 #include "tests/engine/onnx/op_case.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attention as ONNX Runtime writes it (engine/onnx/ops/attention/microsoft_attention.cc): its own numbers,
-// masks, keys and values of earlier requests, and what is refused.
+// Attention as ONNX Runtime writes it (engine/onnx/ops/attention/microsoft_attention.cc): its own
+// numbers, masks, keys and values of earlier requests, and what is refused.
 #include <cmath>
 
 #include "tests/engine/onnx/op_case.h"

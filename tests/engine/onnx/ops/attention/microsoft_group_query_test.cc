@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GroupQueryAttention (engine/onnx/ops/attention/microsoft_group_query.cc): which keys are read, where new
-// ones go, and what is refused. What it computes otherwise is in tests/conformance.
+// GroupQueryAttention (engine/onnx/ops/attention/microsoft_group_query.cc): which keys are read,
+// where new ones go, and what is refused. What it computes otherwise is in tests/conformance.
 #include <algorithm>
 #include <cmath>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Graphs in attributes (engine/onnx/ops/control/control_flow.cc): which is chosen, how often it runs, and
-// what it sees.
+// Graphs in attributes (engine/onnx/ops/control/control_flow.cc): which is chosen, how often it
+// runs, and what it sees.
 #include "tests/engine/onnx/op_case.h"
 
 namespace tilewire::graph {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sequences of known length (engine/onnx/ops/control/sequence.cc): which tensors come out, in loops too,
-// and what is refused.
+// Sequences of known length (engine/onnx/ops/control/sequence.cc): which tensors come out, in loops
+// too, and what is refused.
 #include "tests/engine/onnx/op_case.h"
 
 namespace tilewire::graph {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The networks that products of computed matrices become (engine/onnx/ops/products/matmul.cc), and what
-// these compute.
+// The networks that products of computed matrices become (engine/onnx/ops/products/matmul.cc), and
+// what these compute.
 #include "tests/engine/onnx/op_case.h"
 
 namespace tilewire::graph {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Weights of few bits in blocks (engine/onnx/ops/quantized/microsoft_blocks.cc): the order of the bits, zero
-// points, rows of a table, and what is refused.
+// Weights of few bits in blocks (engine/onnx/ops/quantized/microsoft_blocks.cc): the order of the
+// bits, zero points, rows of a table, and what is refused.
 #include "tests/engine/onnx/op_case.h"
 
 namespace tilewire::graph {

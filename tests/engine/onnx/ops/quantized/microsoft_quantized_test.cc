@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ONNX Runtime's quantisers write (engine/onnx/ops/quantized/microsoft_quantized.cc), against the
-// operators' formulas on real numbers.
+// What ONNX Runtime's quantisers write (engine/onnx/ops/quantized/microsoft_quantized.cc), against
+// the operators' formulas on real numbers.
 #include <cmath>
 #include <functional>
 

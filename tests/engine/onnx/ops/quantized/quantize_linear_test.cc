@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The networks that the operators of engine/onnx/ops/quantized/quantize_linear.cc become, what these
-// compute, and what they refuse.
+// The networks that the operators of engine/onnx/ops/quantized/quantize_linear.cc become, what
+// these compute, and what they refuse.
 #include "tests/engine/onnx/quantized_model.h"
 
 namespace tilewire::graph {

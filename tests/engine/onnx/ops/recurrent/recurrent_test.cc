@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LSTM, GRU and RNN (engine/onnx/ops/recurrent/recurrent.cc) against what numpy computes by ONNX's formulas,
-// which agree with torch's layers. Element i of the tensor that starts at s is sin(s + i).
+// LSTM, GRU and RNN (engine/onnx/ops/recurrent/recurrent.cc) against what numpy computes by ONNX's
+// formulas, which agree with torch's layers. Element i of the tensor that starts at s is sin(s +
+// i).
 #include <cmath>
 
 #include "tests/engine/onnx/op_case.h"

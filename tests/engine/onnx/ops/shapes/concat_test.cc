@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The networks that the operator of engine/onnx/ops/shapes/concat.cc becomes, what these compute, and
-// what it refuses.
+// The networks that the operator of engine/onnx/ops/shapes/concat.cc becomes, what these compute,
+// and what it refuses.
 #include "tests/engine/onnx/op_case.h"
 
 namespace tilewire::graph {

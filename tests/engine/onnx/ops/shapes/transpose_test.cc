@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The networks that the operators of engine/onnx/ops/shapes/transpose.cc become, and what they refuse.
+// The networks that the operators of engine/onnx/ops/shapes/transpose.cc become, and what they
+// refuse.
 #include "tests/engine/onnx/op_case.h"
 
 namespace tilewire::graph {

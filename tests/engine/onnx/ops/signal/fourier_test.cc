@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DFT and STFT (engine/onnx/ops/signal/fourier.cc) against what numpy computes. Element i of the signal
-// is sin(i).
+// DFT and STFT (engine/onnx/ops/signal/fourier.cc) against what numpy computes. Element i of the
+// signal is sin(i).
 #include <cmath>
 
 #include "tests/engine/onnx/op_case.h"

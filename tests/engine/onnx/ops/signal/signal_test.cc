@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Windows and the matrix of the mel scale (engine/onnx/ops/signal/signal.cc) against what numpy computes.
+// Windows and the matrix of the mel scale (engine/onnx/ops/signal/signal.cc) against what numpy
+// computes.
 #include "tests/engine/onnx/op_case.h"
 
 namespace tilewire::graph {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Col2Im (engine/onnx/ops/windows/columns.cc) against torch's fold. Element i of the columns is sin(i).
+// Col2Im (engine/onnx/ops/windows/columns.cc) against torch's fold. Element i of the columns is
+// sin(i).
 #include <cmath>
 
 #include "tests/engine/onnx/op_case.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DeformConv (engine/onnx/ops/windows/deform_conv.cc) against what torchvision's deform_conv2d() gives.
+// DeformConv (engine/onnx/ops/windows/deform_conv.cc) against what torchvision's deform_conv2d()
+// gives.
 #include <functional>
 #include <vector>
 
@@ -25,7 +26,7 @@ Elements Offsets(const Dims& dims) {
   return Numbers(
       dims, [](int64_t i) { return i * 37 % 11 - 5; }, 4);
 }
-std::vector<float> Weights(const Dims& dims) {
+std::vector<float> WeightNumbers(const Dims& dims) {
   const Elements numbers = Numbers(
       dims, [](int64_t i) { return i * 29 % 7 - 3; }, 4);
   return {numbers.begin(), numbers.end()};
@@ -35,7 +36,7 @@ TEST(DeformConvTest, AsTorchvision) {
   for (const int64_t opset : {19, 22}) {
     OnnxBuilder model(opset);
     model.Input("x", {1, 2, 4, 5}).Input("o", {1, 18, 4, 5});
-    model.Floats("w", {1, 2, 3, 3}, Weights({1, 2, 3, 3}));
+    model.Floats("w", {1, 2, 3, 3}, WeightNumbers({1, 2, 3, 3}));
     model.Node("DeformConv", {"x", "w", "o"}, {"y"}, {Ints("pads", {1, 1, 1, 1})}).Output("y");
     ExpectNear(Computed(model, {{1, 2, 4, 5}, {1, 18, 4, 5}},
                         {Images({1, 2, 4, 5}), Offsets({1, 18, 4, 5})})[0],
@@ -50,7 +51,7 @@ TEST(DeformConvTest, GroupsMaskAndBiasAsTorchvision) {
   const Dims x = {2, 4, 4, 5}, offsets = {2, 24, 4, 2}, mask = {2, 12, 4, 2};
   OnnxBuilder model(19);
   model.Input("x", {2, 4, 4, 5}).Input("o", {2, 24, 4, 2}).Input("m", {2, 12, 4, 2});
-  model.Floats("w", {2, 2, 2, 3}, Weights({2, 2, 2, 3})).Floats("b", {2}, {0.5f, 1.5f});
+  model.Floats("w", {2, 2, 2, 3}, WeightNumbers({2, 2, 2, 3})).Floats("b", {2}, {0.5f, 1.5f});
   model.Node("DeformConv", {"x", "w", "o", "b", "m"}, {"y"},
              {Ints("pads", {1, 0, 1, 0}), Ints("strides", {1, 2}), Ints("dilations", {2, 1}),
               Int("group", 2), Int("offset_group", 2)});

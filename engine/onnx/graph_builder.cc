@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/onnx/file/model_graph.h"
+#include "engine/onnx/graph_builder.h"
 
 #include <optional>
 #include <utility>

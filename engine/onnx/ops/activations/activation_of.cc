@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/onnx/ops/activations/activation_of.h"
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/onnx/ops/activations/double_activations.h"
+#include "engine/onnx/ops/arithmetic/element_functions.h"
+
+namespace tilewire::graph {
+namespace {
+
+// The function that computes an activation of integers.
+//   kUnimplemented  nothing does
+absl::StatusOr<Elementwise> FunctionOf(const NodeContext& context, const jit::EltwiseOp& op,
+                                       DataType type) {
+  using Algorithm = jit::EltwiseAlgorithm;
+  if (op.algorithm == Algorithm::kAbs) return Elementwise{Elementwise::Function::kAbs};
+  if (op.algorithm == Algorithm::kLinear && op.alpha == -1 && op.beta == 0)
+    return Elementwise{Elementwise::Function::kNegate};
+  return context.node.Unimplemented(
+      absl::StrCat("takes ", DataTypeName(type), " here; supported is f32"));
+}
+
+}  // namespace
+
+absl::StatusOr<Operand> ActivationOf(NodeContext& context, jit::EltwiseOp op, const Operand& src,
+                                     absl::string_view suffix) {
+  const DataType own = context.TypeOf(src);
+  if (own == DataType::kF64 || (src.constant != nullptr && src.constant->doubles != nullptr))
+    return ActivationOfDoubles(context, op, src, suffix);
+  if (own != DataType::kF32) {
+    ABSL_ASSIGN_OR_RETURN(const Elementwise function, FunctionOf(context, op, own));
+    return ElementwiseOf(context, function, {src}, suffix);
+  }
+  ABSL_ASSIGN_OR_RETURN(const ValueId value, context.AsValue(src));
+  ABSL_ASSIGN_OR_RETURN(const ValueId dst, context.Emit(Activation{op}, {value}, src.dims, suffix));
+  return Operand{nullptr, dst, src.dims};
+}
+
+absl::Status FinishActivation(NodeContext& context, const jit::EltwiseOp& op) {
+  ABSL_ASSIGN_OR_RETURN(const Operand dst, ActivationOf(context, op, context.input(0)));
+  return context.SetOutput(dst);
+}
+
+}  // namespace tilewire::graph

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Makes operations of activations: functions of one number that can follow another operation in the
+// same pass over its result.
+#ifndef ENGINE_ONNX_OPS_ACTIVATIONS_ACTIVATION_OF_H_
+#define ENGINE_ONNX_OPS_ACTIVATIONS_ACTIVATION_OF_H_
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "engine/jit/eltwise.h"
+#include "engine/onnx/node_context.h"
+
+namespace tilewire::graph {
+
+// An activation of a value; of integers, where a function of integers computes it.
+//   kUnimplemented  nothing does
+absl::StatusOr<Operand> ActivationOf(NodeContext& context, jit::EltwiseOp op, const Operand& src,
+                                     absl::string_view suffix = "");
+
+// The same of input 0, as the node's output.
+absl::Status FinishActivation(NodeContext& context, const jit::EltwiseOp& op);
+
+}  // namespace tilewire::graph
+
+#endif  // ENGINE_ONNX_OPS_ACTIVATIONS_ACTIVATION_OF_H_

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A row of the table of operators (op_table.h), and the columns that several families share.
+#ifndef ENGINE_ONNX_OPS_OP_ROW_H_
+#define ENGINE_ONNX_OPS_OP_ROW_H_
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "engine/onnx/file/node.h"
+#include "engine/onnx/node_context.h"
+#include "engine/onnx/typed_node.h"
+
+namespace tilewire::graph {
+
+// Whether a node whose inputs are all constants is computed when the model is loaded.
+enum class Folds : uint8_t {
+  kNever,
+  kInMemory,  // yes: its build() reads elements, which are loaded before it and released after it
+  kInPlace,   // yes, without elements in memory: its build() passes on constants that lie in a file
+};
+
+// Types of results (typed_node.h).
+DataType LikeFirstInput(const TypedNode& node, int i);
+DataType LikeSecondInput(const TypedNode& node, int i);
+DataType LikeThirdInput(const TypedNode& node, int i);
+DataType TruthValues(const TypedNode& node, int i);
+DataType Indices(const TypedNode& node, int i);
+// Output 0 is like the first input; the others hold indices.
+DataType IndicesAfterFirst(const TypedNode& node, int i);
+
+// Writes a node as other operators (composition.h). Inputs and outputs of the node are resolved.
+using Compose = absl::StatusOr<std::string> (*)(const Node& node);
+
+// A set of inputs by their numbers.
+constexpr uint8_t Inputs(std::initializer_list<int> numbers) {
+  uint8_t bits = 0;
+  for (int number : numbers) bits |= static_cast<uint8_t>(1 << number);
+  return bits;
+}
+
+// A row holds for all opsets that are read: where they differ, build() asks for the node's.
+struct OpRow {
+  absl::string_view name;  // ONNX's; of another domain: "com.microsoft.QGemm"
+  int since;               // the first opset that has it
+  int min_inputs;
+  int max_inputs;                // INT_MAX: any number
+  absl::string_view attributes;  // all that it may have, in any opset, with blanks between
+  // Appends the node's operations to the network, or folds the node.
+  //   kInvalidArgument  inputs or attributes that the operator does not allow
+  //   kUnimplemented    a use that the engine has no operation for
+  absl::Status (*build)(NodeContext& context);
+  Folds folds = Folds::kNever;
+  ResultType result_type = LikeFirstInput;
+  // Inputs that give shapes, axes or counts: build() needs their elements.
+  uint8_t deciding = 0;
+  Compose compose = nullptr;    // set in the place of `build`
+  bool may_omit_first = false;  // of several outputs
+  // The size of its result, or where its elements go, depends on elements: build() takes constants
+  // alone, and where they are computed, it runs once they are (cut.h).
+  bool is_late = false;
+  // Refuses what build() would refuse by the attributes alone, before it is known whether it runs.
+  absl::Status (*check)(const Node& node) = nullptr;
+  // The dims of a late node's result where those of input 0 give them; its type is that of input 0.
+  Dims (*late_dims)(const Dims& first) = nullptr;
+  // Inputs may be sequences of tensors (sequence.cc).
+  bool takes_sequences = false;
+  bool is_of_reals = false;  // input 0 holds real numbers, by ONNX's types
+};
+
+constexpr OpRow OfReals(OpRow row) {
+  row.is_of_reals = true;
+  return row;
+}
+
+// Defines LrnOperators() for the family of the name Lrn:
+//
+//   TILEWIRE_OPERATORS(Lrn) = {
+//       {"LRN", 1, 1, 1, "alpha beta bias size", BuildLrn},
+//   };
+#define TILEWIRE_OPERATORS(Name)                                      \
+  extern const std::initializer_list<OpRow> k##Name##Rows;            \
+  absl::Span<const OpRow> Name##Operators() { return k##Name##Rows; } \
+  constexpr std::initializer_list<OpRow> k##Name##Rows
+
+}  // namespace tilewire::graph
+
+#endif  // ENGINE_ONNX_OPS_OP_ROW_H_
