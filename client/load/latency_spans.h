@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "client/load/report.h"
+#include "client/load/report/report.h"
 
 namespace tilewire::client {
 

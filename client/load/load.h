@@ -28,7 +28,7 @@
 #include "client/load/answer_check.h"
 #include "client/load/arrivals.h"
 #include "client/load/rate_profile.h"
-#include "client/load/report.h"
+#include "client/load/report/report.h"
 #include "client/load/think_time.h"
 
 namespace tilewire::client {

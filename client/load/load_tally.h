@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "client/load/load.h"
-#include "client/load/server_split.h"
+#include "client/load/report/server_split.h"
 
 namespace tilewire::client {
 

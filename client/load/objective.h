@@ -17,7 +17,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "client/load/report.h"
+#include "client/load/report/report.h"
 
 namespace tilewire::client {
 

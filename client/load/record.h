@@ -11,8 +11,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "client/load/load_origin.h"
-#include "client/load/report.h"
-#include "client/load/report_difference.h"
+#include "client/load/report/report.h"
+#include "client/load/report/report_difference.h"
 
 namespace tilewire::client {
 

@@ -2,7 +2,7 @@
 #include "client/load/request_mix.h"
 
 #include "client/load/golden.h"
-#include "client/load/server_split.h"
+#include "client/load/report/server_split.h"
 
 namespace tilewire::client {
 namespace {

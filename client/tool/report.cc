@@ -7,8 +7,8 @@
 #include "absl/strings/str_format.h"
 #include "client/load/objective.h"
 #include "client/load/record.h"
-#include "client/load/report_html.h"
-#include "client/load/report_text.h"
+#include "client/load/report/report_html.h"
+#include "client/load/report/report_text.h"
 #include "client/tool/command.h"
 #include "client/tool/load_flags.h"
 

@@ -2,11 +2,11 @@
 
 load("//deploy/bazel:merged.bzl", "merged_library")
 
-def room(name, deps, hdrs = ["*.h"]):
-    """All sources of this folder; every room may use Abseil."""
+def room(name, deps, hdrs = ["**/*.h"]):
+    """All sources of this folder and those in it; every room may use Abseil."""
     merged_library(
         name = name,
-        srcs = native.glob(["*.cc"]),
+        srcs = native.glob(["**/*.cc"]),
         hdrs = native.glob(hdrs),
         visibility = ["//visibility:public"],
         deps = deps + ["@system//:absl"],

@@ -14,7 +14,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "engine/lowering/plan_builder.h"
+#include "engine/lowering/plan/plan_builder.h"
 #include "engine/network/network.h"
 #include "engine/runtime/plan.h"
 

@@ -14,7 +14,7 @@
 #include <tuple>
 
 #include "absl/status/status.h"
-#include "engine/lowering/operation_context.h"
+#include "engine/lowering/plan/operation_context.h"
 #include "engine/network/network.h"
 
 namespace tilewire::lowering {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Weights that have been split into planes of bf16 (engine/kernels/plane_split.h), in the order in
-// which products by planes on matrix tiles read them. Of each matrix of channels times outputs,
-// where the channels of a convolution are those of all its taps:
+// Weights that have been split into planes of bf16 (engine/kernels/planes/plane_split.h), in the
+// order in which products by planes on matrix tiles read them. Of each matrix of channels times
+// outputs, where the channels of a convolution are those of all its taps:
 //
 //   [matrix][group of 32 outputs][tap][step of 32 channels][plane][block of 16 outputs]
 //           [16 pairs][16 outputs][2 channels of a pair]

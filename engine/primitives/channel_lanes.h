@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "engine/kernels/channel_gather.h"
+#include "engine/kernels/moves/channel_gather.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A primitive that is a product by planes of bf16 (engine/kernels/plane_product.h): `Rows`, a
-// PlaneRows, says where the rows of its source lie. It is made for each execution, from what is
+// A primitive that is a product by planes of bf16 (engine/kernels/planes/plane_product.h): `Rows`,
+// a PlaneRows, says where the rows of its source lie. It is made for each execution, from what is
 // fixed of them and from the first element of the source:
 //
 //   using Layout = ...;
@@ -18,7 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "engine/kernels/plane_product.h"
+#include "engine/kernels/planes/plane_product.h"
 #include "engine/memory/data_type.h"
 #include "engine/memory/memory_desc.h"
 #include "engine/memory/plane_layout.h"

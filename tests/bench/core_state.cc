@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "engine/cpu/isa.h"
-#include "engine/kernels/matrix_tile.h"
+#include "engine/kernels/tiles/matrix_tile.h"
 #include "tests/bench/stopwatch.h"
 
 namespace tilewire::bench {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "client/load/rate_search.h"
+#include "client/load/search/rate_search.h"
 #include "tests/client/simulated_load.h"
 
 namespace tilewire::client {

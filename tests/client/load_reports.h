@@ -5,7 +5,7 @@
 #define TESTS_CLIENT_LOAD_REPORTS_H_
 
 #include "absl/time/time.h"
-#include "client/load/report.h"
+#include "client/load/report/report.h"
 
 namespace tilewire::client {
 

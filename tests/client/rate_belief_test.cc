@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/load/rate_belief.h"
+#include "client/load/search/rate_belief.h"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/load/rate_search.h"
+#include "client/load/search/rate_search.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
-#include "client/load/find_rate.h"
+#include "client/load/search/find_rate.h"
 #include "tests/client/fake_server.h"
 #include "tests/client/simulated_load.h"
 #include "tests/support/status_matchers.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/load/report_difference.h"
+#include "client/load/report/report_difference.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "client/load/record.h"
-#include "client/load/report_html.h"
+#include "client/load/report/report_html.h"
 #include "tests/client/load_reports.h"
 
 namespace tilewire::client {

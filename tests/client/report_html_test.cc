@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The page of a load's report, and what its charts show.
-#include "client/load/report_html.h"
+#include "client/load/report/report_html.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

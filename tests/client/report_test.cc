@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What becomes of a load's report: files, merging, judgements.
-#include "client/load/report.h"
+#include "client/load/report/report.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,8 +11,8 @@
 #include "absl/strings/str_split.h"
 #include "client/load/objective.h"
 #include "client/load/record.h"
-#include "client/load/report_text.h"
-#include "client/load/stability.h"
+#include "client/load/report/report_text.h"
+#include "client/load/report/stability.h"
 #include "tests/client/load_reports.h"
 #include "tests/support/status_matchers.h"
 

@@ -10,8 +10,8 @@
 #include <random>
 
 #include "absl/time/time.h"
-#include "client/load/rate_search.h"
-#include "client/load/report.h"
+#include "client/load/report/report.h"
+#include "client/load/search/rate_search.h"
 #include "tests/client/noisy_service.h"
 
 namespace tilewire::client {

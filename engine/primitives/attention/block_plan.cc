@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "engine/base/checked_math.h"
-#include "engine/kernels/strided_tile.h"
+#include "engine/kernels/products/strided_tile.h"
 
 namespace tilewire::attention {
 namespace {

@@ -5,7 +5,7 @@
 #include <variant>
 
 #include "engine/base/status_macros.h"
-#include "engine/kernels/scalar_epilogue.h"
+#include "engine/kernels/tiles/scalar_epilogue.h"
 #include "engine/memory/index_walk.h"
 #include "engine/memory/layout.h"
 #include "engine/memory/separable_offsets.h"

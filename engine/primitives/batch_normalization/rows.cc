@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "engine/base/status_macros.h"
-#include "engine/kernels/elementwise_kernel.h"
-#include "engine/kernels/elementwise_plan.h"
+#include "engine/kernels/elements/elementwise_kernel.h"
+#include "engine/kernels/elements/elementwise_plan.h"
 #include "engine/memory/layout.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/primitives/batch_normalization/implementations.h"

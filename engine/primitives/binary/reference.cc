@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "engine/base/status_macros.h"
-#include "engine/kernels/scalar_epilogue.h"
+#include "engine/kernels/tiles/scalar_epilogue.h"
 #include "engine/memory/layout.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/primitives/binary/implementations.h"

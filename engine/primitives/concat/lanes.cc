@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "engine/base/status_macros.h"
-#include "engine/kernels/channel_gather.h"
+#include "engine/kernels/moves/channel_gather.h"
 #include "engine/primitives/channel_lanes.h"
 #include "engine/primitives/concat/implementations.h"
 

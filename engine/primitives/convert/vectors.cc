@@ -7,8 +7,8 @@
 
 #include "absl/algorithm/container.h"
 #include "engine/base/status_macros.h"
-#include "engine/kernels/elementwise_kernel.h"
-#include "engine/kernels/elementwise_plan.h"
+#include "engine/kernels/elements/elementwise_kernel.h"
+#include "engine/kernels/elements/elementwise_plan.h"
 #include "engine/primitives/convert/conversion.h"
 #include "engine/primitives/convert/implementations.h"
 #include "engine/primitives/creation.h"

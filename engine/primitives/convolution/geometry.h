@@ -10,7 +10,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "engine/kernels/tap_runs.h"
+#include "engine/kernels/tiles/tap_runs.h"
 #include "engine/primitives/convolution/convolution.h"
 
 namespace tilewire::convolution {

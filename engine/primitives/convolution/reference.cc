@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "engine/base/status_macros.h"
-#include "engine/kernels/element_conversion.h"
-#include "engine/kernels/scalar_epilogue.h"
+#include "engine/kernels/elements/element_conversion.h"
+#include "engine/kernels/tiles/scalar_epilogue.h"
 #include "engine/memory/bf16_number.h"
 #include "engine/memory/layout.h"
 #include "engine/memory/separable_offsets.h"

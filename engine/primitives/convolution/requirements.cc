@@ -2,7 +2,7 @@
 #include "engine/primitives/convolution/requirements.h"
 
 #include "engine/base/status_macros.h"
-#include "engine/primitives/convolution/direct_layouts.h"
+#include "engine/primitives/convolution/direct/direct_layouts.h"
 #include "engine/primitives/creation.h"
 
 namespace tilewire::convolution {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "engine/kernels/lane_sums.h"
+#include "engine/kernels/elements/lane_sums.h"
 
 namespace tilewire::deconvolution {
 namespace {

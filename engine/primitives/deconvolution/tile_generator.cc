@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "engine/kernels/narrow_block.h"
+#include "engine/kernels/tiles/narrow_block.h"
 
 namespace tilewire::deconvolution {
 

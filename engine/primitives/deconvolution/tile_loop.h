@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "engine/kernels/accumulator_tile.h"
+#include "engine/kernels/tiles/accumulator_tile.h"
 
 namespace tilewire::deconvolution {
 

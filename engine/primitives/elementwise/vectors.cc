@@ -6,8 +6,8 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/jit/elementwise_emitter.h"
-#include "engine/kernels/elementwise_kernel.h"
-#include "engine/kernels/elementwise_plan.h"
+#include "engine/kernels/elements/elementwise_kernel.h"
+#include "engine/kernels/elements/elementwise_plan.h"
 #include "engine/memory/zero_padding.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/elementwise/implementations.h"

@@ -4,7 +4,7 @@
 // f32.
 #include "engine/base/status_macros.h"
 #include "engine/jit/eltwise.h"
-#include "engine/kernels/element_conversion.h"
+#include "engine/kernels/elements/element_conversion.h"
 #include "engine/memory/layout.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/primitives/creation.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "engine/base/status_macros.h"
-#include "engine/kernels/element_conversion.h"
+#include "engine/kernels/elements/element_conversion.h"
 #include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/gather/implementations.h"

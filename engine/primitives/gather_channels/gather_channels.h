@@ -18,7 +18,7 @@
 
 #include <vector>
 
-#include "engine/kernels/channel_gather.h"
+#include "engine/kernels/moves/channel_gather.h"
 #include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"

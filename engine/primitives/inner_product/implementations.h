@@ -39,10 +39,10 @@ TILEWIRE_ROW(InnerProductDesc, Pairs);
 TILEWIRE_ROW(InnerProductDesc, IntegerPacked);
 
 // f32 by products of planes of bf16 on matrix tiles (AMX): one with the precision bf16, three with
-// fast, six with exact (engine/kernels/plane_tile.h says how large their errors are). Tensors are
-// those of the packed rows, and `any` weights become planes of theirs (plane_layout.h), 2 bytes per
-// plane and number. The number of images decides nothing, as bits may not depend on it: for one
-// image the weights that are read take about as long as their products.
+// fast, six with exact (engine/kernels/planes/plane_tile.h says how large their errors are).
+// Tensors are those of the packed rows, and `any` weights become planes of theirs (plane_layout.h),
+// 2 bytes per plane and number. The number of images decides nothing, as bits may not depend on it:
+// for one image the weights that are read take about as long as their products.
 TILEWIRE_ROW(InnerProductDesc, Planes);
 
 // f32 by weights in plain layouts: the outputs of one input follow each other (io, hwio), or the

@@ -9,8 +9,8 @@
 
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
-#include "engine/kernels/integer_product.h"
-#include "engine/kernels/matrix_tile.h"
+#include "engine/kernels/products/integer_product.h"
+#include "engine/kernels/tiles/matrix_tile.h"
 #include "engine/memory/index_walk.h"
 #include "engine/memory/layout.h"
 #include "engine/memory/separable_offsets.h"

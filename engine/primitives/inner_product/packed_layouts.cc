@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "engine/kernels/packed_product.h"
+#include "engine/kernels/products/packed_product.h"
 #include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"
 

@@ -11,7 +11,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/cpu/cores.h"
 #include "engine/jit/vector_unit.h"
-#include "engine/kernels/strided_product.h"
+#include "engine/kernels/products/strided_product.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/inner_product/implementations.h"
 #include "engine/primitives/inner_product/packed_layouts.h"

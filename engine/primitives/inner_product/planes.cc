@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/base/status_macros.h"
-#include "engine/kernels/plane_product.h"
+#include "engine/kernels/planes/plane_product.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/inner_product/implementations.h"
 #include "engine/primitives/plane_primitive.h"

@@ -3,7 +3,7 @@
 // The executable specification: any layouts; f32 products are added in the order of channel, then
 // spatial index; sums of integers are exact, modulo 2^32.
 #include "engine/base/status_macros.h"
-#include "engine/kernels/scalar_epilogue.h"
+#include "engine/kernels/tiles/scalar_epilogue.h"
 #include "engine/memory/layout.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/primitives/creation.h"

@@ -2,7 +2,7 @@
 //
 // The executable specification: any layouts, one element after the other.
 #include "engine/base/status_macros.h"
-#include "engine/kernels/element_conversion.h"
+#include "engine/kernels/elements/element_conversion.h"
 #include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/integer_sum/arithmetic.h"

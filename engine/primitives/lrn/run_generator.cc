@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "engine/kernels/counted_loop.h"
+#include "engine/kernels/products/counted_loop.h"
 
 namespace tilewire::lrn {
 

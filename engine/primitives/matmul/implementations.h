@@ -16,9 +16,9 @@ namespace tilewire::matmul {
 TILEWIRE_ROW(MatmulDesc, Tiles);
 
 // f32 by products of planes of bf16 on matrix tiles (AMX): one with the precision bf16, three with
-// fast, six with exact (engine/kernels/plane_tile.h says how large their errors are). Tensors as
-// above, but that elements of a row of src follow each other. M and the batch decide nothing, as
-// bits may not depend on them.
+// fast, six with exact (engine/kernels/planes/plane_tile.h says how large their errors are).
+// Tensors as above, but that elements of a row of src follow each other. M and the batch decide
+// nothing, as bits may not depend on them.
 TILEWIRE_ROW(MatmulDesc, Planes);
 
 // u8 and s8, by tiles of integer_tile.h or matrix_tile.h. Weights of any strides are packed in

@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "engine/kernels/integer_product.h"
+#include "engine/kernels/products/integer_product.h"
 #include "engine/primitives/matmul/batches.h"
 
 namespace tilewire::matmul {

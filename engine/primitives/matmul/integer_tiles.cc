@@ -10,8 +10,8 @@
 
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
-#include "engine/kernels/byte_sum.h"
-#include "engine/kernels/matrix_tile.h"
+#include "engine/kernels/products/byte_sum.h"
+#include "engine/kernels/tiles/matrix_tile.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/matmul/batches.h"
 #include "engine/primitives/matmul/implementations.h"

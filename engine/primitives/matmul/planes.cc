@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "engine/base/status_macros.h"
-#include "engine/kernels/plane_product.h"
+#include "engine/kernels/planes/plane_product.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/matmul/batches.h"
 #include "engine/primitives/matmul/implementations.h"

@@ -3,8 +3,8 @@
 // The executable specification: any layouts, one element of dst after the other, in its type; sums
 // of 8-bit integers modulo 2^32.
 #include "engine/base/status_macros.h"
-#include "engine/kernels/element_conversion.h"
-#include "engine/kernels/scalar_epilogue.h"
+#include "engine/kernels/elements/element_conversion.h"
+#include "engine/kernels/tiles/scalar_epilogue.h"
 #include "engine/memory/element_types.h"
 #include "engine/memory/layout.h"
 #include "engine/memory/separable_offsets.h"

@@ -7,7 +7,7 @@
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 #include "engine/cpu/cores.h"
-#include "engine/kernels/strided_product.h"
+#include "engine/kernels/products/strided_product.h"
 #include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/matmul/batches.h"

@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/jit/vector_unit.h"
-#include "engine/kernels/element_conversion.h"
+#include "engine/kernels/elements/element_conversion.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/pooling/axis.h"
 #include "engine/primitives/pooling/implementations.h"

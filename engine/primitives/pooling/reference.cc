@@ -6,7 +6,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "engine/kernels/element_conversion.h"
+#include "engine/kernels/elements/element_conversion.h"
 #include "engine/memory/bf16_number.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/pooling/implementations.h"

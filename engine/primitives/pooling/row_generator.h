@@ -11,7 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "engine/jit/generator.h"
 #include "engine/jit/vector_unit.h"
-#include "engine/kernels/vector_conversion.h"
+#include "engine/kernels/elements/vector_conversion.h"
 #include "engine/primitives/pooling/pooling.h"
 
 namespace tilewire::pooling {

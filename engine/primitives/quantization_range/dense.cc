@@ -11,7 +11,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/jit/generator.h"
 #include "engine/jit/vector_unit.h"
-#include "engine/kernels/counted_loop.h"
+#include "engine/kernels/products/counted_loop.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/quantization_range/implementations.h"
 

@@ -14,7 +14,7 @@
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 #include "engine/jit/generator.h"
-#include "engine/kernels/vector_conversion.h"
+#include "engine/kernels/elements/vector_conversion.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/quantize/implementations.h"
 

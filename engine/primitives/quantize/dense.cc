@@ -10,9 +10,9 @@
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 #include "engine/jit/generator.h"
-#include "engine/kernels/counted_loop.h"
-#include "engine/kernels/quantization_range.h"
-#include "engine/kernels/vector_conversion.h"
+#include "engine/kernels/elements/quantization_range.h"
+#include "engine/kernels/elements/vector_conversion.h"
+#include "engine/kernels/products/counted_loop.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/quantize/implementations.h"
 

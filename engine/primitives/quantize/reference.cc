@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "engine/base/status_macros.h"
-#include "engine/kernels/element_conversion.h"
+#include "engine/kernels/elements/element_conversion.h"
 #include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/quantize/implementations.h"

@@ -6,7 +6,7 @@
 
 #include "engine/base/checked_math.h"
 #include "engine/jit/extremum.h"
-#include "engine/kernels/counted_loop.h"
+#include "engine/kernels/products/counted_loop.h"
 #include "engine/primitives/reduction/implementations.h"
 
 namespace tilewire::reduction {

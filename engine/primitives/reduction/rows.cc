@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "engine/base/status_macros.h"
-#include "engine/kernels/tensor_rows.h"
+#include "engine/kernels/moves/tensor_rows.h"
 #include "engine/memory/index_walk.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/memory/zero_padding.h"

@@ -6,7 +6,7 @@
 #include <bit>
 
 #include "engine/base/status_macros.h"
-#include "engine/kernels/vector_conversion.h"
+#include "engine/kernels/elements/vector_conversion.h"
 #include "engine/primitives/reorder/channel_blocking.h"
 
 namespace tilewire::reorder {

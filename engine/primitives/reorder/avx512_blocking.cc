@@ -6,7 +6,7 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/jit/tail_mask.h"
-#include "engine/kernels/vector_conversion.h"
+#include "engine/kernels/elements/vector_conversion.h"
 #include "engine/primitives/reorder/channel_blocking.h"
 
 namespace tilewire::reorder {

@@ -9,7 +9,7 @@
 
 #include "absl/strings/string_view.h"
 #include "engine/jit/generator.h"
-#include "engine/kernels/vector_conversion.h"
+#include "engine/kernels/elements/vector_conversion.h"
 
 namespace tilewire::reorder {
 

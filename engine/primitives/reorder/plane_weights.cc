@@ -3,7 +3,7 @@
 // f32 weights in any layout -> planes of bf16 (plane_layout.h), also of Winograd's transform of
 // them (winograd_layout.h): the best reorder to the f32 layout that is split, which the scratchpad
 // holds, and the split of each group of outputs.
-#include "engine/kernels/plane_weights.h"
+#include "engine/kernels/planes/plane_weights.h"
 
 #include <algorithm>
 #include <utility>

@@ -5,7 +5,7 @@
 #include <variant>
 
 #include "engine/base/status_macros.h"
-#include "engine/kernels/element_conversion.h"
+#include "engine/kernels/elements/element_conversion.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/reference_primitive.h"
 #include "engine/primitives/reorder/implementations.h"

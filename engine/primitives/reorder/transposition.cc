@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "engine/kernels/strided_loops.h"
+#include "engine/kernels/moves/strided_loops.h"
 
 namespace tilewire::reorder {
 namespace {

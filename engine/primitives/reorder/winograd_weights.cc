@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "engine/base/status_macros.h"
-#include "engine/kernels/winograd_transforms.h"
+#include "engine/kernels/tiles/winograd_transforms.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/reorder/implementations.h"

@@ -9,7 +9,7 @@
 #include <bit>
 #include <cstddef>
 
-#include "engine/kernels/winograd_transforms.h"
+#include "engine/kernels/tiles/winograd_transforms.h"
 
 namespace tilewire::reorder {
 

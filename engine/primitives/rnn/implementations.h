@@ -11,8 +11,8 @@ namespace tilewire::rnn {
 // Layers with packed weights, shared by avx512_f32 and avx2_f32: for vectors of 16 states, weights
 // are [D][G][H/16][inputs][16], padded with zeros. The inputs of many steps are multiplied at once,
 // the states in every step, and generated code computes the cell. Sums are in the order of
-// engine/kernels/product_tile.h. Threads share out directions and sequences; a run that is stopped
-// ends after a step.
+// engine/kernels/products/product_tile.h. Threads share out directions and sequences; a run that is
+// stopped ends after a step.
 //
 // Takes elements of src_layer and dst_layer that are neighbours.
 TILEWIRE_ROW(RnnDesc, PackedWeights);

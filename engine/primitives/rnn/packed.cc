@@ -16,7 +16,7 @@
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 #include "engine/jit/vector_unit.h"
-#include "engine/kernels/packed_product.h"
+#include "engine/kernels/products/packed_product.h"
 #include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/rnn/cell_generator.h"

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "engine/base/status_macros.h"
-#include "engine/kernels/element_conversion.h"
-#include "engine/kernels/tensor_rows.h"
+#include "engine/kernels/elements/element_conversion.h"
+#include "engine/kernels/moves/tensor_rows.h"
 #include "engine/memory/element_types.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/memory/zero_padding.h"

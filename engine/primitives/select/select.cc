@@ -6,7 +6,7 @@
 
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
-#include "engine/kernels/element_conversion.h"
+#include "engine/kernels/elements/element_conversion.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/select/implementations.h"
 

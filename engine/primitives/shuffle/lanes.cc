@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "engine/base/status_macros.h"
-#include "engine/kernels/channel_gather.h"
+#include "engine/kernels/moves/channel_gather.h"
 #include "engine/primitives/shuffle/implementations.h"
 
 namespace tilewire::shuffle {

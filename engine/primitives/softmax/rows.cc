@@ -4,7 +4,7 @@
 
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
-#include "engine/kernels/softmax_rows.h"
+#include "engine/kernels/products/softmax_rows.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/softmax/implementations.h"
 

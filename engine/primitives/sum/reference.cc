@@ -2,7 +2,7 @@
 //
 // The executable specification: any layouts and types, one element after the other, added in f32.
 #include "engine/base/status_macros.h"
-#include "engine/kernels/element_conversion.h"
+#include "engine/kernels/elements/element_conversion.h"
 #include "engine/memory/layout.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/primitives/creation.h"

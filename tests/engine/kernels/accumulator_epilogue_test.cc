@@ -4,7 +4,7 @@
 // epilogue through memory: a tile of more s32 sums than there are registers is finished in several
 // passes, and every element is that of the scalar epilogue. A destination of bf16 is written in
 // lines of two blocks, whichever of them a tile has.
-#include "engine/kernels/accumulator_epilogue.h"
+#include "engine/kernels/tiles/accumulator_epilogue.h"
 
 #include <array>
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 #include "engine/cpu/isa.h"
 #include "engine/jit/generator.h"
-#include "engine/kernels/scalar_epilogue.h"
+#include "engine/kernels/tiles/scalar_epilogue.h"
 #include "engine/memory/narrow_floats.h"
 #include "gtest/gtest.h"
 #include "tests/support/random_tensor.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/kernels/bf16_rounding.h"
+#include "engine/kernels/planes/bf16_rounding.h"
 
 #include <cmath>
 #include <limits>

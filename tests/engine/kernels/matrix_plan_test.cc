@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/kernels/matrix_plan.h"
+#include "engine/kernels/tiles/matrix_plan.h"
 
 #include <set>
 

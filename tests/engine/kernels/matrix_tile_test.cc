@@ -2,7 +2,7 @@
 //
 // Tiles of all shapes one after the other, as a piece of work has them: the end of each runs inside
 // the call of the next.
-#include "engine/kernels/matrix_tile.h"
+#include "engine/kernels/tiles/matrix_tile.h"
 
 #include <algorithm>
 #include <cstring>

@@ -2,14 +2,14 @@
 //
 // Tiles of products of planes one after the other, as a piece of work has them. All numbers are
 // small integers, so that sums are exact in any order.
-#include "engine/kernels/plane_tile.h"
+#include "engine/kernels/planes/plane_tile.h"
 
 #include <bit>
 #include <memory>
 #include <vector>
 
 #include "engine/cpu/isa.h"
-#include "engine/kernels/plane_operands.h"
+#include "engine/kernels/planes/plane_operands.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/status_matchers.h"

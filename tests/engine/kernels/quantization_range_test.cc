@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/kernels/quantization_range.h"
+#include "engine/kernels/elements/quantization_range.h"
 
 #include <limits>
 

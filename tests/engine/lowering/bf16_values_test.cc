@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which tensors are bf16 with the precision bf16, and that the answer does not show it.
-#include "engine/lowering/bf16_values.h"
+#include "engine/lowering/weighted/bf16_values.h"
 
 #include <map>
 #include <numeric>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/lowering/memory_plan.h"
+#include "engine/lowering/plan/memory_plan.h"
 
 #include <random>
 #include <vector>

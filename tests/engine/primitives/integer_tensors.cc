@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "engine/base/aligned_buffer.h"
-#include "engine/kernels/element_conversion.h"
+#include "engine/kernels/elements/element_conversion.h"
 #include "engine/memory/index_walk.h"
 #include "engine/memory/zero_padding.h"
 #include "engine/primitives/reorder/reorder.h"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "engine/kernels/element_conversion.h"
+#include "engine/kernels/elements/element_conversion.h"
 #include "engine/memory/narrow_floats.h"
 #include "gtest/gtest.h"
 #include "tests/support/status_matchers.h"

@@ -6,7 +6,7 @@
 #include <functional>
 #include <limits>
 
-#include "engine/kernels/element_conversion.h"
+#include "engine/kernels/elements/element_conversion.h"
 #include "engine/primitives/reorder/reorder.h"
 #include "gtest/gtest.h"
 #include "tests/support/random_tensor.h"

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "absl/strings/match.h"
-#include "engine/primitives/convolution/weights_prefetch.h"
+#include "engine/primitives/convolution/direct/weights_prefetch.h"
 #include "gtest/gtest.h"
 #include "tests/engine/primitives/convolution/convolution_cases.h"
 #include "tests/engine/primitives/integer_tensors.h"

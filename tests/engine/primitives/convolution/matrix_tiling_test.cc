@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/primitives/convolution/matrix_tiling.h"
+#include "engine/primitives/convolution/integer/matrix_tiling.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

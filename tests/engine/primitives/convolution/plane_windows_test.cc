@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/primitives/convolution/plane_windows.h"
+#include "engine/primitives/convolution/planes/plane_windows.h"
 
 #include <map>
 #include <vector>

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "engine/primitives/convolution/winograd_plan.h"
+#include "engine/primitives/convolution/winograd/winograd_plan.h"
 #include "gtest/gtest.h"
 #include "tests/engine/primitives/convolution/convolution_case.h"
 #include "tests/engine/primitives/convolution/exact_convolution.h"

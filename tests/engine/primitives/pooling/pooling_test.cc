@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "engine/kernels/element_conversion.h"
+#include "engine/kernels/elements/element_conversion.h"
 #include "engine/threading/arena.h"
 #include "gtest/gtest.h"
 #include "tests/support/random_tensor.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/kernels/element_conversion.h"
+#include "engine/kernels/elements/element_conversion.h"
 #include "engine/memory/index_walk.h"
 #include "engine/memory/zero_padding.h"
 #include "engine/primitives/reorder/reorder.h"

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/kernels/products/product_tile.h"
+
+#include <cstddef>
+
+namespace tilewire {
+
+ProductTile::Size ProductTile::SizeFor(const VectorUnit& unit, const PostOps& post_ops,
+                                       int64_t most_rows) {
+  const int registers = unit.registers();
+  Size size = {2, 2};
+  if (registers >= 32) size = {4, 3};
+  if (registers >= 32 && most_rows == 4) size = {3, 4};
+  if (registers >= 32 && (most_rows == 5 || most_rows == 6)) size = {2, 6};
+  // After the loop all but the first chain are free for the post-ops.
+  const int scratch = AccumulatorEpilogue::ScratchCount(post_ops);
+  while (size.rows > 1 && registers - size.blocks * size.rows < scratch) --size.rows;
+  return size;
+}
+
+ProductTile::ProductTile(absl::string_view name, const ProductTileConfig& config)
+    : AccumulatorTile(name, config.epilogue), config_(config) {}
+
+Xbyak::Xmm ProductTile::Sum(int chain, int block, int row) const {
+  return Vector(chain * Tile() + block * config_.epilogue.pixels + row);
+}
+
+void ProductTile::Emit() {
+  Preamble();
+  EmitPointers();
+  EmitSums();
+  mov(dst_, ptr[args_ + offsetof(ProductTileArgs, dst)]);
+  if (config_.epilogue.bias) mov(bias_, ptr[args_ + offsetof(ProductTileArgs, bias)]);
+  FinishSums(/*zero_tail=*/false);
+  Postamble();
+  epilogue_.EmitTables();
+}
+
+void ProductTile::EmitPointers() {
+  const int block_bytes = static_cast<int>(config_.k * config_.epilogue.unit.bytes());
+  if (config_.fetches_ahead) {
+    mov(ahead_, ptr[args_ + offsetof(ProductTileArgs, ahead)]);
+    mov(ahead_bytes_, ptr[args_ + offsetof(ProductTileArgs, ahead_bytes)]);
+  }
+  mov(weights_[0], ptr[args_ + offsetof(ProductTileArgs, weights)]);
+  for (int b = 1; b < config_.epilogue.blocks; ++b)
+    lea(weights_[b], ptr[weights_[b - 1] + block_bytes]);
+  mov(rows_[0], ptr[args_ + offsetof(ProductTileArgs, src)]);
+  for (int r = 1; r < config_.epilogue.pixels; ++r) {
+    lea(rows_[r], ptr[rows_[r - 1] + static_cast<int>(config_.src_row_bytes)]);
+  }
+}
+
+void ProductTile::EmitSums() {
+  ZeroSums(kChains);
+  if (config_.k >= kChains) {
+    const int vector_bytes = config_.epilogue.unit.bytes();
+    Xbyak::Label step;
+    mov(left_, config_.k / kChains);
+    L(step);
+    if (config_.fetches_ahead) {
+      prefetcht1(ptr[ahead_]);
+      add(ahead_, ahead_bytes_);
+    }
+    for (int chain = 0; chain < kChains; ++chain) EmitStep(chain);
+    for (int b = 0; b < config_.epilogue.blocks; ++b) add(weights_[b], kChains * vector_bytes);
+    for (int r = 0; r < config_.epilogue.pixels; ++r) add(rows_[r], kChains * 4);
+    dec(left_);
+    jnz(step, T_NEAR);
+  }
+  if (config_.k % kChains != 0) EmitStep(0);
+  for (int i = 0; i < Tile(); ++i) vaddps(Vector(i), Vector(i), Vector(Tile() + i));
+}
+
+// sums of `chain` += src[k + chain] * weights[k + chain]
+void ProductTile::EmitStep(int chain) {
+  const int blocks = config_.epilogue.blocks, last = config_.epilogue.unit.registers() - 1;
+  const Xbyak::Xmm source = Vector(last);
+  for (int b = 0; b < blocks; ++b) {
+    vmovups(Vector(last - 1 - b), ptr[weights_[b] + chain * config_.epilogue.unit.bytes()]);
+  }
+  for (int r = 0; r < config_.epilogue.pixels; ++r) {
+    vbroadcastss(source, ptr[rows_[r] + chain * 4]);
+    for (int b = 0; b < blocks; ++b) {
+      if (config_.pairs) {
+        vdpbf16ps(Sum(chain, b, r), Vector(last - 1 - b), source);
+      } else {
+        vfmadd231ps(Sum(chain, b, r), Vector(last - 1 - b), source);
+      }
+    }
+  }
+}
+
+}  // namespace tilewire

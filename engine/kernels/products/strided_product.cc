@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/kernels/products/strided_product.h"
+
+#include <xmmintrin.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "engine/base/status_macros.h"
+#include "engine/kernels/products/dot_tile.h"
+#include "engine/threading/stop.h"
+
+namespace tilewire {
+namespace {
+
+constexpr int64_t kFloatBytes = sizeof(float);
+constexpr int64_t kFloatsOfLine = 16;
+constexpr int64_t kRowsOfPiece = 128;     // of dst
+constexpr int64_t kColumnsOfPiece = 256;  // about so many, where weights are read in parts
+// Of K, where a piece has few rows and where it has more: so many pages of memory, and a part of
+// the second cache.
+constexpr int64_t kPartOfFewRows = 32, kPartOfRows = 64;
+constexpr int64_t kFewRows = 4;
+constexpr int64_t kFewestForDots = 64;     // of K: fewer products would not pay for adding lanes
+constexpr int64_t kMostRowsThatWait = 32;  // for weights from memory; more hide it
+
+// Vectors of columns in a tile: more where rows are too few for sums that hide the latency of
+// additions.
+int MostBlocks(const VectorUnit& unit, int64_t rows) {
+  const bool many_registers = unit.registers() >= 32;
+  if (rows == 1) return many_registers ? 8 : 6;
+  if (rows == 2) return many_registers ? 6 : 4;
+  return 3;
+}
+
+}  // namespace
+
+// Strides are compared whatever the sizes: a product must not be computed otherwise because it has
+// one row or one column.
+StridedProduct::Form StridedProduct::FormOf(const Shape& shape) {
+  const bool weights_rows = shape.weights_n == 1;
+  if (weights_rows) return Form::kRows;
+  const bool dots = shape.weights_k == 1 && shape.src_k == 1 && shape.src_row != 1;
+  return dots && shape.k >= kFewestForDots ? Form::kDots : Form::kCopies;
+}
+
+StridedProduct::StridedProduct(const VectorUnit& unit, const Shape& shape)
+    : unit_(unit), shape_(shape), form_(FormOf(shape)) {
+  const int most_blocks = form_ == Form::kDots ? 1 : MostBlocks(unit, shape.m);
+  ChoosePieces(most_blocks);
+  const int most_rows = unit.registers() >= 32 ? kMaxRows : 4;
+  max_rows_ =
+      form_ == Form::kDots
+          ? DotTile::MaxRows(unit)
+          : StridedTile::MaxRows(unit, shape.post_ops, static_cast<int>(columns_ / unit.lanes()),
+                                 most_rows, form_ == Form::kRows && shape.n % unit.lanes() != 0);
+}
+
+void StridedProduct::ChoosePieces(int most_blocks) {
+  const int64_t vectors = DivUp(shape_.n, unit_.lanes());
+  panels_ = DivUp(vectors, most_blocks);
+  const int64_t blocks = DivUp(vectors, std::max<int64_t>(1, panels_));
+  columns_ = std::max<int64_t>(blocks, 1) * unit_.lanes();
+  panels_ = DivUp(shape_.n, columns_);
+  tail_ = shape_.n % columns_;
+  pieces_of_rows_ = DivUp(shape_.m, kRowsOfPiece);
+  panels_of_piece_ = 1;
+  part_ = shape_.k;
+  if (form_ == Form::kRows) {
+    const int64_t part = shape_.m <= kFewRows ? kPartOfFewRows : kPartOfRows;
+    if (shape_.k >= 2 * part) {
+      part_ = part;
+      const int64_t most = std::max<int64_t>(1, kColumnsOfPiece / columns_);
+      panels_of_piece_ = DivUp(panels_, std::max<int64_t>(1, DivUp(panels_, most)));
+    }
+  }
+  pieces_of_panels_ = DivUp(panels_, std::max<int64_t>(1, panels_of_piece_));
+}
+
+absl::StatusOr<std::unique_ptr<const StridedProduct>> StridedProduct::Create(absl::string_view name,
+                                                                             const VectorUnit& unit,
+                                                                             const Shape& shape) {
+  std::unique_ptr<StridedProduct> product(new StridedProduct(unit, shape));
+  ABSL_RETURN_IF_ERROR(product->Compile(name));
+  return product;
+}
+
+absl::Status StridedProduct::Compile(absl::string_view name) {
+  for (bool tail : {false, true}) {
+    if (tail ? tail_ == 0 : shape_.n < columns_) continue;
+    // Rows of the last tile of a piece, too: pieces begin at multiples of kRowsOfPiece.
+    const int64_t piece = std::min(shape_.m, kRowsOfPiece), last = shape_.m % kRowsOfPiece;
+    for (int64_t rows : {std::min(piece, max_rows_), piece % max_rows_, last % max_rows_,
+                         std::min(last, max_rows_)}) {
+      auto& tile = tiles_[tail][rows];
+      if (rows == 0 || tile != nullptr) continue;
+      ABSL_ASSIGN_OR_RETURN(tile, CompileTile(name, tail, rows));
+      code_bytes_ += static_cast<int64_t>(tile->code_bytes());
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<const jit::Generator>> StridedProduct::CompileTile(
+    absl::string_view name, bool tail, int64_t rows) const {
+  const int64_t columns = tail ? tail_ : columns_;
+  const auto bytes = [](int64_t size, int64_t stride) {
+    return size == 1 ? 0 : stride * kFloatBytes;
+  };
+  EpilogueConfig epilogue{.unit = unit_};
+  epilogue.blocks = static_cast<int>(DivUp(columns, unit_.lanes()));
+  epilogue.pixels = static_cast<int>(rows);
+  epilogue.dst_block_bytes = unit_.bytes();
+  epilogue.dst_pixel_bytes = bytes(shape_.m, shape_.dst_row);
+  epilogue.bias = shape_.bias;
+  epilogue.tail_lanes = static_cast<int>(columns % unit_.lanes());
+  epilogue.packed_channels = true;
+  epilogue.post_ops = shape_.post_ops;
+  if (form_ == Form::kDots) {
+    return jit::Compile<DotTile>(
+        name, DotTileConfig{.k = shape_.k,
+                            .src_row_bytes = bytes(shape_.m, shape_.src_row),
+                            .weights_column_bytes = bytes(shape_.n, shape_.weights_n),
+                            .fetches_ahead = shape_.m <= kMostRowsThatWait,
+                            .epilogue = epilogue});
+  }
+  StridedTileConfig config{.epilogue = epilogue};
+  config.k = part_ == shape_.k ? shape_.k : 0;
+  config.src_row_bytes = bytes(shape_.m, shape_.src_row);
+  config.src_k_bytes = bytes(shape_.k, shape_.src_k);
+  config.weights_k_bytes =
+      form_ == Form::kCopies ? columns_ * kFloatBytes : bytes(shape_.k, shape_.weights_k);
+  if (form_ == Form::kRows) config.weights_tail = epilogue.tail_lanes;
+  return jit::Compile<StridedTile>(name, config);
+}
+
+void StridedProduct::CopyPanel(const float* weights, int64_t panel, float* to) const {
+  const int64_t column = panel * columns_, count = std::min(columns_, shape_.n - column);
+  for (int64_t k = 0; k < shape_.k && !threading::Stopped(); ++k, to += columns_) {
+    const float* from = weights + k * shape_.weights_k + column * shape_.weights_n;
+    for (int64_t i = 0; i < count; ++i) to[i] = from[i * shape_.weights_n];
+    std::fill(to + count, to + columns_, 0.0f);
+  }
+}
+
+int64_t StridedProduct::products_of_piece() const {
+  return std::min(shape_.m, kRowsOfPiece) * std::min(shape_.n, panels_of_piece_ * columns_) *
+         shape_.k;
+}
+
+int64_t StridedProduct::sums_elements() const {
+  if (part_ == shape_.k) return 0;
+  return RoundUp(std::min(shape_.m, kRowsOfPiece), max_rows_) * panels_of_piece_ * columns_;
+}
+
+// What is to be fetched of weights: lines of neighbouring rows, from left to right.
+struct StridedProduct::Window {
+  const float* row = nullptr;
+  int64_t rows = 0, columns = 0;
+  int64_t column = 0;  // reached in the first row
+};
+
+void StridedProduct::Fetch(Window* window, int64_t lines) const {
+  for (; lines > 0 && window->rows > 0; --lines) {
+    _mm_prefetch(reinterpret_cast<const char*>(window->row + window->column), _MM_HINT_T1);
+    window->column += kFloatsOfLine;
+    if (window->column < window->columns) continue;
+    window->column = 0;
+    window->row += shape_.weights_k;
+    --window->rows;
+  }
+}
+
+void StridedProduct::RunPiece(int64_t piece, const Operands& operands, float* sums) const {
+  int64_t begin = 0;
+  do {
+    RunPart(begin, piece, operands, sums);
+    begin += part_;
+  } while (begin < shape_.k && !threading::Stopped());
+}
+
+// The products of K from `begin` on.
+void StridedProduct::RunPart(int64_t begin, int64_t piece, const Operands& operands,
+                             float* sums) const {
+  const int64_t row = piece % pieces_of_rows_ * kRowsOfPiece;
+  const int64_t end = std::min(shape_.m, row + kRowsOfPiece);
+  const int64_t first_panel = piece / pieces_of_rows_ * panels_of_piece_;
+  const int64_t panels = std::min(panels_of_piece_, panels_ - first_panel);
+  const int64_t next = begin + part_, column = first_panel * columns_;
+  Window ahead{operands.weights + next * shape_.weights_k + column,
+               std::min(part_, shape_.k - next), std::min(panels * columns_, shape_.n - column)};
+  const int64_t lines = std::max<int64_t>(0, ahead.rows) * DivUp(ahead.columns, kFloatsOfLine);
+  const int64_t share = DivUp(lines, panels * DivUp(end - row, max_rows_));
+  StridedTileArgs tile;
+  tile.k = std::min(part_, shape_.k - begin);
+  for (int64_t panel = first_panel; panel < first_panel + panels; ++panel) {
+    const int64_t at = panel * columns_;
+    const auto& tiles = tiles_[tail_ != 0 && panel == panels_ - 1];
+    tile.weights = form_ == Form::kCopies
+                       ? operands.copies + panel * panel_elements()
+                       : operands.weights + begin * shape_.weights_k + at * shape_.weights_n;
+    tile.bias = operands.bias == nullptr ? nullptr : operands.bias + at;
+    for (int64_t m = row; m < end; m += max_rows_) {
+      Fetch(&ahead, share);
+      tile.src = operands.src + m * shape_.src_row + begin * shape_.src_k;
+      tile.dst = operands.dst + m * shape_.dst_row + at;
+      tile.sums_before = begin == 0 ? nullptr : sums;
+      tile.sums_after = next >= shape_.k ? nullptr : sums;
+      if (sums != nullptr) sums += max_rows_ * columns_;
+      tiles[std::min(max_rows_, end - m)]->entry<StridedTile::Function>()(&tile);
+      if (threading::Stopped()) return;
+    }
+  }
+}
+
+}  // namespace tilewire

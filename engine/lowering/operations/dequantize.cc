@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+#include <vector>
+
+#include "engine/base/status_macros.h"
+#include "engine/lowering/operation_table.h"
+#include "engine/lowering/plan/quantization.h"
+
+namespace tilewire::lowering {
+
+// Keeps the layout of its source. Integers that stand for themselves are converted.
+absl::Status LowerDequantize(const graph::Dequantize& dequantize, OperationContext& context) {
+  ABSL_ASSIGN_OR_RETURN(const Place src, context.Home(context.src()));
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc layout, context.DstLike(src.desc));
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst, layout.WithDataType(DataType::kF32));
+  const bool is_as_it_is = dequantize.params == std::vector{graph::QuantizationParams()};
+  if (is_as_it_is && src.desc.data_type() != DataType::kF32) {
+    ABSL_ASSIGN_OR_RETURN(auto convert, context.Create(ConvertDesc{src.desc, dst}));
+    return context.EmitUnary(std::move(convert), src);
+  }
+  QuantizeDesc desc{.src = src.desc, .dst = dst, .axis = dequantize.axis};
+  AppendParams(dequantize.params, &desc);
+  ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc));
+  return context.EmitUnary(std::move(primitive), src);
+}
+
+}  // namespace tilewire::lowering

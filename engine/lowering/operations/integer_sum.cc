@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+#include <vector>
+
+#include "engine/base/status_macros.h"
+#include "engine/lowering/operation_table.h"
+#include "engine/lowering/plan/quantization.h"
+#include "engine/lowering/plan/source_layouts.h"
+#include "engine/runtime/tensor_layout.h"
+
+namespace tilewire::lowering {
+
+// With the channels last, as all primitives for 8-bit integers have them.
+absl::Status LowerIntegerSum(const graph::IntegerSum& sum, OperationContext& context) {
+  const graph::Value& value = context.dst_value();
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst,
+                        runtime::PlainDesc(value.dims, value.type, /*channels_last=*/true));
+  std::vector<Place> sources;
+  for (graph::ValueId src : context.srcs()) {
+    ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc, dst.WithDataType(context.value(src).type));
+    ABSL_ASSIGN_OR_RETURN(sources.emplace_back(), context.InLayout(src, desc));
+  }
+  IntegerSumDesc desc{.srcs = DescsOf(sources), .dst = dst};
+  AppendParams(sum.src_quantization, &desc);
+  desc.dst_scale = sum.dst_quantization.scale;
+  desc.dst_zero_point = sum.dst_quantization.zero_point;
+  desc.relu = sum.relu;
+  ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc));
+  context.ConsumeSources();
+  return context.EmitMultiple(std::move(primitive), sources);
+}
+
+}  // namespace tilewire::lowering

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/lowering/operation_table.h"
+#include "engine/lowering/operations/normalized_sum.h"
+#include "engine/runtime/tensor_layout.h"
+
+namespace tilewire::lowering {
+namespace {
+
+// The primitive takes scale and shift as one tensor, one after the other.
+absl::StatusOr<runtime::Bindings> ScaleAndShift(const graph::LayerNormalization& norm,
+                                                OperationContext& context) {
+  runtime::Bindings weights;
+  if (norm.scale.empty()) return weights;
+  std::vector<float> both = norm.scale;
+  both.insert(both.end(), norm.shift.begin(), norm.shift.end());
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc row,
+                        runtime::PlainDesc({static_cast<int64_t>(both.size())}, DataType::kF32,
+                                           /*channels_last=*/false));
+  ABSL_ASSIGN_OR_RETURN(auto packed, context.settings().weights->PackBias(both, row));
+  weights.push_back(context.plan().Constant(kArgWeights, std::move(packed)));
+  return weights;
+}
+
+bool ReadsAsRows(const graph::Network& network, const graph::Operation& norm,
+                 graph::ValueId value) {
+  if (norm.srcs[0] == value) return true;
+  for (const graph::Operation& op : network.operations) {
+    if (op.dst == norm.srcs[0])
+      return std::holds_alternative<graph::Reshape>(op.params) && op.srcs[0] == value;
+  }
+  return false;
+}
+
+const graph::Operation* NormalizationOf(const graph::Network& network, graph::ValueId value) {
+  for (const graph::Operation& op : network.operations) {
+    if (std::holds_alternative<graph::LayerNormalization>(op.params) &&
+        ReadsAsRows(network, op, value)) {
+      return &op;
+    }
+  }
+  return nullptr;
+}
+
+// Over a source that nothing else reads, unless the other one is elsewhere in the same memory.
+Place PlaceOfSum(const std::vector<Place>& sources, const MemoryDesc& desc, PlanBuilder& plan) {
+  const bool apart = sources[0].buffer == sources[1].buffer ||
+                     !plan.MayOverlap(sources[0].buffer, sources[1].buffer);
+  for (const Place& source : sources) {
+    if (apart && plan.MayOverwrite(source)) return {source.buffer, desc};
+  }
+  return plan.NewPlace(desc);
+}
+
+}  // namespace
+
+// In row-major order: the generated code wants the elements that it normalizes together to be
+// neighbours in memory.
+absl::Status LowerLayerNormalization(const graph::LayerNormalization& norm,
+                                     OperationContext& context) {
+  if (!context.plan().IsUnplaced(context.dst())) {  // computed with the sum that it normalizes
+    context.ConsumeSources();
+    return absl::OkStatus();
+  }
+  ABSL_ASSIGN_OR_RETURN(const Place src, context.RowMajor(context.src()));
+  ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(LayerNormalizationDesc{
+                                            .src = src.desc,
+                                            .dst = src.desc,
+                                            .epsilon = norm.epsilon,
+                                            .use_scale_shift = !norm.scale.empty()}));
+  ABSL_ASSIGN_OR_RETURN(runtime::Bindings weights, ScaleAndShift(norm, context));
+  return context.EmitUnaryInPlace(std::move(primitive), src, std::move(weights));
+}
+
+absl::StatusOr<bool> LowerNormalizedSum(const std::vector<Place>& sources,
+                                        OperationContext& context) {
+  const graph::Operation* op = NormalizationOf(context.network(), context.dst());
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc plain, context.RowMajorDesc(context.dst()));
+  if (op == nullptr || sources.size() != 2 || plain.data_type() != DataType::kF32) return false;
+  for (const Place& source : sources) {
+    if (!runtime::SameMemory(source.desc, plain)) return false;
+  }
+  const auto& norm = std::get<graph::LayerNormalization>(op->params);
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc rows, context.RowMajorDesc(op->dst));
+  ABSL_ASSIGN_OR_RETURN(
+      auto primitive, context.Create(LayerNormalizationDesc{.src = rows,
+                                                            .dst = rows,
+                                                            .epsilon = norm.epsilon,
+                                                            .use_scale_shift = !norm.scale.empty(),
+                                                            .addend = rows,
+                                                            .sum = rows}));
+  ABSL_ASSIGN_OR_RETURN(runtime::Bindings bindings, ScaleAndShift(norm, context));
+  context.ConsumeSources();
+  const Place sum = PlaceOfSum(sources, plain, context.plan());
+  const Place dst = context.plan().NewPlace(rows);
+  bindings.push_back({kArgSrc, sources[0].buffer});
+  bindings.push_back({kArgSrc1, sources[1].buffer});
+  bindings.push_back({kArgMultipleDst, sum.buffer});
+  bindings.push_back({kArgDst, dst.buffer});
+  context.Emit(std::move(primitive), std::move(bindings), absl::StrCat("and ", op->name));
+  context.BindResult(sum);
+  context.plan().Bind(op->dst, dst);
+  return true;
+}
+
+}  // namespace tilewire::lowering

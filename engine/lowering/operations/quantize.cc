@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
+#include "engine/base/status_macros.h"
+#include "engine/lowering/operation_table.h"
+#include "engine/lowering/plan/quantization.h"
+#include "engine/lowering/plan/strided_view.h"
+#include "engine/runtime/tensor_layout.h"
+
+namespace tilewire::lowering {
+
+// Writes the channels last, as most primitives for 8-bit integers read them, and in row-major order
+// what products of matrices read. An input of the network is taken from the request in that order,
+// too; any other source is read where it is.
+absl::Status LowerQuantize(const graph::Quantize& quantize, OperationContext& context) {
+  const graph::Value& value = context.dst_value();
+  const bool channels_last = !IsReadByStrides(context, context.dst());
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst,
+                        runtime::PlainDesc(value.dims, value.type, channels_last));
+  Place src;
+  if (context.plan().IsUnplaced(context.src())) {
+    ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc, dst.WithDataType(DataType::kF32));
+    ABSL_ASSIGN_OR_RETURN(src, context.InLayout(context.src(), desc));
+  } else {
+    ABSL_ASSIGN_OR_RETURN(src, context.Home(context.src()));
+  }
+  QuantizeDesc desc{.src = src.desc, .dst = dst, .axis = quantize.axis};
+  AppendParams(quantize.params, &desc);
+  ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc));
+  return context.EmitUnary(std::move(primitive), src);
+}
+
+}  // namespace tilewire::lowering

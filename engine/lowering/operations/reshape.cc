@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/lowering/operation_table.h"
+#include "engine/lowering/plan/strided_view.h"
+
+namespace tilewire::lowering {
+
+// The same bytes under other dims: no step of its own, only a reorder where the source is not in
+// row-major order and its readers do not follow strides.
+absl::Status LowerReshape(const graph::Reshape&, OperationContext& context) {
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc src, context.RowMajorDesc(context.src()));
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst, context.RowMajorDesc(context.dst()));
+  if (src.SizeBytes() != dst.SizeBytes()) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot reshape ", DimsToString(src.dims()),
+                                                   " to ", DimsToString(dst.dims())));
+  }
+  if (IsReadByStrides(context, context.dst())) {
+    ABSL_ASSIGN_OR_RETURN(const Place home, context.Home(context.src()));
+    absl::StatusOr<MemoryDesc> view = StridedView(home.desc, dst.dims());
+    if (view.ok()) {
+      context.ConsumeSources();
+      context.BindResult({home.buffer, *std::move(view)});
+      return absl::OkStatus();
+    }
+  }
+  ABSL_ASSIGN_OR_RETURN(const Place place, context.InLayout(context.src(), src));
+  context.ConsumeSources();
+  context.BindResult({place.buffer, dst});
+  return absl::OkStatus();
+}
+
+}  // namespace tilewire::lowering

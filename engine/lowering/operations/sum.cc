@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+#include <vector>
+
+#include "engine/base/status_macros.h"
+#include "engine/lowering/operation_table.h"
+#include "engine/lowering/operations/normalized_sum.h"
+#include "engine/lowering/plan/source_layouts.h"
+
+namespace tilewire::lowering {
+
+absl::Status LowerSum(const graph::Sum&, OperationContext& context) {
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc layout, LayoutOfSources(context));
+  ABSL_ASSIGN_OR_RETURN(const std::vector<Place> sources, SourcesInLayout(layout, context));
+  ABSL_ASSIGN_OR_RETURN(const bool normalized, LowerNormalizedSum(sources, context));
+  if (normalized) return absl::OkStatus();
+  context.ConsumeSources();
+  ABSL_ASSIGN_OR_RETURN(auto primitive,
+                        context.Create(SumDesc{.scales = std::vector<float>(sources.size(), 1.0f),
+                                               .srcs = DescsOf(sources),
+                                               .dst = layout}));
+  return context.EmitMultiple(std::move(primitive), sources);
+}
+
+}  // namespace tilewire::lowering

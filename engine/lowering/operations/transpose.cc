@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "engine/base/status_macros.h"
+#include "engine/lowering/operation_table.h"
+#include "engine/lowering/plan/strided_view.h"
+#include "engine/runtime/tensor_layout.h"
+
+namespace tilewire::lowering {
+namespace {
+
+// Whether all operations that read the result reorder it anyway.
+bool IsReorderedAnyway(const OperationContext& context, int remaining_uses) {
+  int64_t reorders = 0;
+  for (const graph::Operation& op : context.network().operations) {
+    const bool absorbs =
+        std::visit([](const auto& params) { return RowOf(params).absorbs_transpose; }, op.params);
+    if (absorbs) reorders += absl::c_count(op.srcs, context.dst());
+  }
+  return reorders == remaining_uses;
+}
+
+// A reorder in the order of the source's dimensions, in which generated code knows its blocks.
+absl::Status ReorderBlocks(const graph::Transpose& transpose, const Place& src,
+                           const MemoryDesc& desc, OperationContext& context) {
+  std::vector<int> back(transpose.order.size());
+  for (size_t d = 0; d < back.size(); ++d) back[transpose.order[d]] = static_cast<int>(d);
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc turned, desc.Permuted(back));
+  ABSL_ASSIGN_OR_RETURN(auto reorder, context.Create(ReorderDesc{src.desc, turned}));
+  context.ConsumeSources();
+  const Place dst = context.plan().NewPlace(desc);
+  context.Emit(std::move(reorder), {{kArgSrc, src.buffer}, {kArgDst, dst.buffer}});
+  context.BindResult(dst);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+// A view of the source with its dimensions renamed. No step where every reader reorders the result
+// anyway or follows its strides, nor where the view is in row-major order; otherwise one reorder to
+// that order.
+absl::Status LowerTranspose(const graph::Transpose& transpose, OperationContext& context) {
+  ABSL_ASSIGN_OR_RETURN(const Place src, context.Home(context.src()));
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc view, src.desc.Permuted(transpose.order));
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc, context.RowMajorDesc(context.dst()));
+  const bool in_order = view.IsPlain() && view.offset0() == 0 && runtime::SameMemory(view, desc);
+  if (in_order || IsReorderedAnyway(context, context.remaining_uses(context.dst())) ||
+      IsReadByStrides(context, context.dst())) {
+    context.ConsumeSources();
+    context.BindResult({src.buffer, in_order ? desc : view});
+    return absl::OkStatus();
+  }
+  if (!src.desc.IsPlain()) return ReorderBlocks(transpose, src, desc, context);
+  ABSL_ASSIGN_OR_RETURN(auto reorder, context.Create(ReorderDesc{view, desc}));
+  return context.EmitUnary(std::move(reorder), src);
+}
+
+}  // namespace tilewire::lowering

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/lowering/plan/operation_context.h"
+
+#include <utility>
+
+#include "engine/base/status_macros.h"
+#include "engine/runtime/tensor_layout.h"
+
+namespace tilewire::lowering {
+
+using graph::ValueId;
+using runtime::Bindings;
+
+absl::StatusOr<MemoryDesc> OperationContext::AnyDesc(ValueId id) const {
+  return MemoryDesc::CreateAny(value(id).dims, plan_.StoredType(id));
+}
+
+absl::StatusOr<MemoryDesc> OperationContext::DstLike(const MemoryDesc& layout) const {
+  return runtime::LayoutLike(layout, dst_value().dims);
+}
+
+absl::StatusOr<Place> OperationContext::RowMajor(ValueId id) {
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc, RowMajorDesc(id));
+  return InLayout(id, desc);
+}
+
+absl::StatusOr<Place> OperationContext::RowMajorOfRank(ValueId id, size_t rank) {
+  ABSL_ASSIGN_OR_RETURN(const Place place, RowMajor(id));
+  const graph::Value& given = value(id);
+  Dims dims(rank - given.dims.size(), 1);
+  dims.insert(dims.end(), given.dims.begin(), given.dims.end());
+  ABSL_ASSIGN_OR_RETURN(MemoryDesc raised,
+                        runtime::PlainDesc(dims, given.type, /*channels_last=*/false));
+  return Place{place.buffer, std::move(raised)};
+}
+
+void OperationContext::ConsumeSources() {
+  for (ValueId src : operation_.srcs) plan_.Consume(src);
+}
+
+void OperationContext::Emit(std::shared_ptr<const Primitive> primitive, Bindings bindings,
+                            absl::string_view remark, const PostOps& fused) {
+  plan_.Emit(operation_.name, std::move(primitive), std::move(bindings), remark, fused);
+}
+
+absl::Status OperationContext::EmitTo(const Place& dst, std::shared_ptr<const Primitive> primitive,
+                                      const Place& src, Bindings more) {
+  more.push_back({kArgSrc, src.buffer});
+  more.push_back({kArgDst, dst.buffer});
+  Emit(std::move(primitive), std::move(more));
+  BindResult(dst);
+  return absl::OkStatus();
+}
+
+absl::Status OperationContext::EmitUnary(std::shared_ptr<const Primitive> primitive,
+                                         const Place& src, Bindings more) {
+  plan_.Consume(operation_.srcs[0]);
+  const Place dst = plan_.NewPlace(primitive->Desc(kArgDst));
+  return EmitTo(dst, std::move(primitive), src, std::move(more));
+}
+
+absl::Status OperationContext::EmitUnaryInPlace(std::shared_ptr<const Primitive> primitive,
+                                                const Place& src, Bindings more) {
+  plan_.Consume(operation_.srcs[0]);
+  const MemoryDesc& desc = primitive->Desc(kArgDst);
+  const bool in_place = plan_.MayOverwrite(src) && runtime::SameMemory(src.desc, desc);
+  const Place dst = in_place ? Place{src.buffer, desc} : plan_.NewPlace(desc);
+  return EmitTo(dst, std::move(primitive), src, std::move(more));
+}
+
+absl::Status OperationContext::EmitMultiple(std::shared_ptr<const Primitive> primitive,
+                                            const std::vector<Place>& sources) {
+  const Place dst = plan_.NewPlace(primitive->Desc(kArgDst));
+  Bindings bindings;
+  for (size_t i = 0; i < sources.size(); ++i)
+    bindings.push_back({kArgMultipleSrc + static_cast<int>(i), sources[i].buffer});
+  bindings.push_back({kArgDst, dst.buffer});
+  Emit(std::move(primitive), std::move(bindings));
+  BindResult(dst);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Place> OperationContext::Copy(const Place& from, const MemoryDesc& desc,
+                                             absl::string_view remark) {
+  ABSL_ASSIGN_OR_RETURN(auto reorder, Create(ReorderDesc{from.desc, desc}));
+  const Place place = plan_.NewPlace(desc);
+  Emit(std::move(reorder), {{kArgSrc, from.buffer}, {kArgDst, place.buffer}}, remark);
+  return place;
+}
+
+}  // namespace tilewire::lowering

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the lowering of one operation works with: the operation and its values, and the plan under
+// construction (plan_builder.h), in which every step and copy bears the operation's name. Knows no
+// operation in particular. Thread-compatible.
+#ifndef ENGINE_LOWERING_PLAN_OPERATION_CONTEXT_H_
+#define ENGINE_LOWERING_PLAN_OPERATION_CONTEXT_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "engine/lowering/plan/plan_builder.h"
+#include "engine/network/network.h"
+
+namespace tilewire::lowering {
+
+class OperationContext {
+ public:
+  OperationContext(const graph::Network& network, const graph::Operation& operation,
+                   PlanBuilder* plan)
+      : network_(network), operation_(operation), plan_(*plan) {}
+
+  const graph::Network& network() const { return network_; }
+  const LoweringContext& settings() const { return plan_.context(); }
+  PlanBuilder& plan() { return plan_; }
+
+  const std::vector<graph::ValueId>& srcs() const { return operation_.srcs; }
+  graph::ValueId src(size_t i = 0) const { return operation_.srcs[i]; }
+  graph::ValueId dst() const { return operation_.dst; }
+  const graph::Value& value(graph::ValueId id) const { return plan_.value(id); }
+  const graph::Value& src_value(size_t i = 0) const { return value(src(i)); }
+  const graph::Value& dst_value() const { return value(dst()); }
+  // How many operations have yet to read a value; an output counts as one more.
+  int remaining_uses(graph::ValueId id) const { return plan_.RemainingUses(id); }
+
+  // Descriptors of a value: in the layout that the primitive chooses, of the type in which the plan
+  // keeps it, and in row-major order.
+  absl::StatusOr<MemoryDesc> AnyDesc(graph::ValueId id) const;
+  absl::StatusOr<MemoryDesc> RowMajorDesc(graph::ValueId id) const {
+    return plan_.RowMajorDesc(id);
+  }
+  // A dense descriptor of the result, nested and blocked as `layout`.
+  absl::StatusOr<MemoryDesc> DstLike(const MemoryDesc& layout) const;
+
+  // Places of a value; see PlanBuilder.
+  absl::StatusOr<Place> Home(graph::ValueId id) { return plan_.Home(id); }
+  absl::StatusOr<Place> DenseHome(graph::ValueId id) {
+    return plan_.DenseHome(id, operation_.name);
+  }
+  absl::StatusOr<Place> InLayout(graph::ValueId id, const MemoryDesc& desc) {
+    return plan_.InLayout(id, desc, operation_.name);
+  }
+  absl::StatusOr<Place> RowMajor(graph::ValueId id);
+  // The value in row-major order, with leading dimensions of 1 up to `rank`.
+  absl::StatusOr<Place> RowMajorOfRank(graph::ValueId id, size_t rank);
+
+  absl::StatusOr<std::shared_ptr<const Primitive>> Create(const OpDesc& desc,
+                                                          const Attributes& attributes = {}) {
+    return plan_.Create(desc, attributes);
+  }
+
+  // Marks one use of each source as consumed.
+  void ConsumeSources();
+  // Appends a step that bears the operation's name.
+  void Emit(std::shared_ptr<const Primitive> primitive, runtime::Bindings bindings,
+            absl::string_view remark = "", const PostOps& fused = {});
+  // Notes where the result is.
+  void BindResult(const Place& place) { plan_.Bind(operation_.dst, place); }
+
+  // The whole lowering of an operation that reads its first source from `src`: consumes that
+  // source, appends the step and binds the result. `more` are the arguments beside src and dst.
+  absl::Status EmitUnary(std::shared_ptr<const Primitive> primitive, const Place& src,
+                         runtime::Bindings more = {});
+  // The same for a primitive that works in place: it writes over its source if that is dead.
+  absl::Status EmitUnaryInPlace(std::shared_ptr<const Primitive> primitive, const Place& src,
+                                runtime::Bindings more = {});
+  // The same for a primitive with the arguments kArgMultipleSrc + i. Consumes nothing.
+  absl::Status EmitMultiple(std::shared_ptr<const Primitive> primitive,
+                            const std::vector<Place>& sources);
+
+  // A copy of `from` in the layout of `desc`, in a new place that belongs to no value yet.
+  absl::StatusOr<Place> Copy(const Place& from, const MemoryDesc& desc, absl::string_view remark);
+
+ private:
+  absl::Status EmitTo(const Place& dst, std::shared_ptr<const Primitive> primitive,
+                      const Place& src, runtime::Bindings more);
+
+  const graph::Network& network_;
+  const graph::Operation& operation_;
+  PlanBuilder& plan_;
+};
+
+}  // namespace tilewire::lowering
+
+#endif  // ENGINE_LOWERING_PLAN_OPERATION_CONTEXT_H_

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Builds a plan while the operations of a network are lowered one after the other. The builder
+// knows where each value is, in which layout, and which memory may be overwritten. It knows no
+// operation.
+//
+// Places. A value of the network has a home: the buffer and the layout in which the step that
+// computes it writes it. An operation that needs another layout calls InLayout(): the first such
+// call adds a reorder step, later ones find the copy that it made. An input of the network has no
+// home until an operation reads it. The bytes of a request are then streamed straight into the
+// layout that this first reader wants, so that no reorder is needed.
+//
+// Buffers. A buffer is a number with a size and a lifetime, from the step that writes it to the
+// last step that reads it. It has no address until Finish(), when buffers whose lifetimes do not
+// overlap come to share memory. A buffer may be a part of another one: a concatenation makes its
+// sources parts of its result, so that each is written where it belongs and nothing is copied.
+// Where that takes the strides of the larger tensor, Restride() gives them to the smaller one.
+//
+// Uses. The builder counts how many operations have yet to read each value. An operation calls
+// Consume() for each value that it reads; a value without remaining uses is dead, and the operation
+// may write its result over it. Outputs of the network are never dead.
+//
+// To lower an operation: find its sources (Home, DenseHome, InLayout), Create() the primitive,
+// Consume() the sources, choose the destination (a dead source, or NewPlace), Emit() the step and
+// Bind() the result. After the last operation, Finish() adds the outputs, joins steps whose
+// intermediate tensors exceed the cache (band_fusion.h) and assigns memory (memory_plan.h).
+//
+// Thread-compatible.
+#ifndef ENGINE_LOWERING_PLAN_PLAN_BUILDER_H_
+#define ENGINE_LOWERING_PLAN_PLAN_BUILDER_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "engine/cache/primitive_cache.h"
+#include "engine/lowering/bands/band_fusion.h"
+#include "engine/lowering/plan/plan_draft.h"
+#include "engine/network/network.h"
+#include "engine/runtime/packed_weights.h"
+#include "engine/runtime/plan.h"
+#include "engine/threading/arena.h"
+
+namespace tilewire::lowering {
+
+// What lowering works with; everything must outlive the call.
+struct LoweringContext {
+  PrimitiveCache* cache = nullptr;
+  runtime::PackedWeights* weights = nullptr;
+  CreateOptions options;
+  ConvolutionAlgorithm convolution_algorithm = ConvolutionAlgorithm::kAuto;
+  Precision precision = Precision::kExact;           // of convolutions and products of matrices
+  threading::Team team = threading::Team::Serial();  // packs weights
+  int64_t max_arena_bytes = int64_t{8} << 30;
+  // Whether elements that requests bring decide sizes: the plan then counts the bytes of constants
+  // that it does not share, and what selections list is bounded.
+  bool requests_decide_sizes = false;
+  std::function<absl::Status()> between_operations;  // not OK: ends the lowering with it
+  BandLimits bands;
+};
+
+class PlanBuilder {
+ public:
+  PlanBuilder(const graph::Network& network, const LoweringContext& context);
+
+  const LoweringContext& context() const { return context_; }
+  const graph::Value& value(graph::ValueId id) const { return network_.values[id]; }
+
+  // The type in which steps hold the value: its own, or bf16 (bf16_values.h).
+  DataType StoredType(graph::ValueId id) const {
+    return is_bf16_[id] ? DataType::kBf16 : value(id).type;
+  }
+
+  // The value in row-major order without gaps.
+  absl::StatusOr<MemoryDesc> RowMajorDesc(graph::ValueId id) const;
+
+  // From the cache, in user scratchpad mode.
+  absl::StatusOr<std::shared_ptr<const Primitive>> Create(const OpDesc& desc,
+                                                          Attributes attributes = {});
+
+  // Whether the value is an input of the network that no operation has read yet.
+  bool IsUnplaced(graph::ValueId id) const { return draft_.places[id].empty(); }
+  // The place in which the value was computed; an unplaced input is placed in row-major order.
+  absl::StatusOr<Place> Home(graph::ValueId id);
+  // The same, except that a value that is a part of a larger tensor is copied, on behalf of `node`,
+  // to a place without gaps.
+  absl::StatusOr<Place> DenseHome(graph::ValueId id, absl::string_view node);
+  // The value in the layout of `desc`: an existing place, or a copy that a reorder step makes on
+  // behalf of `node`.
+  absl::StatusOr<Place> InLayout(graph::ValueId id, const MemoryDesc& desc, absl::string_view node);
+
+  // Marks one use of the value as consumed.
+  void Consume(graph::ValueId id) { --remaining_uses_[id]; }
+  // How many uses of the value are not consumed yet.
+  int RemainingUses(graph::ValueId id) const { return remaining_uses_[id]; }
+  // Whether two buffers are, or are parts of, the same buffer: a step must not read one of them
+  // while it writes the other.
+  bool MayOverlap(int a, int b) const { return draft_.plan.WholeOf(a) == draft_.plan.WholeOf(b); }
+  // Whether no later operation reads what the buffer holds, and it is neither a constant nor, most
+  // likely, memory of the request: an input in a layout that requests have is read where it came.
+  bool MayOverwrite(const Place& place) const;
+  // A new buffer for a tensor of `desc`.
+  Place NewPlace(const MemoryDesc& desc);
+  // A place that holds `bytes` in every run and is never overwritten.
+  Place ConstantPlace(const MemoryDesc& desc, std::shared_ptr<const AlignedBuffer> bytes);
+  // Notes constants that no other plan shares.
+  void CountOwn(const AlignedBuffer& bytes) {
+    if (context_.requests_decide_sizes) draft_.plan.own_bytes += static_cast<int64_t>(bytes.size());
+  }
+  // Whether the whole buffer could become a part of another one: it is written by a step, is
+  // neither an output nor constant, and is not a part yet.
+  bool MayBePart(const Place& place) const;
+  // Puts the buffer `part` into `whole`, a later one that no step uses yet.
+  void MakePart(int part, const Place& whole, const PartBegin& begin);
+  // Re-strides `place` and everything that shares its buffer (restride.h).
+  absl::Status Restride(const Place& place, const Dims& strides);
+  // Notes that the value is in this place; its home if it has none yet.
+  void Bind(graph::ValueId id, const Place& place);
+
+  // An argument whose bytes never change.
+  runtime::Binding Constant(int arg, std::shared_ptr<const AlignedBuffer> bytes);
+  // Appends a step. `remark` says why the step is there, where that is not obvious; `fused` are the
+  // post-ops of the primitive.
+  void Emit(absl::string_view node, std::shared_ptr<const Primitive> primitive,
+            runtime::Bindings bindings, absl::string_view remark = "", const PostOps& fused = {});
+
+  // Requests may also bring the network's input `id` in the layout that `variant` reads instead of
+  // `primitive`.
+  //   kInternal  no step runs `primitive`, or the input has no or several readers so far
+  absl::Status AddInputVariant(graph::ValueId id, const Primitive& primitive,
+                               std::shared_ptr<const Primitive> variant);
+
+  // Adds the outputs and the reorders to the layouts that requests may ask for, fuses bands and
+  // assigns memory. Call once, last.
+  absl::StatusOr<std::shared_ptr<const runtime::Plan>> Finish();
+
+ private:
+  absl::StatusOr<Place> PlaceInput(graph::ValueId id, const MemoryDesc& desc);
+  absl::Status AddOutput(graph::ValueId id);
+  // kInternal: the value is not an input of the network.
+  absl::StatusOr<runtime::PlanInput*> InputOf(graph::ValueId id);
+  void NoteOverwrittenInputs();
+  void ReserveScratchpad(const Primitive& primitive);
+
+  const graph::Network& network_;
+  const LoweringContext& context_;
+  PlanDraft draft_;
+  std::vector<int> remaining_uses_;  // per value; an output counts as one that is never consumed
+  const std::vector<bool> is_bf16_;  // per value
+};
+
+}  // namespace tilewire::lowering
+
+#endif  // ENGINE_LOWERING_PLAN_PLAN_BUILDER_H_

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a step's primitive was created from. It is kept while a plan is built, so that the primitive
+// can be created again for other layouts of its tensors (restride.h) or for some rows of them
+// (band_plan.h).
+#ifndef ENGINE_LOWERING_PLAN_PRIMITIVE_REQUEST_H_
+#define ENGINE_LOWERING_PLAN_PRIMITIVE_REQUEST_H_
+
+#include <memory>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/primitives/primitives.h"
+
+namespace tilewire::lowering {
+
+struct PrimitiveRequest {
+  OpDesc desc;
+  Attributes attributes;
+  std::shared_ptr<const Primitive> whole;  // the result of the request, for whole tensors
+};
+
+using PrimitiveRequests = absl::flat_hash_map<const Primitive*, PrimitiveRequest>;
+
+using RequestPrimitive = absl::FunctionRef<absl::StatusOr<std::shared_ptr<const Primitive>>(
+    const OpDesc&, const Attributes&)>;
+
+// The same convolution, pooling or reorder with `changed` layouts of some arguments, of the same
+// dims and types, and the others as the first primitive resolved them.
+//   kUnimplemented  another operation, or another implementation would take it
+absl::StatusOr<std::shared_ptr<const Primitive>> RequestAgain(const PrimitiveRequest& request,
+                                                              absl::Span<const ArgDesc> changed,
+                                                              RequestPrimitive create);
+
+}  // namespace tilewire::lowering
+
+#endif  // ENGINE_LOWERING_PLAN_PRIMITIVE_REQUEST_H_

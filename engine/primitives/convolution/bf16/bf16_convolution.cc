@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <optional>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/checked_math.h"
+#include "engine/base/status_macros.h"
+#include "engine/memory/layout.h"
+#include "engine/primitives/convolution/bf16/bf16_stage.h"
+#include "engine/primitives/convolution/direct/direct_driver.h"
+#include "engine/primitives/convolution/direct/direct_layouts.h"
+#include "engine/primitives/convolution/implementations.h"
+#include "engine/primitives/convolution/requirements.h"
+#include "engine/primitives/convolution/winograd/winograd_choice.h"
+#include "engine/primitives/creation.h"
+
+namespace tilewire::convolution {
+namespace {
+
+constexpr int kPairLanes = 16;  // of f32 in a register
+
+// What a tensor's elements begin with, and the bytes of an image.
+template <typename T>
+T* FirstByte(T* bytes, const MemoryDesc& desc) {
+  return bytes + desc.offset0() * SizeOf(desc.data_type());
+}
+int64_t BytesOfImage(const MemoryDesc& desc) { return desc.stride(0) * SizeOf(desc.data_type()); }
+
+// Immutable. A src of f32 is rounded first: the scratchpad holds the copy of the images of a turn.
+class PairsConvolution final : public Primitive {
+ public:
+  PairsConvolution(PrimitiveInfo info, const ConvolutionDesc& desc, int64_t images,
+                   std::optional<Bf16Stage> stage, DirectDriver driver)
+      : Primitive(std::move(info)),
+        desc_(desc),
+        images_(images),
+        stage_(std::move(stage)),
+        driver_(std::move(driver)) {}
+
+ private:
+  void Run(const ExecuteArgs& args, std::byte* scratchpad,
+           const threading::Team& team) const override {
+    const std::byte* src = FirstByte(args.Get<const std::byte>(kArgSrc), desc_.src);
+    const float* bias =
+        desc_.bias.IsZero() ? nullptr : args.Get<const float>(kArgBias) + desc_.bias.offset0();
+    std::byte* dst = FirstByte(args.Get<std::byte>(kArgDst), desc_.dst);
+    for (int64_t image = 0; image < desc_.src.dim(0); image += images_) {
+      const auto* from = reinterpret_cast<const float*>(src + image * BytesOfImage(desc_.src));
+      if (stage_) {
+        stage_->Run(from, images_, scratchpad, team);
+        from = reinterpret_cast<const float*>(scratchpad);
+      }
+      driver_.Run(from, args.Get<const float>(kArgWeights), bias,
+                  reinterpret_cast<float*>(dst + image * BytesOfImage(desc_.dst)), team);
+    }
+  }
+
+  const ConvolutionDesc desc_;
+  const int64_t images_;  // of one turn
+  const std::optional<Bf16Stage> stage_;
+  const DirectDriver driver_;
+};
+
+// "ABcd16b16a2b", with groups "aBCde16c16b2c".
+absl::StatusOr<MemoryDesc> PairedWeights(const ConvolutionDesc& desc) {
+  std::string pattern(PlainPattern(desc.weights.rank()));
+  const int o = desc.weights.rank() > desc.src.rank() ? 1 : 0;
+  const std::string oc(1, pattern[o]), ic(1, pattern[o + 1]);
+  pattern[o] = absl::ascii_toupper(pattern[o]);
+  pattern[o + 1] = absl::ascii_toupper(pattern[o + 1]);
+  absl::StrAppend(&pattern, kPairLanes, ic, kPairLanes, oc, kPairNumbers, ic);
+  return MemoryDesc::CreatePattern(desc.weights.dims(), DataType::kBf16, pattern);
+}
+
+// Of neighbouring channels of a group that lie together, with zeros after them.
+int64_t GroupMultiple(const MemoryDesc& tensor) {
+  return IsBf16(tensor) ? kBf16LineNumbers : kPairLanes;
+}
+
+absl::Status RequireWholeVectors(const ConvolutionDesc& desc) {
+  const Geometry geometry = GeometryOf(desc);
+  if (geometry.ic < kPairLanes || geometry.oc < kPairLanes)
+    return absl::UnimplementedError("is for 16 input and output channels per group and more");
+  const bool aligned =
+      geometry.ic % GroupMultiple(desc.src) == 0 && geometry.oc % GroupMultiple(desc.dst) == 0;
+  if (geometry.groups > 1 && !aligned)
+    return absl::UnimplementedError("is for groups of whole blocks of channels");
+  if (geometry.batch == 0) return absl::UnimplementedError("takes no batch of 0");
+  return absl::OkStatus();
+}
+
+DirectProblem PairsProblemOf(const ConvolutionDesc& desc, const Attributes& attributes,
+                             const Geometry& geometry, const ActivationStrides& src) {
+  const int64_t oc = geometry.oc;
+  DirectProblem problem{.geometry = geometry, .unit = VectorUnit::Of(cpu::Isa::kAvx512Bf16)};
+  problem.src = src;
+  problem.dst = StridesInFloats(desc.dst, kPairLanes, oc);
+  problem.dst_type = desc.dst.data_type();
+  const int group = problem.geometry.grouped_weights ? 1 : 0;
+  problem.weights = {.group = group == 1 ? desc.weights.stride(0) / kPairNumbers : 0,
+                     .oc_block = desc.weights.stride(group) / kPairNumbers,
+                     .ic_block = desc.weights.stride(group + 1) / kPairNumbers};
+  problem.has_bias = !desc.bias.IsZero();
+  problem.pairs = true;
+  problem.post_ops = attributes.post_ops;
+  return problem;
+}
+
+// Reads src as it lies.
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReadingInPlace(const ConvolutionDesc& desc,
+                                                                const Attributes& attributes,
+                                                                PrimitiveInfo info) {
+  Geometry geometry = GeometryOf(desc);
+  const ActivationStrides src = StridesInFloats(desc.src, kPairLanes, geometry.ic);
+  geometry.ic = DivUp(geometry.ic, kPairNumbers);
+  ABSL_ASSIGN_OR_RETURN(
+      DirectDriver driver,
+      DirectDriver::Create(info.name, PairsProblemOf(desc, attributes, geometry, src)));
+  info.code_bytes = driver.code_bytes();
+  return std::make_unique<PairsConvolution>(std::move(info), desc, geometry.batch, std::nullopt,
+                                            std::move(driver));
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateWithStage(const ConvolutionDesc& desc,
+                                                           const Attributes& attributes,
+                                                           Bf16Stage stage, PrimitiveInfo info) {
+  Geometry geometry = stage.StagedGeometry();
+  geometry.batch = ImagesAtOnce(geometry.batch, stage.ImageBytes());
+  const auto bytes = CheckedMul(geometry.batch, stage.ImageBytes());
+  if (!bytes) return absl::ResourceExhaustedError("the rounded copy of src is too large");
+  ABSL_ASSIGN_OR_RETURN(DirectDriver driver,
+                        DirectDriver::Create(info.name, PairsProblemOf(desc, attributes, geometry,
+                                                                       stage.StagedStrides())));
+  info.code_bytes = driver.code_bytes() + stage.code_bytes();
+  info.scratchpad_bytes = *bytes;
+  return std::make_unique<PairsConvolution>(std::move(info), desc, geometry.batch, std::move(stage),
+                                            std::move(driver));
+}
+
+}  // namespace
+
+absl::StatusOr<ConvolutionDesc> ResolvePairs(const ConvolutionDesc& desc,
+                                             const Attributes& attributes,
+                                             const ImplementationFacts& facts) {
+  ABSL_RETURN_IF_ERROR(RequireF32OrBf16(desc));
+  ABSL_RETURN_IF_ERROR(RequireNoOutputScales(attributes));
+  ABSL_RETURN_IF_ERROR(RequireDirect(desc));
+  ABSL_RETURN_IF_ERROR(RequireWholeVectors(desc));
+  const bool is_narrow = IsBf16(desc.src) || IsBf16(desc.dst);  // others take no such tensors
+  if (SuitsWinograd(desc, GeometryOf(desc)) && !is_narrow) {
+    ABSL_RETURN_IF_ERROR(
+        RequirePairsFasterThanWinograd(GeometryOf(desc), VectorUnit::Of(facts.isa)));
+  }
+  ConvolutionDesc resolved = desc;
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc packed, PairedWeights(desc));
+  const bool may_pack = desc.weights.IsAny() && desc.weights.data_type() == DataType::kF32;
+  if (may_pack) resolved.weights = packed;
+  if (!(resolved.weights == packed)) return RefuseLayout("weights", desc.weights);
+  ABSL_RETURN_IF_ERROR(ResolveActivations(kPairLanes, Activations::kVectors, &resolved));
+  return resolved;
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreatePairs(const ConvolutionDesc& desc,
+                                                       const Attributes& attributes,
+                                                       const ImplementationFacts& facts) {
+  PrimitiveInfo info = InfoOf(desc, attributes, facts);
+  if (IsBf16(desc.src)) return CreateReadingInPlace(desc, attributes, std::move(info));
+  const Geometry geometry = GeometryOf(desc);
+  ABSL_ASSIGN_OR_RETURN(
+      Bf16Stage stage,
+      Bf16Stage::Create(facts.name, geometry, StridesOf(desc.src, kPairLanes, geometry.ic)));
+  return CreateWithStage(desc, attributes, std::move(stage), std::move(info));
+}
+
+}  // namespace tilewire::convolution

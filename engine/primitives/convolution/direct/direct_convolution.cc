@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <utility>
+
+#include "engine/base/checked_math.h"
+#include "engine/base/status_macros.h"
+#include "engine/primitives/convolution/direct/direct_driver.h"
+#include "engine/primitives/convolution/direct/direct_layouts.h"
+#include "engine/primitives/convolution/direct/few_outputs_choice.h"
+#include "engine/primitives/convolution/direct/regrouped_convolution.h"
+#include "engine/primitives/convolution/implementations.h"
+#include "engine/primitives/convolution/requirements.h"
+#include "engine/primitives/creation.h"
+
+namespace tilewire::convolution {
+namespace {
+
+// Immutable.
+class DirectConvolution final : public Primitive {
+ public:
+  DirectConvolution(PrimitiveInfo info, const ConvolutionDesc& desc, DirectDriver driver)
+      : Primitive(std::move(info)),
+        driver_(std::move(driver)),
+        src_offset_(desc.src.offset0()),
+        weights_offset_(desc.weights.offset0()),
+        bias_offset_(desc.bias.offset0()),
+        dst_offset_(desc.dst.offset0() * SizeOf(desc.dst.data_type())),
+        has_bias_(!desc.bias.IsZero()) {}
+
+ private:
+  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
+    driver_.Run(args.Get<const float>(kArgSrc) + src_offset_,
+                args.Get<const float>(kArgWeights) + weights_offset_,
+                has_bias_ ? args.Get<const float>(kArgBias) + bias_offset_ : nullptr,
+                reinterpret_cast<float*>(args.Get<std::byte>(kArgDst) + dst_offset_), team);
+  }
+
+  const DirectDriver driver_;
+  const int64_t src_offset_, weights_offset_, bias_offset_;
+  const int64_t dst_offset_;  // bytes
+  const bool has_bias_;
+};
+
+DirectProblem ProblemOf(const ConvolutionDesc& desc, const Attributes& attributes,
+                        const VectorUnit& unit) {
+  DirectProblem problem{.geometry = GeometryOf(desc), .unit = unit};
+  problem.tap_channels = unit.lanes();
+  problem.src = StridesOf(desc.src, unit.lanes(), problem.geometry.ic);
+  problem.dst = StridesInFloats(desc.dst, unit.lanes(), problem.geometry.oc);
+  problem.dst_type = desc.dst.data_type();
+  const int group = problem.geometry.grouped_weights ? 1 : 0;
+  problem.weights = {.group = group == 1 ? desc.weights.stride(0) : 0,
+                     .oc_block = desc.weights.stride(group),
+                     .ic_block = desc.weights.stride(group + 1)};
+  problem.has_bias = !desc.bias.IsZero();
+  problem.post_ops = attributes.post_ops;
+  return problem;
+}
+
+// Groups begin at the first lane of a block.
+bool GroupsAreAligned(const ConvolutionDesc& desc, const VectorUnit& unit) {
+  const Geometry geometry = GeometryOf(desc);
+  const int lanes = unit.lanes();
+  return geometry.groups == 1 ||
+         (geometry.oc % lanes == 0 && (desc.src.IsPlain() || geometry.ic % lanes == 0));
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> AroundDriver(const ConvolutionDesc& desc,
+                                                        const DirectProblem& problem,
+                                                        PrimitiveInfo info) {
+  ABSL_ASSIGN_OR_RETURN(DirectDriver driver, DirectDriver::Create(info.name, problem));
+  info.code_bytes = driver.code_bytes();
+  return std::make_unique<DirectConvolution>(std::move(info), desc, std::move(driver));
+}
+
+}  // namespace
+
+absl::StatusOr<ConvolutionDesc> ResolveDirect(const ConvolutionDesc& desc,
+                                              const Attributes& attributes,
+                                              const ImplementationFacts& facts) {
+  ABSL_RETURN_IF_ERROR(RequireDirectF32(desc, attributes));
+  const VectorUnit unit = VectorUnit::Of(facts.isa);
+  ABSL_ASSIGN_OR_RETURN(ConvolutionDesc resolved, ResolveLayouts(desc, unit, WeightsKind::kDense));
+  if (!GroupsAreAligned(resolved, unit)) ABSL_RETURN_IF_ERROR(RequireRegrouping(resolved, unit));
+  return resolved;
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateDirect(const ConvolutionDesc& desc,
+                                                        const Attributes& attributes,
+                                                        const ImplementationFacts& facts) {
+  const VectorUnit unit = VectorUnit::Of(facts.isa);
+  PrimitiveInfo info = InfoOf(desc, attributes, facts);
+  const DirectProblem problem = ProblemOf(desc, attributes, unit);
+  if (GroupsAreAligned(desc, unit)) return AroundDriver(desc, problem, std::move(info));
+  return CreateRegrouped(desc, problem, std::move(info));
+}
+
+absl::StatusOr<ConvolutionDesc> ResolveFirstLayer(const ConvolutionDesc& desc,
+                                                  const Attributes& attributes,
+                                                  const ImplementationFacts& facts) {
+  constexpr int kMostChannels = 4;
+  ABSL_RETURN_IF_ERROR(RequireDirectF32(desc, attributes));
+  const Geometry geometry = GeometryOf(desc);
+  if (geometry.grouped_weights || geometry.ic > kMostChannels) {
+    return absl::UnimplementedError("is for 1 to 4 input channels and no groups");
+  }
+  if (geometry.kernel[0] > 1) return absl::UnimplementedError("is for kernels without depth");
+  return ResolveLayouts(desc, VectorUnit::Of(facts.isa), WeightsKind::kFirstLayer);
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateFirstLayer(const ConvolutionDesc& desc,
+                                                            const Attributes& attributes,
+                                                            const ImplementationFacts& facts) {
+  const VectorUnit unit = VectorUnit::Of(facts.isa);
+  DirectProblem problem = ProblemOf(desc, attributes, unit);
+  problem.tap_channels = static_cast<int>(problem.geometry.ic);
+  return AroundDriver(desc, problem, InfoOf(desc, attributes, facts));
+}
+
+absl::StatusOr<ConvolutionDesc> ResolveFewOutputs(const ConvolutionDesc& desc,
+                                                  const Attributes& attributes,
+                                                  const ImplementationFacts& facts) {
+  const VectorUnit unit = VectorUnit::Of(facts.isa);
+  ABSL_RETURN_IF_ERROR(RequireDirectF32(desc, attributes));
+  ABSL_RETURN_IF_ERROR(RequireFewOutputs(GeometryOf(desc), unit));
+  return ResolveLayouts(desc, unit, WeightsKind::kFewOutputs);
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateFewOutputs(const ConvolutionDesc& desc,
+                                                            const Attributes& attributes,
+                                                            const ImplementationFacts& facts) {
+  DirectProblem problem = ProblemOf(desc, attributes, VectorUnit::Of(facts.isa));
+  problem.few_outputs = true;
+  problem.tap_channels = 1;
+  problem.dst.block = desc.dst.stride(1);
+  return AroundDriver(desc, problem, InfoOf(desc, attributes, facts));
+}
+
+absl::StatusOr<ConvolutionDesc> ResolveDepthwise(const ConvolutionDesc& desc,
+                                                 const Attributes& attributes,
+                                                 const ImplementationFacts& facts) {
+  ABSL_RETURN_IF_ERROR(RequireTypesOfRow(desc, attributes, facts));
+  if (!GeometryOf(desc).IsDepthwise())
+    return absl::UnimplementedError("is for one channel a group");
+  return ResolveLayouts(desc, VectorUnit::Of(facts.isa), WeightsKind::kDepthwise);
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateDepthwise(const ConvolutionDesc& desc,
+                                                           const Attributes& attributes,
+                                                           const ImplementationFacts& facts) {
+  const VectorUnit unit = VectorUnit::Of(facts.isa);
+  DirectProblem problem = ProblemOf(desc, attributes, unit);
+  problem.depthwise = true;
+  problem.packed_src = desc.src.IsPlain();
+  problem.packed_dst = desc.dst.IsPlain();
+  problem.tap_channels = 1;
+  problem.geometry.oc = problem.geometry.groups;
+  problem.geometry.groups = 1;
+  problem.weights = {.group = 0, .oc_block = desc.weights.stride(0), .ic_block = 0};
+  return AroundDriver(desc, problem, InfoOf(desc, attributes, facts));
+}
+
+}  // namespace tilewire::convolution

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
+#include "absl/functional/function_ref.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/primitives/convolution/direct/direct_layouts.h"
+#include "engine/primitives/convolution/implementations.h"
+#include "engine/primitives/convolution/pooled_destination.h"
+#include "engine/primitives/convolution/requirements.h"
+#include "engine/primitives/convolution/winograd/winograd_choice.h"
+#include "engine/primitives/convolution/winograd/winograd_driver.h"
+#include "engine/primitives/convolution/winograd/winograd_plan.h"
+#include "engine/primitives/convolution/winograd/winograd_plane_driver.h"
+#include "engine/primitives/convolution/winograd/winograd_tiles.h"
+#include "engine/primitives/creation.h"
+
+namespace tilewire::convolution {
+namespace {
+
+// By products of f32 or by planes: the driver's. Immutable.
+template <typename Driver>
+class WinogradConvolution final : public Primitive {
+ public:
+  WinogradConvolution(PrimitiveInfo info, const ConvolutionDesc& desc, Driver driver)
+      : Primitive(std::move(info)),
+        driver_(std::move(driver)),
+        src_offset_(desc.src.offset0()),
+        bias_offset_(desc.bias.offset0()),
+        dst_offset_(Desc(kArgDst).offset0()),
+        has_bias_(!desc.bias.IsZero()) {}
+
+ private:
+  void Run(const ExecuteArgs& args, std::byte* scratchpad,
+           const threading::Team& team) const override {
+    driver_.Run({.src = args.Get<const float>(kArgSrc) + src_offset_,
+                 .weights = args.Find(kArgWeights),
+                 .bias = has_bias_ ? args.Get<const float>(kArgBias) + bias_offset_ : nullptr,
+                 .dst = args.Get<float>(kArgDst) + dst_offset_},
+                scratchpad, team);
+  }
+
+  const Driver driver_;
+  const int64_t src_offset_, bias_offset_, dst_offset_;
+  const bool has_bias_;
+};
+
+absl::Status RequireShape(const ConvolutionDesc& desc) {
+  const Geometry geometry = GeometryOf(desc);
+  const Spatial ones = {1, 1, 1};
+  if (desc.src.rank() != 4 || geometry.kernel != Spatial{1, 3, 3}) {
+    return absl::UnimplementedError("is for kernels of 3x3");
+  }
+  if (geometry.grouped_weights) return absl::UnimplementedError("takes no groups");
+  if (geometry.stride != ones) return absl::UnimplementedError("is for stride 1");
+  if (geometry.tap_step != ones) return absl::UnimplementedError("takes no dilation");
+  // The plan divides by the number of tiles; no other size of a convolution can be 0.
+  if (geometry.batch == 0) return absl::UnimplementedError("takes no batch of 0");
+  return absl::OkStatus();
+}
+
+int TileOf(const ImplementationFacts& facts) {
+  return facts.traits.algorithm == kWinograd4x3 ? 4 : 2;
+}
+
+absl::Status RequireWinograd(const ConvolutionDesc& desc, const Attributes& attributes) {
+  if (desc.algorithm == ConvolutionAlgorithm::kDirect) {
+    return absl::UnimplementedError("is a Winograd convolution, direct was asked for");
+  }
+  ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.weights, desc.dst, desc.bias));
+  ABSL_RETURN_IF_ERROR(RequireNoOutputScales(attributes));
+  return RequireShape(desc);
+}
+
+absl::StatusOr<ConvolutionDesc> ResolveTensors(const ConvolutionDesc& desc,
+                                               const WinogradLayout& layout) {
+  ConvolutionDesc resolved = desc;
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc packed,
+                        MemoryDesc::CreateWinograd(desc.weights.dims(), layout));
+  if (desc.weights.IsAny()) resolved.weights = packed;
+  if (!(resolved.weights == packed)) {
+    return absl::UnimplementedError(
+        absl::StrCat("does not take weights as ", desc.weights.ToString()));
+  }
+  ABSL_RETURN_IF_ERROR(ResolveActivations(layout.lanes, Activations::kBlocks, &resolved));
+  if (resolved.src.stride(3) != layout.lanes) {
+    return absl::UnimplementedError("pixels of src are not neighbours");
+  }
+  return resolved;
+}
+
+// `written` is what is written of dst. Without a plan.
+WinogradProblem ProblemOf(const ConvolutionDesc& desc, const MemoryDesc& written,
+                          const Attributes& attributes, const VectorUnit& unit) {
+  WinogradProblem problem{.geometry = GeometryOf(desc), .unit = unit};
+  problem.pools = attributes.post_ops.HasMaxPooling();
+  if (problem.pools) {  // pooling does not read the rest of an odd size
+    for (int d = 1; d < 3; ++d) problem.geometry.out[d] -= problem.geometry.out[d] % 2;
+  }
+  problem.src = StridesOf(desc.src, unit.lanes(), problem.geometry.ic);
+  problem.dst = StridesOf(written, unit.lanes(), problem.geometry.oc);
+  problem.has_bias = !desc.bias.IsZero();
+  problem.post_ops = attributes.post_ops.WithoutMaxPooling();
+  return problem;
+}
+
+template <typename Driver>
+absl::StatusOr<std::unique_ptr<Primitive>> CreateWith(
+    const ConvolutionDesc& desc, const Attributes& attributes, const ImplementationFacts& facts,
+    absl::FunctionRef<WinogradPlan(const Geometry&)> plan) {
+  ConvolutionDesc written = desc;
+  ABSL_ASSIGN_OR_RETURN(written.dst, WrittenDst(desc.dst, attributes));
+  WinogradProblem problem = ProblemOf(desc, written.dst, attributes, VectorUnit::Of(facts.isa));
+  problem.plan = plan(problem.geometry);
+  PrimitiveInfo info = InfoOf(written, attributes, facts);
+  ABSL_ASSIGN_OR_RETURN(Driver driver, Driver::Create(facts.name, problem));
+  info.code_bytes = driver.code_bytes();
+  info.scratchpad_bytes = driver.scratchpad_bytes();
+  return std::make_unique<WinogradConvolution<Driver>>(std::move(info), desc, std::move(driver));
+}
+
+}  // namespace
+
+absl::StatusOr<ConvolutionDesc> ResolveWinograd(const ConvolutionDesc& desc,
+                                                const Attributes& attributes,
+                                                const ImplementationFacts& facts) {
+  const VectorUnit unit = VectorUnit::Of(facts.isa);
+  const int tile = TileOf(facts);
+  ABSL_RETURN_IF_ERROR(RequireWinograd(desc, attributes));
+  const Geometry geometry = GeometryOf(desc);
+  if (desc.algorithm == ConvolutionAlgorithm::kAuto) {
+    // No direct convolution pools.
+    if (!attributes.post_ops.HasMaxPooling())
+      ABSL_RETURN_IF_ERROR(RequireFasterThanDirect(geometry, tile, unit));
+    ABSL_RETURN_IF_ERROR(RequireFasterTile(geometry, tile, unit));
+  }
+  return ResolveTensors(desc, PlanWinograd(geometry, tile, unit).weights);
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateWinograd(const ConvolutionDesc& desc,
+                                                          const Attributes& attributes,
+                                                          const ImplementationFacts& facts) {
+  return CreateWith<WinogradDriver>(desc, attributes, facts, [&facts](const Geometry& geometry) {
+    return PlanWinograd(geometry, TileOf(facts), VectorUnit::Of(facts.isa));
+  });
+}
+
+absl::StatusOr<ConvolutionDesc> ResolveWinogradByPlanes(const ConvolutionDesc& desc,
+                                                        const Attributes& attributes,
+                                                        const ImplementationFacts& facts) {
+  const int tile = TileOf(facts);
+  ABSL_RETURN_IF_ERROR(RequireWinograd(desc, attributes));
+  const Geometry geometry = GeometryOf(desc);
+  if (desc.algorithm == ConvolutionAlgorithm::kAuto) {
+    ABSL_RETURN_IF_ERROR(RequireFasterByPlanes(geometry, tile, attributes.precision,
+                                               attributes.post_ops.HasMaxPooling()));
+  }
+  return ResolveTensors(desc, PlanWinogradByPlanes(geometry, tile).weights);
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateWinogradByPlanes(
+    const ConvolutionDesc& desc, const Attributes& attributes, const ImplementationFacts& facts) {
+  return CreateWith<WinogradPlaneDriver>(
+      desc, attributes, facts,
+      [&facts](const Geometry& geometry) { return PlanWinogradByPlanes(geometry, TileOf(facts)); });
+}
+
+}  // namespace tilewire::convolution
