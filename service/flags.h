@@ -33,10 +33,6 @@ struct Flags {
   std::vector<std::string> warnings;  // to be logged: what was ignored
 };
 
-// Fills `flags`, or prints what was asked for (help, version) or what is wrong (one line) and
-// returns the exit code.
-std::optional<int> ParseFlags(int argc, char** argv, Flags* flags);
-
 }  // namespace tilewire::service
 
 #endif  // SERVICE_FLAGS_H_

@@ -36,6 +36,7 @@
 #include "service/models/repository_scan.h"
 #include "service/notify_socket.h"
 #include "service/observe/background_log.h"
+#include "service/parse_flags.h"
 #include "service/server.h"
 #include "service/version.h"
 #include "service/wire/message_limits.h"

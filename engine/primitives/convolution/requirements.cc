@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/primitives/convolution/requirements.h"
 
+#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "engine/primitives/convolution/direct/direct_layouts.h"
 #include "engine/primitives/creation.h"
 
 namespace tilewire::convolution {
+
+absl::Status RefuseLayout(absl::string_view tensor, const MemoryDesc& desc) {
+  return absl::UnimplementedError(absl::StrCat("does not take ", tensor, " as ", desc.ToString()));
+}
 
 absl::Status RequireDirect(const ConvolutionDesc& desc) {
   if (desc.algorithm == ConvolutionAlgorithm::kWinograd) {

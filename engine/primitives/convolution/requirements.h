@@ -10,6 +10,9 @@
 
 namespace tilewire::convolution {
 
+// kUnimplemented; the message says which tensor has which layout.
+absl::Status RefuseLayout(absl::string_view tensor, const MemoryDesc& desc);
+
 // kUnimplemented  the algorithm is not direct, or weights are in Winograd's layout
 absl::Status RequireDirect(const ConvolutionDesc& desc);
 

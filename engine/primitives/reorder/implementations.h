@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions of the rows that reorder.cc lists, but those of channel_blocking.h, and the checks
+// The functions of the rows that table.cc lists, but those of channel_blocking.h, and the checks
 // that rows share. Pure; thread-safe.
 #ifndef ENGINE_PRIMITIVES_REORDER_IMPLEMENTATIONS_H_
 #define ENGINE_PRIMITIVES_REORDER_IMPLEMENTATIONS_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions of the rows of sum.cc; implementation.h says what they do.
+// The functions of the rows of table.cc; implementation.h says what they do.
 #ifndef ENGINE_PRIMITIVES_SUM_IMPLEMENTATIONS_H_
 #define ENGINE_PRIMITIVES_SUM_IMPLEMENTATIONS_H_
 

@@ -86,10 +86,6 @@ bool TakesDst(const MemoryDesc& dst, int lanes, Activations allowed) {
 
 }  // namespace
 
-absl::Status RefuseLayout(absl::string_view tensor, const MemoryDesc& desc) {
-  return absl::UnimplementedError(absl::StrCat("does not take ", tensor, " as ", desc.ToString()));
-}
-
 bool IsChannelBlocked(const MemoryDesc& desc, int lanes) {
   return desc.inner_blocks().size() == 1 && desc.inner_blocks()[0] == InnerBlock{1, lanes};
 }

@@ -32,9 +32,6 @@ enum class Activations { kBlocks, kVectors, kNeighbours, kPlainSrc, kAnySrc, kPl
 // channels whatever `lanes` is.
 absl::Status ResolveActivations(int lanes, Activations allowed, ConvolutionDesc* desc);
 
-// kUnimplemented; the message says which tensor has which layout.
-absl::Status RefuseLayout(absl::string_view tensor, const MemoryDesc& desc);
-
 // Whether channels are cut into blocks of `lanes`, and nothing else is cut.
 bool IsChannelBlocked(const MemoryDesc& desc, int lanes);
 

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/base/status_macros.h"
+#include "engine/primitives/binary/binary.h"
+#include "engine/primitives/binary/implementations.h"
+#include "engine/primitives/creation.h"
+
+namespace tilewire {
+
+absl::string_view AlgorithmName(BinaryAlgorithm algorithm) {
+  constexpr absl::string_view kNames[] = {"add", "mul", "max", "min", "div", "sub", "prelu"};
+  return kNames[static_cast<size_t>(algorithm)];
+}
+
+namespace binary {
+namespace {
+
+absl::Status Validate(const BinaryDesc& desc, const Attributes&) {
+  ABSL_RETURN_IF_ERROR(CheckSource("binary: src0", desc.src0));
+  ABSL_RETURN_IF_ERROR(CheckSource("binary: src1", desc.src1));
+  ABSL_RETURN_IF_ERROR(CheckDestination("binary: dst", desc.dst));
+  ABSL_RETURN_IF_ERROR(CheckSameDims("binary: src0", desc.src0, "dst", desc.dst));
+  bool fits = desc.src1.rank() == desc.src0.rank();
+  for (int d = 0; fits && d < desc.src0.rank(); ++d) {
+    fits = desc.src1.dim(d) == desc.src0.dim(d) || desc.src1.dim(d) == 1;
+  }
+  if (!fits) {
+    return absl::InvalidArgumentError(absl::StrCat("binary: src1 ", DimsToString(desc.src1.dims()),
+                                                   " cannot be broadcast to src0 ",
+                                                   DimsToString(desc.src0.dims())));
+  }
+  if (static_cast<int>(desc.algorithm) >= kBinaryAlgorithmCount) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("binary: no algorithm ", static_cast<int>(desc.algorithm)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+}  // namespace binary
+
+TILEWIRE_DEFINE_PRIMITIVE(Binary, binary,
+                          {{"binary/avx512_f32", cpu::Isa::kAvx512}, ResolveRows, CreateRows},
+                          {{"binary/avx2_f32", cpu::Isa::kAvx2}, ResolveRows, CreateRows},
+                          {{"binary/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+                           ResolveReference,
+                           CreateReference});
+
+}  // namespace tilewire

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/base/status_macros.h"
+#include "engine/primitives/concat/concat.h"
+#include "engine/primitives/concat/implementations.h"
+#include "engine/primitives/creation.h"
+
+namespace tilewire {
+namespace concat {
+namespace {
+
+absl::Status ValidateSource(const ConcatDesc& desc, size_t i) {
+  const MemoryDesc& src = desc.srcs[i];
+  ABSL_RETURN_IF_ERROR(CheckSource(absl::StrCat("concat: source ", i), src));
+  bool fits = src.rank() == desc.dst.rank() && src.data_type() == desc.dst.data_type();
+  for (int d = 0; fits && d < src.rank(); ++d) {
+    fits = d == desc.axis || src.dim(d) == desc.dst.dim(d);
+  }
+  if (fits) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("concat along axis ", desc.axis, ": source ", i,
+                                                 " is ", src.ToString(), ", the destination ",
+                                                 desc.dst.ToString()));
+}
+
+absl::Status Validate(const ConcatDesc& desc, const Attributes&) {
+  if (desc.srcs.empty()) return absl::InvalidArgumentError("concat: no source");
+  ABSL_RETURN_IF_ERROR(CheckAxis("concat", desc.axis, desc.dst));
+  int64_t total = 0;
+  for (size_t i = 0; i < desc.srcs.size(); ++i) {
+    ABSL_RETURN_IF_ERROR(ValidateSource(desc, i));
+    total += desc.srcs[i].dim(desc.axis);
+  }
+  if (total != desc.dst.dim(desc.axis)) {
+    return absl::InvalidArgumentError(absl::StrCat("concat: the sources have ", total,
+                                                   " along axis ", desc.axis, ", the destination ",
+                                                   desc.dst.dim(desc.axis)));
+  }
+  return CheckDestination("concat: dst", desc.dst);
+}
+
+}  // namespace
+
+}  // namespace concat
+
+TILEWIRE_DEFINE_PRIMITIVE(
+    Concat, concat, {{"concat/block_copy", cpu::Isa::kBaseline}, ResolveBlockCopy, CreateBlockCopy},
+    {{"concat/avx512_lanes", cpu::Isa::kAvx512}, ResolveLanes, CreateLanes},
+    {{"concat/avx2_lanes", cpu::Isa::kAvx2}, ResolveLanes, CreateLanes},
+    {{"concat/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+     ResolveReference,
+     CreateReference});
+
+}  // namespace tilewire

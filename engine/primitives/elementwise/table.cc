@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/base/status_macros.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/elementwise/elementwise.h"
+#include "engine/primitives/elementwise/implementations.h"
+
+namespace tilewire {
+namespace elementwise {
+namespace {
+
+absl::Status ValidateSource(const ElementwiseDesc& desc, size_t i) {
+  const MemoryDesc& src = desc.srcs[i];
+  ABSL_RETURN_IF_ERROR(CheckSource(absl::StrCat("elementwise: source ", i), src));
+  bool fits = src.rank() == desc.dst.rank();
+  for (int d = 0; fits && d < src.rank(); ++d) {
+    fits = src.dim(d) == 1 || src.dim(d) == desc.dst.dim(d);
+  }
+  if (fits) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("elementwise: source ", i, " ", DimsToString(src.dims()),
+                   " is not broadcast to dst ", DimsToString(desc.dst.dims())));
+}
+
+absl::Status Validate(const ElementwiseDesc& desc, const Attributes&) {
+  const int arity = jit::ArityOf(desc.function.function);
+  if (static_cast<int>(desc.srcs.size()) != arity) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("elementwise: ", desc.srcs.size(), " sources of a function of ", arity));
+  }
+  ABSL_RETURN_IF_ERROR(CheckDestination("elementwise: dst", desc.dst));
+  for (size_t i = 0; i < desc.srcs.size(); ++i) ABSL_RETURN_IF_ERROR(ValidateSource(desc, i));
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace elementwise
+
+TILEWIRE_DEFINE_PRIMITIVE(
+    Elementwise, elementwise,
+    {{"elementwise/avx512_vectors", cpu::Isa::kAvx512, {.takes_all_types = true}},
+     ResolveVectors,
+     CreateVectors},
+    {{"elementwise/avx2_vectors", cpu::Isa::kAvx2, {.takes_all_types = true}},
+     ResolveVectors,
+     CreateVectors},
+    {{"elementwise/rows", cpu::Isa::kBaseline}, ResolveRows, CreateRows},
+    {{"elementwise/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+     ResolveReference,
+     CreateReference});
+
+}  // namespace tilewire

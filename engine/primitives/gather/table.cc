@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "engine/base/status_macros.h"
+#include "engine/memory/index_walk.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/gather/gather.h"
+#include "engine/primitives/gather/implementations.h"
+#include "engine/primitives/gather/indices.h"
+
+namespace tilewire {
+namespace gather {
+namespace {
+
+absl::Status Validate(const GatherDesc& desc, const Attributes&) {
+  ABSL_RETURN_IF_ERROR(CheckSource("gather: src", desc.src));
+  ABSL_RETURN_IF_ERROR(CheckSource("gather: indices", desc.indices));
+  ABSL_RETURN_IF_ERROR(CheckDestination("gather: dst", desc.dst));
+  ABSL_RETURN_IF_ERROR(CheckAxis("gather", desc.axis, desc.src));
+  Dims dims(desc.src.dims().begin(), desc.src.dims().begin() + desc.axis);
+  dims.insert(dims.end(), desc.indices.dims().begin(), desc.indices.dims().end());
+  dims.insert(dims.end(), desc.src.dims().begin() + desc.axis + 1, desc.src.dims().end());
+  if (dims == desc.dst.dims() && desc.src.data_type() == desc.dst.data_type()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("gather along axis ", desc.axis, ": ", desc.indices.ToString(), " of ",
+                   desc.src.ToString(), " give ", DataTypeName(desc.src.data_type()), " ",
+                   DimsToString(dims), ", not ", desc.dst.ToString()));
+}
+
+int64_t PlaceOfInteger(int64_t index, int64_t size) {
+  if (index < -size || index >= size) return kOutside;
+  return index < 0 ? index + size : index;
+}
+
+int64_t PlaceOfNumber(float index, int64_t size) {
+  const float end = static_cast<float>(size);
+  // NaN is outside, too, and so is a fraction between -1 and 0 of no elements.
+  if (size == 0 || !(index > -end - 1 && index < end)) return kOutside;
+  const int64_t whole = static_cast<int64_t>(index);
+  return whole < 0 ? std::max(whole + size, kOutside) : whole;
+}
+
+// As messages show it.
+std::string IndexText(DataType type, const void* indices, int64_t i) {
+  if (type == DataType::kS64) return absl::StrCat(static_cast<const int64_t*>(indices)[i]);
+  if (type == DataType::kS32) return absl::StrCat(static_cast<const int32_t*>(indices)[i]);
+  return absl::StrCat(static_cast<const float*>(indices)[i]);
+}
+
+}  // namespace
+
+int64_t PlaceOfIndex(DataType type, const void* indices, int64_t i, int64_t size) {
+  if (type == DataType::kS64) return PlaceOfInteger(static_cast<const int64_t*>(indices)[i], size);
+  if (type == DataType::kS32) return PlaceOfInteger(static_cast<const int32_t*>(indices)[i], size);
+  return PlaceOfNumber(static_cast<const float*>(indices)[i], size);
+}
+
+absl::Status RequireIndexType(const MemoryDesc& indices) {
+  const DataType type = indices.data_type();
+  if (type == DataType::kF32 || type == DataType::kS32 || type == DataType::kS64)
+    return absl::OkStatus();
+  return absl::UnimplementedError(
+      absl::StrCat("takes indices of f32, s32 and s64 only, not ", DataTypeName(type)));
+}
+
+absl::Status CheckIndices(const GatherDesc& desc, const void* indices) {
+  const DataType type = desc.indices.data_type();
+  const int64_t size = desc.src.dim(desc.axis);
+  absl::Status status;
+  ForEachIndex(desc.indices.dims(), [&](const Dims& at) {
+    const int64_t i = desc.indices.Offset(at);
+    if (!status.ok() || PlaceOfIndex(type, indices, i, size) != kOutside) return;
+    status = absl::InvalidArgumentError(absl::StrCat("index ", IndexText(type, indices, i),
+                                                     " is outside the ", size,
+                                                     " elements along axis ", desc.axis));
+  });
+  return status;
+}
+
+PrimitiveInfo InfoOf(const GatherDesc& desc, const Attributes& attributes,
+                     const ImplementationFacts& facts) {
+  return BasicInfo(facts, PrimitiveKind::kGather,
+                   {{kArgSrc, desc.src}, {kArgSrc1, desc.indices}, {kArgDst, desc.dst}},
+                   attributes);
+}
+
+}  // namespace gather
+
+TILEWIRE_DEFINE_PRIMITIVE(
+    Gather, gather, {{"gather/slice_copy", cpu::Isa::kBaseline}, ResolveSliceCopy, CreateSliceCopy},
+    {{"gather/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+     ResolveReference,
+     CreateReference});
+
+}  // namespace tilewire

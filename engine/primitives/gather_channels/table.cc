@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/base/status_macros.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/gather_channels/gather_channels.h"
+#include "engine/primitives/gather_channels/implementations.h"
+
+namespace tilewire {
+namespace gather_channels {
+namespace {
+
+absl::Status ValidateSource(const GatherChannelsDesc& desc, size_t i) {
+  const MemoryDesc& src = desc.srcs[i];
+  ABSL_RETURN_IF_ERROR(CheckSource(absl::StrCat("gather_channels: source ", i), src));
+  bool fits = src.rank() == desc.dst.rank() && src.data_type() == desc.dst.data_type();
+  for (int d = 0; fits && d < src.rank(); ++d) fits = d == 1 || src.dim(d) == desc.dst.dim(d);
+  if (fits) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("gather_channels: source ", i, " is ",
+                                                 src.ToString(), ", the destination ",
+                                                 desc.dst.ToString()));
+}
+
+absl::Status Validate(const GatherChannelsDesc& desc, const Attributes&) {
+  if (desc.srcs.empty()) return absl::InvalidArgumentError("gather_channels: no source");
+  ABSL_RETURN_IF_ERROR(CheckDestination("gather_channels: dst", desc.dst));
+  if (desc.dst.rank() < 2) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("gather_channels: dst has no channels: ", desc.dst.ToString()));
+  }
+  for (size_t i = 0; i < desc.srcs.size(); ++i) ABSL_RETURN_IF_ERROR(ValidateSource(desc, i));
+  if (static_cast<int64_t>(desc.channels.size()) != desc.dst.dim(1)) {
+    return absl::InvalidArgumentError(absl::StrCat("gather_channels: ", desc.channels.size(),
+                                                   " entries for the ", desc.dst.dim(1),
+                                                   " channels of dst"));
+  }
+  for (const ChannelSource& from : desc.channels) {
+    const bool is_tensor = from.tensor >= 0 && from.tensor < static_cast<int>(desc.srcs.size());
+    if (is_tensor && from.channel >= 0 && from.channel < desc.srcs[from.tensor].dim(1)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("gather_channels: no channel ", from.channel, " of a source ", from.tensor));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace gather_channels
+
+TILEWIRE_DEFINE_PRIMITIVE(
+    GatherChannels, gather_channels,
+    {{"gather_channels/avx512_lanes", cpu::Isa::kAvx512}, ResolveLanes, CreateLanes},
+    {{"gather_channels/avx2_lanes", cpu::Isa::kAvx2}, ResolveLanes, CreateLanes},
+    {{"gather_channels/channel_copy", cpu::Isa::kBaseline}, ResolveChannelCopy, CreateChannelCopy},
+    {{"gather_channels/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+     ResolveReference,
+     CreateReference});
+
+}  // namespace tilewire

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/base/status_macros.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/inner_product/implementations.h"
+#include "engine/primitives/inner_product/inner_product.h"
+
+namespace tilewire {
+namespace inner_product {
+namespace {
+
+absl::Status Mismatch(const InnerProductDesc& desc, absl::string_view what) {
+  return ShapeMismatch("inner_product", desc, what);
+}
+
+absl::Status Validate(const InnerProductDesc& desc, const Attributes& attributes) {
+  const MemoryDesc &src = desc.src, &weights = desc.weights, &dst = desc.dst;
+  if (src.rank() < 2 || src.rank() > 5) return Mismatch(desc, "src is not of rank 2 to 5");
+  if (weights.rank() != src.rank()) return Mismatch(desc, "src and weights differ in rank");
+  for (int d = 1; d < src.rank(); ++d) {
+    if (src.dim(d) != weights.dim(d)) {
+      return Mismatch(desc, absl::StrCat("dimension ", d, " of src and weights differs"));
+    }
+  }
+  if (dst.rank() != 2 || dst.dim(0) != src.dim(0) || dst.dim(1) != weights.dim(0)) {
+    return Mismatch(desc, "dst is not [N,O]");
+  }
+  if (!desc.bias.IsZero() && desc.bias.dims() != Dims{weights.dim(0)}) {
+    return Mismatch(desc, "bias is not [O]");
+  }
+  ABSL_RETURN_IF_ERROR(CheckDestination("inner_product: dst", dst));
+  return CheckChannelScales("inner_product", dst, attributes.output_scales);
+}
+
+}  // namespace
+
+absl::Status RequireForwardF32(const InnerProductDesc& desc, const Attributes& attributes) {
+  ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.weights, desc.dst, desc.bias));
+  ABSL_RETURN_IF_ERROR(RequireNoOutputScales(attributes));
+  return RequireForward(desc.prop_kind);
+}
+
+bool IsInteger(const InnerProductDesc& desc) { return IsByte(desc.src.data_type()); }
+
+absl::Status RequireForwardInteger(const InnerProductDesc& desc) {
+  ABSL_RETURN_IF_ERROR(RequireIntegerTypes(desc.src, desc.weights, desc.bias, desc.dst));
+  return RequireForward(desc.prop_kind);
+}
+
+}  // namespace inner_product
+
+TILEWIRE_DEFINE_PRIMITIVE(
+    InnerProduct, inner_product,
+    {{"inner_product/amx_u8s8", cpu::Isa::kAmx, {.is_integer = true}},
+     ResolveIntegerPacked,
+     CreateIntegerPacked},
+    {{"inner_product/avx512_vnni_u8s8", cpu::Isa::kAvx512Vnni, {.is_integer = true}},
+     ResolveIntegerPacked,
+     CreateIntegerPacked},
+    {{"inner_product/avx512_u8s8", cpu::Isa::kAvx512, {.is_integer = true}},
+     ResolveIntegerPacked,
+     CreateIntegerPacked},
+    {{"inner_product/avx2_vnni_u8s8", cpu::Isa::kAvx2Vnni, {.is_integer = true}},
+     ResolveIntegerPacked,
+     CreateIntegerPacked},
+    {{"inner_product/avx2_u8s8", cpu::Isa::kAvx2, {.is_integer = true}},
+     ResolveIntegerPacked,
+     CreateIntegerPacked},
+    {{"inner_product/amx_bf16_planes", cpu::Isa::kAmx, {.precision = Precision::kBf16}},
+     ResolvePlanes,
+     CreatePlanes},
+    {{"inner_product/amx_f32_split3_planes", cpu::Isa::kAmx, {.precision = Precision::kFast}},
+     ResolvePlanes,
+     CreatePlanes},
+    {{"inner_product/avx512_bf16", cpu::Isa::kAvx512Bf16, {.precision = Precision::kBf16}},
+     ResolvePairs,
+     CreatePairs},
+    {{"inner_product/amx_f32_split6_planes", cpu::Isa::kAmx, {.precision = Precision::kExact}},
+     ResolvePlanes,
+     CreatePlanes},
+    {{"inner_product/avx512_f32", cpu::Isa::kAvx512}, ResolvePacked, CreatePacked},
+    {{"inner_product/avx2_f32", cpu::Isa::kAvx2}, ResolvePacked, CreatePacked},
+    {{"inner_product/avx512_f32_plain_weights", cpu::Isa::kAvx512},
+     ResolvePlainWeights,
+     CreatePlainWeights},
+    {{"inner_product/avx2_f32_plain_weights", cpu::Isa::kAvx2},
+     ResolvePlainWeights,
+     CreatePlainWeights},
+    {{"inner_product/reordered", cpu::Isa::kBaseline}, ResolveReordered, CreateReordered, true},
+    {{"inner_product/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+     ResolveReference,
+     CreateReference});
+
+}  // namespace tilewire

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "engine/base/status_macros.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/integer_sum/implementations.h"
+#include "engine/primitives/integer_sum/integer_sum.h"
+
+namespace tilewire {
+namespace integer_sum {
+namespace {
+
+absl::Status Validate(const IntegerSumDesc& desc, const Attributes&) {
+  if (desc.srcs.empty()) return absl::InvalidArgumentError("integer_sum: no source");
+  if (desc.scales.size() != desc.srcs.size() || desc.zero_points.size() != desc.srcs.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("integer_sum: ", desc.scales.size(), " scales and ", desc.zero_points.size(),
+                     " zero points for ", desc.srcs.size(), " sources"));
+  }
+  ABSL_RETURN_IF_ERROR(CheckDestination("integer_sum: dst", desc.dst));
+  for (size_t i = 0; i < desc.srcs.size(); ++i) {
+    const std::string name = absl::StrCat("integer_sum: source ", i);
+    ABSL_RETURN_IF_ERROR(CheckSource(name, desc.srcs[i]));
+    ABSL_RETURN_IF_ERROR(CheckSameDims(name, desc.srcs[i], "dst", desc.dst));
+  }
+  const bool positive =
+      std::all_of(desc.scales.begin(), desc.scales.end(), [](float scale) { return scale > 0; });
+  if (positive && desc.dst_scale > 0) return absl::OkStatus();
+  return absl::InvalidArgumentError("integer_sum: a scale is not positive");
+}
+
+}  // namespace
+}  // namespace integer_sum
+
+TILEWIRE_DEFINE_PRIMITIVE(
+    IntegerSum, integer_sum,
+    {{"integer_sum/avx512_dense", cpu::Isa::kAvx512}, ResolveDense, CreateDense},
+    {{"integer_sum/avx2_dense", cpu::Isa::kAvx2}, ResolveDense, CreateDense},
+    {{"integer_sum/dense_loop", cpu::Isa::kBaseline}, ResolveDense, CreateDenseLoop},
+    {{"integer_sum/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+     ResolveReference,
+     CreateReference});
+
+}  // namespace tilewire

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/base/checked_math.h"
+#include "engine/base/status_macros.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/interpolate/implementations.h"
+#include "engine/primitives/interpolate/interpolate.h"
+
+namespace tilewire {
+namespace interpolate {
+namespace {
+
+absl::Status ValidateTaps(const InterpolateDesc& desc) {
+  const int64_t src_size = desc.src.dim(desc.axis), dst_size = desc.dst.dim(desc.axis);
+  const std::optional<int64_t> count =
+      desc.taps < 1 ? std::nullopt : CheckedMul(desc.taps, dst_size);
+  if (!count || static_cast<int64_t>(desc.indices.size()) != *count ||
+      desc.weights.size() != desc.indices.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("interpolate: ", desc.indices.size(), " indices and ", desc.weights.size(),
+                     " weights for ", desc.taps, " taps of each of ", dst_size, " elements"));
+  }
+  for (int64_t index : desc.indices) {
+    if (index >= 0 && index < src_size) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("interpolate: index ", index, " of a source of ", src_size));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Validate(const InterpolateDesc& desc, const Attributes&) {
+  ABSL_RETURN_IF_ERROR(CheckTensors("interpolate", desc.src, desc.dst));
+  ABSL_RETURN_IF_ERROR(CheckAxis("interpolate", desc.axis, desc.src));
+  Dims dims = desc.src.dims();
+  if (desc.dst.rank() == desc.src.rank()) dims[desc.axis] = desc.dst.dim(desc.axis);
+  if (dims == desc.dst.dims()) return ValidateTaps(desc);
+  return absl::InvalidArgumentError(absl::StrCat("interpolate along axis ", desc.axis, ": src is ",
+                                                 desc.src.ToString(), ", dst ",
+                                                 desc.dst.ToString()));
+}
+
+}  // namespace
+}  // namespace interpolate
+
+TILEWIRE_DEFINE_PRIMITIVE(Interpolate, interpolate,
+                          {{"interpolate/dense_rows", cpu::Isa::kBaseline},
+                           ResolveDenseRows,
+                           CreateDenseRows},
+                          {{"interpolate/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+                           ResolveReference,
+                           CreateReference});
+
+}  // namespace tilewire

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include "engine/base/status_macros.h"
+#include "engine/memory/layout.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/lrn/implementations.h"
+#include "engine/primitives/lrn/lrn.h"
+
+namespace tilewire {
+
+absl::string_view AlgorithmName(LrnAlgorithm algorithm) {
+  constexpr absl::string_view kNames[] = {"across_channels", "within_channel"};
+  return kNames[static_cast<size_t>(algorithm)];
+}
+
+namespace lrn {
+namespace {
+
+absl::Status Validate(const LrnDesc& desc, const Attributes&) {
+  ABSL_RETURN_IF_ERROR(CheckTensors("lrn", desc.src, desc.dst));
+  ABSL_RETURN_IF_ERROR(CheckSameDims("lrn: src", desc.src, "dst", desc.dst));
+  const bool within = desc.algorithm == LrnAlgorithm::kWithinChannel;
+  const int least = within ? 3 : 2, rank = desc.src.rank();
+  if (rank < least || rank > 5) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("lrn: src has rank ", rank, ", allowed are ", least, " to 5"));
+  }
+  constexpr int64_t kLargest = int64_t{1} << 20;
+  if (desc.local_size < 1 || desc.local_size > kLargest) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("lrn: local_size ", desc.local_size, " is not in [1, ", kLargest, "]"));
+  }
+  for (float value : {desc.alpha, desc.beta, desc.k}) {
+    if (!std::isfinite(value)) {
+      return absl::InvalidArgumentError("lrn: alpha, beta and k must be finite");
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<LrnDesc> ResolveDefaults(const LrnDesc& desc, const Attributes& attributes) {
+  ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
+  ABSL_RETURN_IF_ERROR(RequireF32(desc.src));
+  ABSL_RETURN_IF_ERROR(RequireF32(desc.dst));
+  if (desc.prop_kind == PropKind::kBackwardData) return absl::UnimplementedError("backward");
+  LrnDesc resolved = desc;
+  ABSL_ASSIGN_OR_RETURN(resolved.dst, OrLayoutOf(desc.dst, desc.src));
+  return resolved;
+}
+
+float ScaleOf(const LrnDesc& desc) {
+  double summands = desc.local_size;
+  if (desc.algorithm == LrnAlgorithm::kWithinChannel) {
+    summands = std::pow(summands, desc.src.rank() - 2);
+  }
+  return static_cast<float>(desc.alpha / summands);
+}
+
+}  // namespace lrn
+
+TILEWIRE_DEFINE_PRIMITIVE(
+    Lrn, lrn, {{"lrn/avx512_f32_blocked", cpu::Isa::kAvx512}, ResolveBlocked, CreateBlocked},
+    {{"lrn/avx512_f32_runs", cpu::Isa::kAvx512}, ResolveRuns, CreateRuns},
+    {{"lrn/avx2_f32_blocked", cpu::Isa::kAvx2}, ResolveBlocked, CreateBlocked},
+    {{"lrn/avx2_f32_runs", cpu::Isa::kAvx2}, ResolveRuns, CreateRuns},
+    {{"lrn/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+     ResolveReference,
+     CreateReference});
+
+}  // namespace tilewire

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include "engine/base/status_macros.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/quantization_range/implementations.h"
+#include "engine/primitives/quantization_range/quantization_range.h"
+
+namespace tilewire {
+namespace quantization_range {
+namespace {
+
+absl::Status Validate(const QuantizationRangeDesc& desc, const Attributes&) {
+  ABSL_RETURN_IF_ERROR(CheckTensors("quantization_range", desc.src, desc.dst));
+  if (desc.dst.dims() == Dims{2}) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("quantization_range: dst is ", desc.dst.ToString(), ", expected [2]"));
+}
+
+}  // namespace
+
+void StoreRange(float low, float high, float* dst) {
+  const float step = (high - low) / 255;
+  dst[0] = step > 0 ? step : 1;
+  dst[1] = std::nearbyint((0 - low) / dst[0]);
+}
+
+}  // namespace quantization_range
+
+TILEWIRE_DEFINE_PRIMITIVE(
+    QuantizationRange, quantization_range,
+    {{"quantization_range/avx512_dense", cpu::Isa::kAvx512},
+     ResolveDenseExtremes,
+     CreateDenseExtremes},
+    {{"quantization_range/avx2_dense", cpu::Isa::kAvx2}, ResolveDenseExtremes, CreateDenseExtremes},
+    {{"quantization_range/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+     ResolveReference,
+     CreateReference});
+
+}  // namespace tilewire

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <limits>
+
+#include "engine/base/status_macros.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/reduction/implementations.h"
+#include "engine/primitives/reduction/reduction.h"
+
+namespace tilewire {
+
+absl::string_view AlgorithmName(ReductionAlgorithm algorithm) {
+  constexpr absl::string_view kNames[] = {"max",
+                                          "min",
+                                          "sum",
+                                          "mul",
+                                          "mean",
+                                          "norm_lp_max",
+                                          "norm_lp_sum",
+                                          "norm_lp_power_p_max",
+                                          "norm_lp_power_p_sum"};
+  return kNames[static_cast<size_t>(algorithm)];
+}
+
+namespace reduction {
+namespace {
+
+absl::Status Validate(const ReductionDesc& desc, const Attributes&) {
+  ABSL_RETURN_IF_ERROR(CheckTensors("reduction", desc.src, desc.dst));
+  bool fits = desc.src.rank() == desc.dst.rank();
+  for (int d = 0; fits && d < desc.src.rank(); ++d) {
+    fits = desc.dst.dim(d) == desc.src.dim(d) || desc.dst.dim(d) == 1;
+  }
+  if (!fits) {
+    return absl::InvalidArgumentError(absl::StrCat("reduction: src ", DimsToString(desc.src.dims()),
+                                                   " does not reduce to dst ",
+                                                   DimsToString(desc.dst.dims())));
+  }
+  if (static_cast<int>(desc.algorithm) >= kReductionAlgorithmCount) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("reduction: no algorithm ", static_cast<int>(desc.algorithm)));
+  }
+  if (IsNorm(desc.algorithm) &&
+      !(desc.p >= 1 && std::isfinite(desc.p) && std::isfinite(desc.eps))) {
+    return absl::InvalidArgumentError(absl::StrCat("reduction: p ", desc.p, ", eps ", desc.eps,
+                                                   ": takes a finite p >= 1 and a finite eps"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+int64_t ReducedCount(const ReductionDesc& desc) {
+  int64_t count = 1;
+  for (int d = 0; d < desc.src.rank(); ++d) {
+    if (desc.dst.dim(d) == 1) count *= desc.src.dim(d);
+  }
+  return count;
+}
+
+float NeutralElement(ReductionAlgorithm algorithm) {
+  switch (algorithm) {
+    case ReductionAlgorithm::kMax:
+      return -std::numeric_limits<float>::infinity();
+    case ReductionAlgorithm::kMin:
+      return std::numeric_limits<float>::infinity();
+    case ReductionAlgorithm::kMul:
+      return 1;
+    default:
+      return 0;
+  }
+}
+
+}  // namespace reduction
+
+TILEWIRE_DEFINE_PRIMITIVE(Reduction, reduction,
+                          {{"reduction/avx512_f32", cpu::Isa::kAvx512},
+                           ResolveStrided,
+                           CreateStrided},
+                          {{"reduction/avx2_f32", cpu::Isa::kAvx2}, ResolveStrided, CreateStrided},
+                          {{"reduction/rows", cpu::Isa::kBaseline}, ResolveRows, CreateRows},
+                          {{"reduction/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+                           ResolveReference,
+                           CreateReference});
+
+}  // namespace tilewire

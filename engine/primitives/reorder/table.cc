@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/reorder/channel_blocking.h"
+#include "engine/primitives/reorder/implementations.h"
+#include "engine/primitives/reorder/reorder.h"
+
+namespace tilewire {
+namespace reorder {
+namespace {
+
+absl::Status Validate(const ReorderDesc& desc, const Attributes& attributes) {
+  ABSL_RETURN_IF_ERROR(CheckSource("reorder: src", desc.src));
+  ABSL_RETURN_IF_ERROR(CheckSource("reorder: dst", desc.dst));  // `any` is not a layout to copy to
+  ABSL_RETURN_IF_ERROR(CheckSameDims("reorder: src", desc.src, "dst", desc.dst));
+  ABSL_RETURN_IF_ERROR(CheckDestination("reorder: dst", desc.dst));
+  if (desc.src.HasCompensation()) {
+    return absl::UnimplementedError(
+        "reorder: src carries compensation: packed weights are not read back");
+  }
+  return CheckOutputScales("reorder", desc.dst, attributes.output_scales);
+}
+
+}  // namespace
+
+absl::Status RequireBlocked(const ReorderDesc& desc) {
+  for (const MemoryDesc* tensor : {&desc.src, &desc.dst}) {
+    if (tensor->format_kind() != FormatKind::kBlocked) {
+      return absl::UnimplementedError(
+          "neither reads nor writes Winograd's layout or planes of weights");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RequirePlainCopy(const ReorderDesc& desc, const Attributes& attributes) {
+  ABSL_RETURN_IF_ERROR(RequireBlocked(desc));
+  if (desc.src.data_type() != desc.dst.data_type()) return absl::UnimplementedError("types differ");
+  if (desc.dst.HasCompensation()) return absl::UnimplementedError("dst carries compensation");
+  return RequireNoPostOps(attributes);
+}
+
+absl::Status RequireSumAtMost(const ReorderDesc& desc, const Attributes& attributes) {
+  if (desc.dst.HasCompensation()) return absl::UnimplementedError("dst carries compensation");
+  const auto entries = attributes.post_ops.entries();
+  if (entries.empty()) return absl::OkStatus();
+  if (entries.size() == 1 && std::holds_alternative<SumPostOp>(entries[0])) return absl::OkStatus();
+  return absl::UnimplementedError("post-ops other than one sum");
+}
+
+}  // namespace reorder
+
+TILEWIRE_DEFINE_PRIMITIVE(
+    Reorder, reorder,
+    {{"reorder/compensated", cpu::Isa::kBaseline, {.algorithm = kCompensated}},
+     ResolveCompensated,
+     CreateCompensated},
+    {{"reorder/avx512_planes", cpu::Isa::kAvx512, {.algorithm = kPlaneWeights}},
+     ResolvePlaneWeights,
+     CreatePlaneWeights},
+    {{"reorder/avx512_dense", cpu::Isa::kAvx512, {.algorithm = kDense}}, ResolveDense, CreateDense},
+    {{"reorder/avx512_blocking", cpu::Isa::kAvx512, {.algorithm = kChannelBlocking}},
+     ResolveChannelBlocking,
+     CreateChannelBlocking},
+    {{"reorder/avx512_weights", cpu::Isa::kAvx512, {.algorithm = kWeightsPacking}},
+     ResolveWeightsPacking,
+     CreateWeightsPacking},
+    {{"reorder/avx512_winograd_weights", cpu::Isa::kAvx512, {.algorithm = kWinogradWeights}},
+     ResolveGeneratedWinograd,
+     CreateGeneratedWinograd},
+    {{"reorder/avx2_dense", cpu::Isa::kAvx2, {.algorithm = kDense}}, ResolveDense, CreateDense},
+    {{"reorder/avx2_blocking", cpu::Isa::kAvx2, {.algorithm = kChannelBlocking}},
+     ResolveChannelBlocking,
+     CreateChannelBlocking},
+    {{"reorder/avx2_weights", cpu::Isa::kAvx2, {.algorithm = kWeightsPacking}},
+     ResolveWeightsPacking,
+     CreateWeightsPacking},
+    {{"reorder/avx2_winograd_weights", cpu::Isa::kAvx2, {.algorithm = kWinogradWeights}},
+     ResolveGeneratedWinograd,
+     CreateGeneratedWinograd},
+    {{"reorder/winograd_weights", cpu::Isa::kBaseline, {.algorithm = kWinogradWeights}},
+     ResolveWinogradWeights,
+     CreateWinogradWeights},
+    {{"reorder/blocked_copy", cpu::Isa::kBaseline, {.algorithm = kBlockedCopy}},
+     ResolveBlockedCopy,
+     CreateBlockedCopy},
+    {{"reorder/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+     ResolveReference,
+     CreateReference});
+
+}  // namespace tilewire

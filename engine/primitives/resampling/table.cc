@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+
+#include "engine/base/status_macros.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/resampling/implementations.h"
+#include "engine/primitives/resampling/resampling.h"
+
+namespace tilewire {
+
+absl::string_view AlgorithmName(ResamplingAlgorithm algorithm) {
+  constexpr absl::string_view kNames[] = {"nearest", "linear"};
+  return kNames[static_cast<size_t>(algorithm)];
+}
+
+namespace resampling {
+namespace {
+
+absl::Status Validate(const ResamplingDesc& desc, const Attributes&) {
+  ABSL_RETURN_IF_ERROR(CheckTensors("resampling", desc.src, desc.dst));
+  const MemoryDesc &src = desc.src, &dst = desc.dst;
+  if (src.rank() < 3 || src.rank() > 5 || dst.rank() != src.rank() || dst.dim(0) != src.dim(0) ||
+      dst.dim(1) != src.dim(1)) {
+    return absl::InvalidArgumentError(absl::StrCat("resampling: src ", DimsToString(src.dims()),
+                                                   ", dst ", DimsToString(dst.dims()),
+                                                   ": takes rank 3 to 5 and one N and C"));
+  }
+  if (src.ElementCount() == 0 && dst.ElementCount() != 0) {
+    return absl::InvalidArgumentError("resampling: src is empty");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Samples::Samples(const ResamplingDesc& desc, int d)
+    : algorithm_(desc.algorithm), inputs_(desc.src.dim(d)), outputs_(desc.dst.dim(d)) {
+  if (!tabled()) return;
+  table_.reserve(outputs_);
+  for (int64_t o = 0; o < outputs_; ++o) table_.push_back(Compute(o));
+}
+
+Sample Samples::Compute(int64_t output) const {
+  const double inputs = static_cast<double>(inputs_);
+  const double s =
+      (static_cast<double>(output) + 0.5) * inputs / static_cast<double>(outputs_) - 0.5;
+  if (algorithm_ == ResamplingAlgorithm::kNearest) {
+    const int64_t i = std::clamp<int64_t>(std::llround(s), 0, inputs_ - 1);
+    return {{i, i}, {1, 0}};
+  }
+  const double clamped = std::clamp(s, 0.0, inputs - 1);
+  const int64_t i = static_cast<int64_t>(clamped);
+  const double weight = clamped - static_cast<double>(i);
+  return {{i, std::min(i + 1, inputs_ - 1)},
+          {static_cast<float>(1 - weight), static_cast<float>(weight)}};
+}
+
+}  // namespace resampling
+
+TILEWIRE_DEFINE_PRIMITIVE(Resampling, resampling,
+                          {{"resampling/avx512_f32", cpu::Isa::kAvx512}, ResolveRows, CreateRows},
+                          {{"resampling/avx2_f32", cpu::Isa::kAvx2}, ResolveRows, CreateRows},
+                          {{"resampling/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+                           ResolveReference,
+                           CreateReference});
+
+}  // namespace tilewire

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/base/status_macros.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/shuffle/implementations.h"
+#include "engine/primitives/shuffle/shuffle.h"
+
+namespace tilewire {
+namespace shuffle {
+namespace {
+
+absl::Status Validate(const ShuffleDesc& desc, const Attributes&) {
+  ABSL_RETURN_IF_ERROR(CheckTensors("shuffle", desc.src, desc.dst));
+  ABSL_RETURN_IF_ERROR(CheckSameShape("shuffle", desc.src, desc.dst));
+  ABSL_RETURN_IF_ERROR(CheckAxis("shuffle", desc.axis, desc.src));
+  const int64_t size = desc.src.dim(desc.axis);
+  if (desc.group_size < 1 || size % desc.group_size != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("shuffle: group size ", desc.group_size,
+                                                   " does not divide ", size, " (axis ", desc.axis,
+                                                   ")"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+PrimitiveInfo InfoOf(const ShuffleDesc& desc, const Attributes& attributes,
+                     const ImplementationFacts& facts) {
+  std::vector<ArgDesc> args = ArgsOf(desc.src, desc.dst);
+  if (desc.prop_kind == PropKind::kBackwardData) {
+    args = {{kArgDiffDst, desc.src}, {kArgDiffSrc, desc.dst}};
+  }
+  return BasicInfo(facts, PrimitiveKind::kShuffle, std::move(args), attributes);
+}
+
+std::vector<int64_t> SourceIndices(const ShuffleDesc& desc) {
+  const int64_t size = desc.src.dim(desc.axis);
+  if (size == 0) return {};
+  const bool backward = desc.prop_kind == PropKind::kBackwardData;
+  const int64_t group = backward ? size / desc.group_size : desc.group_size;
+  std::vector<int64_t> source(size);
+  for (int64_t u = 0; u < size / group; ++u) {
+    for (int64_t v = 0; v < group; ++v) source[v * (size / group) + u] = u * group + v;
+  }
+  return source;
+}
+
+}  // namespace shuffle
+
+TILEWIRE_DEFINE_PRIMITIVE(Shuffle, shuffle,
+                          {{"shuffle/avx512_lanes", cpu::Isa::kAvx512}, ResolveLanes, CreateLanes},
+                          {{"shuffle/avx2_lanes", cpu::Isa::kAvx2}, ResolveLanes, CreateLanes},
+                          {{"shuffle/blocked", cpu::Isa::kBaseline}, ResolveBlocked, CreateBlocked},
+                          {{"shuffle/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+                           ResolveReference,
+                           CreateReference});
+
+}  // namespace tilewire

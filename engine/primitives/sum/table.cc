@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/base/status_macros.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/sum/implementations.h"
+#include "engine/primitives/sum/sum.h"
+
+namespace tilewire {
+namespace sum {
+namespace {
+
+absl::Status Validate(const SumDesc& desc, const Attributes&) {
+  if (desc.srcs.empty()) return absl::InvalidArgumentError("sum: no source");
+  if (desc.scales.size() != desc.srcs.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("sum: ", desc.scales.size(), " scales for ", desc.srcs.size(), " sources"));
+  }
+  for (size_t i = 0; i < desc.srcs.size(); ++i) {
+    const MemoryDesc& src = desc.srcs[i];
+    ABSL_RETURN_IF_ERROR(CheckSource(absl::StrCat("sum: source ", i), src));
+    if (src.dims() != desc.dst.dims() || src.data_type() != desc.dst.data_type()) {
+      return absl::InvalidArgumentError(absl::StrCat("sum: source ", i, " is ", src.ToString(),
+                                                     ", the destination ", desc.dst.ToString()));
+    }
+  }
+  return CheckDestination("sum: dst", desc.dst);
+}
+
+}  // namespace
+
+}  // namespace sum
+
+TILEWIRE_DEFINE_PRIMITIVE(Sum, sum,
+                          {{"sum/avx512_dense", cpu::Isa::kAvx512}, ResolveDense, CreateDense},
+                          {{"sum/avx2_dense", cpu::Isa::kAvx2}, ResolveDense, CreateDense},
+                          {{"sum/reference", cpu::Isa::kBaseline, {.is_reference = true}},
+                           ResolveReference,
+                           CreateReference});
+
+}  // namespace tilewire
