@@ -1,24 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """How much of the project a user of the engine's doors has to read."""
 
-import re
-
 from includes import NARROW_DOORS
+from tree import included_by, reachable
 
 MAX_HEADERS = 8
-
-_INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
 
 def closure(tree, header):
     """The headers of the project that `header` includes, directly or not, without itself."""
-    seen, unread = set(), [header]
-    while unread:
-        for other in _INCLUDE.findall(tree.text(unread.pop())):
-            if other in tree.files and other not in seen and other != header:
-                seen.add(other)
-                unread.append(other)
-    return sorted(seen)
+    return sorted(reachable([header], lambda path: included_by(tree, path)) - {header})
 
 
 def check(tree):

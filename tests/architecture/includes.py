@@ -3,6 +3,8 @@
 
 import re
 
+from tree import included_by, reachable
+
 # A room may include itself, these, and what these may include.
 ROOMS = {
     "engine/base": [],
@@ -84,25 +86,10 @@ def room_of(path):
     return best
 
 
-def reachable(room):
-    seen, todo = {room}, [room]
-    while todo:
-        for other in ROOMS[todo.pop()]:
-            if other not in seen:
-                seen.add(other)
-                todo.append(other)
-    return seen
-
-
-def _included_by(tree, path):
-    if path not in tree.files:
-        return []
-    return [quoted for quoted, _ in _INCLUDE.findall(tree.text(path)) if quoted]
-
-
 def _facade_surface(tree):
     """The doors and the headers they include: what their users see of the engine anyway."""
-    return DOORS + [header for door in DOORS for header in _included_by(tree, door)]
+    return DOORS + [header for door in DOORS if door in tree.files
+                    for header in included_by(tree, door)]
 
 
 # A primitive may reorder its tensors inside.
@@ -116,7 +103,7 @@ def _primitive_folder(path):
 
 def _wrong_room(path, room, header, facade):
     other = room_of(header)
-    if other is None or other in reachable(room) or header in HEADERS.get(room, []):
+    if other is None or other in reachable([room], ROOMS.__getitem__) or header in HEADERS.get(room, []):
         return None
     if room in USERS_OF_THE_ENGINE and header in facade:
         return None

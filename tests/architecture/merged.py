@@ -8,9 +8,7 @@ import collections
 import os
 import re
 
-from tree import without_comments_and_strings
-
-ROOMS = ("engine/", "service/", "client/")
+from tree import SOURCES, without_comments_and_strings
 
 # The comment after the closing brace is blanks by then.
 _ANONYMOUS = re.compile(r"^namespace \{$(.*?)^\} +$", re.MULTILINE | re.DOTALL)
@@ -47,7 +45,7 @@ def _package(tree, path):
 def _types_of_headers(tree):
     """The place and name of each type that headers declare."""
     for path in tree.with_suffix(".h"):
-        if path.startswith(ROOMS):
+        if path.startswith(SOURCES):
             for name in _TYPE_WITH_BODY.findall(without_comments_and_strings(tree.text(path))):
                 yield path, name
 
@@ -63,7 +61,7 @@ def _hidden_types(places):
 def check(tree):
     places = collections.defaultdict(set)
     for path in tree.with_suffix(".cc"):
-        if path.startswith(ROOMS):
+        if path.startswith(SOURCES):
             for name in _names(tree.text(path)):
                 places[_package(tree, path), name].add(path)
     for path, name in _types_of_headers(tree):

@@ -44,6 +44,28 @@ def _walk(root):
             yield os.path.relpath(os.path.join(folder, name), root)
 
 
+# The folders of the product's sources.
+SOURCES = ("engine/", "service/", "client/")
+
+_INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+
+
+def included_by(tree, path):
+    """The files of the project that `path` includes."""
+    return [header for header in _INCLUDE.findall(tree.text(path)) if header in tree.files]
+
+
+def reachable(starts, neighbours):
+    """`starts`, and everything that `neighbours` of these leads to, directly or not."""
+    seen, todo = set(starts), list(starts)
+    while todo:
+        for other in neighbours(todo.pop()):
+            if other not in seen:
+                seen.add(other)
+                todo.append(other)
+    return seen
+
+
 _COMMENT_OR_STRING = re.compile(
     r'//[^\n]*|/\*.*?\*/|R"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"'
     r"|'(?:\\.|[^'\\\n])+'", re.DOTALL)
