@@ -37,6 +37,11 @@ absl::StatusOr<Operand> ActivationOf(NodeContext& context, jit::EltwiseOp op, co
   return Operand{nullptr, dst, src.dims};
 }
 
+absl::StatusOr<Operand> LinearOf(NodeContext& context, const Operand& src, float scale, float shift,
+                                 absl::string_view suffix) {
+  return ActivationOf(context, {jit::EltwiseAlgorithm::kLinear, scale, shift}, src, suffix);
+}
+
 absl::Status FinishActivation(NodeContext& context, const jit::EltwiseOp& op) {
   ABSL_ASSIGN_OR_RETURN(const Operand dst, ActivationOf(context, op, context.input(0)));
   return context.SetOutput(dst);

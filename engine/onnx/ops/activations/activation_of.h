@@ -17,7 +17,11 @@ namespace tilewire::graph {
 absl::StatusOr<Operand> ActivationOf(NodeContext& context, jit::EltwiseOp op, const Operand& src,
                                      absl::string_view suffix = "");
 
-// The same of input 0, as the node's output.
+// scale * src + shift, as ActivationOf().
+absl::StatusOr<Operand> LinearOf(NodeContext& context, const Operand& src, float scale, float shift,
+                                 absl::string_view suffix = "");
+
+// ActivationOf() of input 0, as the node's output.
 absl::Status FinishActivation(NodeContext& context, const jit::EltwiseOp& op);
 
 }  // namespace tilewire::graph

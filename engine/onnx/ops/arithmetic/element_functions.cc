@@ -124,7 +124,7 @@ struct Linear {
 };
 
 // Returns nullopt for a function that is not linear in the computed operand.
-std::optional<Linear> LinearOf(Function function, bool constant_first, const Constant& constant) {
+std::optional<Linear> AsLinear(Function function, bool constant_first, const Constant& constant) {
   const bool adds = function == Function::kAdd || function == Function::kSub;
   const bool multiplies =
       function == Function::kMul || (function == Function::kDiv && !constant_first);
@@ -152,7 +152,7 @@ absl::StatusOr<std::optional<Operand>> TryLinear(NodeContext& context, Function 
   const bool one = known.constant->count() == 1 && known.dims.size() <= src.dims.size();
   if (!one && !IsPerChannel(known.dims, src.dims)) return std::nullopt;
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr constant, InMemory(known.constant));
-  std::optional<Linear> linear = LinearOf(function, constant_first, *constant);
+  std::optional<Linear> linear = AsLinear(function, constant_first, *constant);
   if (!linear) return std::nullopt;
   ABSL_ASSIGN_OR_RETURN(const ValueId numbers, context.AsValue(src));
   if (one) {

@@ -82,8 +82,7 @@ absl::Status BuildSqrt(NodeContext& context) {
 absl::Status BuildNeg(NodeContext& context) {
   const Operand src = context.input(0);
   if (src.constant == nullptr) {
-    ABSL_ASSIGN_OR_RETURN(const Operand dst,
-                          ActivationOf(context, {jit::EltwiseAlgorithm::kLinear, -1, 0}, src));
+    ABSL_ASSIGN_OR_RETURN(const Operand dst, LinearOf(context, src, -1, 0));
     return context.SetOutput(dst);
   }
   const std::string name = context.output_name() + "/zero";

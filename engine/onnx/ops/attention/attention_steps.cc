@@ -81,16 +81,13 @@ absl::StatusOr<Operand> MaskOf(NodeContext& context, const Operand& truth, float
 absl::StatusOr<Operand> ScoresOf(NodeContext& context, const Operand& queries, const Operand& keys,
                                  float scale, float softcap) {
   using jit::EltwiseAlgorithm;
-  ABSL_ASSIGN_OR_RETURN(
-      const Operand scaled,
-      ActivationOf(context, {EltwiseAlgorithm::kLinear, scale, 0}, queries, "/scaled"));
+  ABSL_ASSIGN_OR_RETURN(const Operand scaled, LinearOf(context, queries, scale, 0, "/scaled"));
   ABSL_ASSIGN_OR_RETURN(const Operand turned, TurnedOf(context, keys, {0, 1, 3, 2}, "/keys"));
   ABSL_ASSIGN_OR_RETURN(Operand scores, MatMulOf(context, scaled, turned, "/scores"));
   if (softcap == 0) return scores;
-  ABSL_ASSIGN_OR_RETURN(
-      scores, ActivationOf(context, {EltwiseAlgorithm::kLinear, 1 / softcap, 0}, scores, "/part"));
+  ABSL_ASSIGN_OR_RETURN(scores, LinearOf(context, scores, 1 / softcap, 0, "/part"));
   ABSL_ASSIGN_OR_RETURN(scores, ActivationOf(context, {EltwiseAlgorithm::kTanh}, scores, "/tanh"));
-  return ActivationOf(context, {EltwiseAlgorithm::kLinear, softcap, 0}, scores, "/capped");
+  return LinearOf(context, scores, softcap, 0, "/capped");
 }
 
 absl::StatusOr<Operand> WithBias(NodeContext& context, const Operand& scores, const Operand& bias) {

@@ -113,11 +113,6 @@ absl::Status ReadHeads(NodeContext& context, Attended* attended) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Operand> ShiftedBy(NodeContext& context, const Operand& src, float shift,
-                                  absl::string_view suffix) {
-  return ActivationOf(context, {jit::EltwiseAlgorithm::kLinear, 1, shift}, src, suffix);
-}
-
 // How many keys there are, and how many of them were there before.
 absl::Status ReadLengths(NodeContext& context, Attended* attended) {
   const Node& node = context.node;
@@ -139,7 +134,7 @@ absl::Status ReadLengths(NodeContext& context, Attended* attended) {
                                   {attended->batch, 1}, "/last_keys"));
   ABSL_ASSIGN_OR_RETURN(
       attended->past,
-      ShiftedBy(context, column, 1.0f - static_cast<float>(attended->tokens), "/past"));
+      LinearOf(context, column, 1, 1.0f - static_cast<float>(attended->tokens), "/past"));
   return absl::OkStatus();
 }
 
@@ -345,7 +340,7 @@ absl::StatusOr<Operand> Masked(NodeContext& context, const Attended& attended,
                                                     {places, column}, "/not_after"));
   if (window > 0) {
     ABSL_ASSIGN_OR_RETURN(const Operand start,
-                          ShiftedBy(context, column, -static_cast<float>(window), "/start"));
+                          LinearOf(context, column, 1, -static_cast<float>(window), "/start"));
     ABSL_ASSIGN_OR_RETURN(const Operand after,
                           ElementwiseOf(context, {Function::kLess}, {start, places}, "/in_window"));
     ABSL_ASSIGN_OR_RETURN(sees, ElementwiseOf(context, {Function::kAnd}, {sees, after}, "/sees"));

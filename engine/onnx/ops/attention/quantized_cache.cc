@@ -18,12 +18,6 @@ namespace {
 using Function = Elementwise::Function;
 using jit::EltwiseAlgorithm;
 
-// src * factor + shift
-absl::StatusOr<Operand> LinearOf(NodeContext& context, const Operand& src, float factor,
-                                 float shift, absl::string_view suffix) {
-  return ActivationOf(context, {EltwiseAlgorithm::kLinear, factor, shift}, src, suffix);
-}
-
 absl::StatusOr<int> BitsOf(const NodeContext& context, int past) {
   const Node& node = context.node;
   ABSL_ASSIGN_OR_RETURN(const int64_t bits, node.Int("kv_cache_bit_width", 8));

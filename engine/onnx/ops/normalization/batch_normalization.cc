@@ -27,8 +27,7 @@ absl::Status SetRunning(NodeContext& context, int i, int output, const Operand& 
     const std::string name = absl::StrCat("/running", output, ".", k);
     ABSL_ASSIGN_OR_RETURN(const Operand vector,
                           ReshapeOf(context, sources[k], context.input(i).dims, name + "/vector"));
-    const jit::EltwiseOp share{jit::EltwiseAlgorithm::kLinear, shares[k], 0};
-    ABSL_ASSIGN_OR_RETURN(parts[k], ActivationOf(context, share, vector, name));
+    ABSL_ASSIGN_OR_RETURN(parts[k], LinearOf(context, vector, shares[k], 0, name));
   }
   ABSL_ASSIGN_OR_RETURN(const Operand running,
                         ElementwiseOf(context, {Elementwise::Function::kAdd}, {parts[0], parts[1]},

@@ -46,8 +46,7 @@ absl::Status BuildLrn(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const ValueId mean,
                         context.Emit(std::move(pooling), {rows.value}, flat, "/mean"));
   ABSL_ASSIGN_OR_RETURN(const Operand sum,
-                        ActivationOf(context, {EltwiseAlgorithm::kLinear, alpha, bias},
-                                     {nullptr, mean, flat}, "/sum"));
+                        LinearOf(context, {nullptr, mean, flat}, alpha, bias, "/sum"));
   ABSL_ASSIGN_OR_RETURN(const Operand factor,
                         ActivationOf(context, {EltwiseAlgorithm::kPow, 1, -beta}, sum, "/factor"));
   ABSL_ASSIGN_OR_RETURN(const Operand shaped, ReshapeOf(context, factor, dims, "/shaped"));

@@ -27,9 +27,7 @@ using Function = Elementwise::Function;
 using jit::EltwiseAlgorithm;
 
 absl::StatusOr<Operand> DeviationOf(NodeContext& context, const Operand& variance, float epsilon) {
-  ABSL_ASSIGN_OR_RETURN(
-      const Operand shifted,
-      ActivationOf(context, {EltwiseAlgorithm::kLinear, 1, epsilon}, variance, "/shifted"));
+  ABSL_ASSIGN_OR_RETURN(const Operand shifted, LinearOf(context, variance, 1, epsilon, "/shifted"));
   return ActivationOf(context, {EltwiseAlgorithm::kSqrt}, shifted, "/deviation");
 }
 

@@ -176,8 +176,7 @@ absl::Status BuildFusedMatMul(NodeContext& context) {
     ABSL_ASSIGN_OR_RETURN(product, MatMulOf(context, sides[0], sides[1], suffix));
   }
   if (alpha != 1) {
-    ABSL_ASSIGN_OR_RETURN(
-        product, ActivationOf(context, {jit::EltwiseAlgorithm::kLinear, alpha, 0}, product));
+    ABSL_ASSIGN_OR_RETURN(product, LinearOf(context, product, alpha, 0));
   }
   return context.SetOutput(product);
 }

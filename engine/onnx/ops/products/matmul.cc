@@ -144,8 +144,7 @@ absl::Status BuildComputedGemm(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(Operand dst,
                         ProductOf(context, a, b, alpha != 1 || adds ? "/product" : ""));
   if (alpha != 1) {
-    ABSL_ASSIGN_OR_RETURN(dst, ActivationOf(context, {jit::EltwiseAlgorithm::kLinear, alpha, 0},
-                                            dst, adds ? "/alpha" : ""));
+    ABSL_ASSIGN_OR_RETURN(dst, LinearOf(context, dst, alpha, 0, adds ? "/alpha" : ""));
   }
   return adds ? AddC(context, dst, beta) : context.SetOutput(dst);
 }

@@ -40,7 +40,7 @@ absl::StatusOr<Operand> PlacesOf(NodeContext& context, int64_t part, int64_t siz
   const Operand grid = context.input(1);
   const std::string name = part == 0 ? "/column" : "/row";
   const auto linear = [&](const Operand& src, float scale, float shift, const char* step) {
-    return ActivationOf(context, {jit::EltwiseAlgorithm::kLinear, scale, shift}, src, name + step);
+    return LinearOf(context, src, scale, shift, name + step);
   };
   Select select = WholeOf(4);
   select.from[3] = {{part, 1, 1}};

@@ -96,7 +96,7 @@ class Sampler {
     return ElementwiseOf(context_, {function}, operands, Next());
   }
   absl::StatusOr<Operand> Linear(const Operand& src, float scale, float shift) {
-    return ActivationOf(context_, {jit::EltwiseAlgorithm::kLinear, scale, shift}, src, Next());
+    return LinearOf(context_, src, scale, shift, Next());
   }
   Operand Number(float number) {
     return OperandOf(MakeFloats(absl::StrCat(context_.output_name(), Next()), {}, {number}));
