@@ -80,8 +80,8 @@ class Engine {
   // From now on, buffers of past runs are kept for the next ones only where, together with those in
   // use, they stay within `bytes`.
   virtual void BoundPooledMemory(int64_t /*bytes*/) {}
-  // What the caller holds within that bound grew by so much, or shrank: pooled buffers that nothing
-  // uses make way for it.
+  // To be told how much more, or less, the caller holds itself within that bound: pooled buffers
+  // that nothing uses make way for it.
   virtual void CountBesidePooled(int64_t /*more*/) {}
   virtual StageCounts stage_counts() const { return {}; }
   virtual threading::Arena& arena() = 0;             // for the service's scheduler

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an operator knows when it is asked for the types of its results.
+// A node as an operator sees it that is asked for the types of its results.
 #ifndef ENGINE_ONNX_TYPED_NODE_H_
 #define ENGINE_ONNX_TYPED_NODE_H_
 

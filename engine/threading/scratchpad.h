@@ -46,7 +46,7 @@ class ScratchpadPool {
   // From now on, idle buffers are kept only where they and those in use stay within `bytes`
   // together. No buffer in use is ever refused for that.
   void Bound(int64_t bytes);
-  // What others hold within that bound grew by `more` bytes, or shrank; idle buffers make way.
+  // Others hold `more` bytes more within that bound, or fewer; idle buffers make way.
   void CountBeside(int64_t more);
 
   // At least `bytes` bytes on a 64-byte boundary, uninitialised: the smallest idle buffer of this

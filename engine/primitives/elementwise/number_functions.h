@@ -47,7 +47,7 @@ T EvaluateNumbers(const jit::Elementwise& function, const T* x) {
 
 // std::fmod(x, y). Where the quotient has few bits, neither it nor the difference is rounded in
 // double to another number than the exact one's whole part, and so the remainder is exact.
-// Of an infinite y the product would be NaN.
+// An infinite y is left to std::fmod: the product would be NaN.
 inline double RemainderOf(double x, double y) { return std::fmod(x, y); }
 inline float RemainderOf(float x, float y) {
   const double quotient = static_cast<double>(x) / static_cast<double>(y);

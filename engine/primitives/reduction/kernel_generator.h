@@ -89,7 +89,8 @@ class KernelGenerator final : public jit::Generator {
   jit::VectorMath math_;
   jit::TailMask tail_;
   const Xbyak::Xmm x_ = Vector(8), spare_vector_ = Vector(9);
-  // Of powers, or of extrema; the first kUnroll are the totals of long sums, which have neither.
+  // Scratch of powers, or of extrema; the first kUnroll are the totals of long sums, which have
+  // neither.
   const jit::VectorMath::Scratch5 scratch_ = {Vector(10), Vector(11), Vector(12), Vector(13),
                                               Vector(14)};
 };

@@ -99,8 +99,9 @@ void ColumnsWalk::Turn(int64_t vectors, bool masked, bool last_masked, Step step
   for (int i = 0; i < rest; ++i) step(i, masked || (last_masked && i == rest - 1));
 }
 
-// What the vector becomes a few turns later: each run of elements ends before a prefetcher that
-// follows addresses is far ahead. Addresses past the tensor are only a hint that goes nowhere.
+// The address of what the vector becomes a few turns later: each run of elements ends before a
+// prefetcher that follows addresses is far ahead. Addresses past the tensor are only a hint that
+// goes nowhere.
 Xbyak::Address ColumnsWalk::Ahead(const Xbyak::Reg64& base, int i) {
   const int64_t turns = DivUp(kVectorsAhead, config_.Vectors());
   const int64_t bytes = turns * config_.turn_bytes;
