@@ -9,8 +9,8 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/kernels/tiles/accumulator_epilogue.h"
+#include "engine/primitives/convolution/direct/plane_tiling.h"
 #include "engine/primitives/convolution/direct/tiling.h"
-#include "engine/primitives/convolution/planes/plane_tiling.h"
 
 namespace tilewire::convolution {
 namespace {

@@ -3,8 +3,8 @@
 // How the plane of one channel is cut into tiles, for kernels whose lanes are neighbouring pixels
 // of a row: bands of rows x columns of one vector. Most of them lie inside src with all of their
 // taps and share their code; those at the edges do not. Pure functions.
-#ifndef ENGINE_PRIMITIVES_CONVOLUTION_PLANES_PLANE_TILING_H_
-#define ENGINE_PRIMITIVES_CONVOLUTION_PLANES_PLANE_TILING_H_
+#ifndef ENGINE_PRIMITIVES_CONVOLUTION_DIRECT_PLANE_TILING_H_
+#define ENGINE_PRIMITIVES_CONVOLUTION_DIRECT_PLANE_TILING_H_
 
 #include <cstdint>
 #include <vector>
@@ -40,4 +40,4 @@ uint32_t LanesInside(const Geometry& geometry, int64_t first, int64_t step, int 
 
 }  // namespace tilewire::convolution
 
-#endif  // ENGINE_PRIMITIVES_CONVOLUTION_PLANES_PLANE_TILING_H_
+#endif  // ENGINE_PRIMITIVES_CONVOLUTION_DIRECT_PLANE_TILING_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/primitives/convolution/planes/plane_tiling.h"
+#include "engine/primitives/convolution/direct/plane_tiling.h"
 
 #include <algorithm>
 
