@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What happens once everything that was found at the start has been tried to load, and whenever a
-// model's state changes after that.
+// The server's reaction to loads: at the end of the first round, in which every model found at the
+// start was tried, and whenever a model's state changes after that.
 #ifndef SERVICE_FIRST_LOADS_H_
 #define SERVICE_FIRST_LOADS_H_
 

@@ -31,7 +31,7 @@ CLI::Validator NumberFrom(double least) {
   return CLI::Validator(check, absl::StrCat("from ", least), "NumberFrom");
 }
 
-// What is served, and where.
+// Options that name the models and the addresses to listen on.
 void AddModels(CLI::App* app, Flags* flags, GivenFlags* given) {
   // Their defaults come from the environment after parsing: a flag outdoes the other's default.
   app->add_option("--model_repository", flags->model_repository,
@@ -81,7 +81,7 @@ void AddDiagnostics(CLI::App* app, Flags* flags) {
       ->check(CLI::ExistingDirectory);
 }
 
-// What is done instead of serving.
+// Options for one task instead of serving.
 void AddOtherTasks(CLI::App* app, Flags* flags, GivenFlags* given) {
   app->add_flag("--list_implementations", flags->list_implementations,
                 "Print primitive x instruction set x type, mark what this machine uses, exit");
@@ -92,7 +92,7 @@ void AddOtherTasks(CLI::App* app, Flags* flags, GivenFlags* given) {
                         absl::StrCat("tilewire-server ", kVersion, " (build ", BuildId(), ")"));
 }
 
-// What requests and connections may cost.
+// Bounds on the cost of requests and connections.
 void AddLimits(CLI::App* app, Flags* flags, GivenFlags* given) {
   ServerOptions* server = &flags->server;
   const auto seconds = CLI::Range(1, 1'000'000);
@@ -143,7 +143,7 @@ void AddLimits(CLI::App* app, Flags* flags, GivenFlags* given) {
       ->envname("TILEWIRE_ACCEPT_COMPRESSED");
 }
 
-// What is served, from the start to the end.
+// Options about the services offered, the start and the shutdown.
 void AddLifeCycle(CLI::App* app, Flags* flags, GivenFlags* given) {
   app->add_option("--services", given->services,
                   "What is served besides health, any of: inference,primitives,plans")

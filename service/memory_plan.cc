@@ -65,7 +65,7 @@ std::string GrantText(const MemoryPlan& plan) {
   return absl::StrCat(Megabytes(plan.limit.bytes), " MB that ", plan.limit.name, " grants");
 }
 
-// What this limit would have to be for the server to start.
+// The smallest limit with which the server would start.
 int64_t LeastGrant(MemoryLimit limit, const MemoryNeeds& needs, const MemoryWishes& wishes) {
   limit.bytes = Megabytes(limit.bytes) * kMiB;
   while (PlanWithin(limit, needs, wishes).shared < kLeastShared) limit.bytes += kMiB;

@@ -36,7 +36,7 @@ constexpr char kFooter[] =
     "start\nthat may pass (the port is in use, a file is missing, too little memory, too few "
     "threads or\ndescriptors), 2 bad configuration, or no named model loads.\n";
 
-// What the flags mean to the server.
+// Translates the flags into the server's options.
 void ApplyToServer(const GivenFlags& given, ServerOptions* server) {
   server->transport.keepalive = absl::Seconds(given.keepalive);
   server->transport.max_idle = absl::Seconds(given.max_idle);
@@ -88,7 +88,7 @@ std::optional<int> CheckMessages(const GivenFlags& given) {
                            " beside it, or --max_message_mb at most ", transport / 2));
 }
 
-// What the flags mean to the engine.
+// Translates the flags into the engine's options; the exit status if one is invalid.
 std::optional<int> ApplyToEngine(const GivenFlags& given, EngineOptions* engine) {
   const absl::StatusOr<cpu::Isa> isa = cpu::ParseIsa(given.max_isa);
   if (!isa.ok()) return Fail(absl::StrCat("--max_isa: ", isa.status().message()));

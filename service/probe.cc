@@ -25,7 +25,7 @@ using grpc::health::v1::HealthCheckResponse;
 
 constexpr absl::Duration kPatience = absl::Seconds(3);
 
-// What follows `flag` among the arguments, as "--port=1" or "--port 1".
+// The value of `flag` among the arguments, as "--port=1" or "--port 1".
 std::optional<std::string> ValueOf(absl::string_view flag,
                                    const std::vector<std::string>& arguments) {
   for (size_t i = 1; i < arguments.size(); ++i) {

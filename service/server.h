@@ -37,7 +37,7 @@ struct ServerOptions {
   int port = 8001;  // 0: any that is free
   TransportOptions transport;
   DispatcherOptions queue;
-  // What all requests may hold together: messages, activations, answers.
+  // The bytes that all requests may hold together: messages, activations, answers.
   int64_t max_work_bytes = int64_t{2} << 30;
   int64_t max_idle_answer_bytes = AnswerPool::kMaxIdleBytes;
   PrimitiveLimits primitives;

@@ -17,7 +17,7 @@ namespace {
 constexpr absl::string_view kPrefix = "TILEWIRE_";
 
 std::vector<std::string> KnownNames(const CLI::App& flags) {
-  // Those of options that the parser does not look up itself, of the engine, of the client's tool.
+  // Variables that no flag declares: the server, the engine or the client's tool reads them itself.
   std::vector<std::string> names = {"TILEWIRE_MODEL", "TILEWIRE_MODEL_REPOSITORY",
                                     "TILEWIRE_PERF_MAP", "TILEWIRE_SERVER"};
   for (const CLI::Option* option : flags.get_options()) {

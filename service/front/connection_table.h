@@ -16,8 +16,8 @@
 
 namespace tilewire::service {
 
-// What counts as one peer: an IPv4 address, or the first 64 bits of an IPv6 address, which one
-// client may have whole.
+// The peer that a connection is counted under: an IPv4 address, or the first 64 bits of an IPv6
+// address, which one client may have whole.
 std::string PeerOf(const sockaddr_storage& address);
 
 class ConnectionTable {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a connection may cost: one table of the transport's bounds. Pure functions.
+// Bounds on the cost of a connection, as the transport's options, in one table. Pure functions.
 #ifndef SERVICE_FRONT_TRANSPORT_OPTIONS_H_
 #define SERVICE_FRONT_TRANSPORT_OPTIONS_H_
 

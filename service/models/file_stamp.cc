@@ -22,7 +22,7 @@ void Add(const std::string& path, FileStamp* stamp) {
                       Nanoseconds(status.st_mtim), Nanoseconds(status.st_ctim));
 }
 
-// Those in `folder`, and, if `deep`, in the folders below it.
+// Adds the files in `folder`, and, if `deep`, those in the folders below it.
 void AddFolder(const fs::path& folder, bool deep, FileStamp* stamp) {
   std::error_code error;
   fs::recursive_directory_iterator it(folder, error), end;

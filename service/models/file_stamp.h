@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What tells that the files of a model have changed, without reading them.
+// Fingerprints of a model's files, which tell that the files have changed without reading them.
 #ifndef SERVICE_MODELS_FILE_STAMP_H_
 #define SERVICE_MODELS_FILE_STAMP_H_
 
@@ -13,15 +13,15 @@
 
 namespace tilewire::service {
 
-// Of each file: its path, device and inode, size, and in nanoseconds when its contents and its
-// status last changed. The last one cannot be set back, so that a file which was overwritten with
-// its time kept is seen.
+// Per file: its path, device and inode, size, and in nanoseconds when its contents and its status
+// last changed. The last one cannot be set back, so that a file which was overwritten with its time
+// kept is seen.
 using FileStamp =
     std::vector<std::tuple<std::string, uint64_t, uint64_t, int64_t, int64_t, int64_t>>;
 
-// Of all files in the version's folder, of which weights may lie in several, and of those beside it
-// (labels, settings), at most 1000; of a file that stands alone, only its own and its labels'.
-// Leaves out files that cannot be read.
+// The stamp of all files in the version's folder and the folders below it, which may hold weights,
+// and of those beside it (labels, settings), at most 1000; of a file that stands alone, only its
+// own and its labels'. Leaves out files that cannot be read.
 FileStamp StampOf(const ServedModel& served);
 
 // The bytes of all its files.

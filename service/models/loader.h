@@ -40,7 +40,7 @@ namespace tilewire::service {
 class Loader {
  public:
   struct Settings {
-    // What there is to be served now; called again for Rescan().
+    // Lists the models to be served now; called again for Rescan().
     std::function<absl::StatusOr<std::vector<ServedModel>>()> scan;
     absl::Duration look_every = absl::Seconds(1);
     // Whether a model is ready only once it has run (warm_up.h); else it runs in the background.

@@ -25,7 +25,7 @@ namespace tilewire::service {
 absl::StatusOr<inference::ModelConfig> ReadModelConfig(const std::string& path,
                                                        const std::string& model);
 
-// Of the versions on disk, ascending, those that are to be served.
+// The versions to be served, out of those on disk, which are ascending.
 std::vector<int64_t> WantedVersions(const inference::ModelConfig& config,
                                     const std::vector<int64_t>& on_disk);
 

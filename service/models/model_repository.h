@@ -27,7 +27,7 @@ class ModelRepository {
   using Served = std::shared_ptr<const ServedModel>;
 
   ModelRepository() : ModelRepository(std::vector<ServedModel>()) {}
-  // What ScanDirectory() or ScanFile() found; none is loaded.
+  // Holds the models that ScanDirectory() or ScanFile() found; none is loaded.
   explicit ModelRepository(std::vector<ServedModel> found);
 
   // ScanDirectory(), then every version is loaded, on this thread. One that does not load is kept
@@ -58,8 +58,8 @@ class ModelRepository {
   // Marks a version whose file was written to, and which therefore cannot take every shape any
   // more, as kUnavailable until it is loaded again. Does nothing if another has replaced it.
   void MarkOverwritten(const Served& served) ABSL_LOCKS_EXCLUDED(writing_);
-  // What a client is told when Model::Run() or Model::Explain() returned `status`: kUnavailable
-  // where the model's file was overwritten, which is then marked.
+  // The status to answer a client with when Model::Run() or Model::Explain() returned `status`:
+  // kUnavailable where the model's file was overwritten, which is then marked.
   absl::Status AfterRun(const Served& served, const absl::Status& status)
       ABSL_LOCKS_EXCLUDED(writing_);
 

@@ -18,7 +18,7 @@ struct NamedModel {
   std::string path;  // of an ONNX file, or of a folder that is one model
 };
 
-// What stands before the first "=" is a name if it holds no slash; a path that holds "=" may begin
+// The text before the first "=" is a name if it holds no slash; a path that holds "=" may begin
 // with "./".
 NamedModel ParseNamedModel(absl::string_view text);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What lies on disk to be served. Pure functions of the file system.
+// Finds the models on disk. Pure functions of the file system.
 #ifndef SERVICE_MODELS_REPOSITORY_SCAN_H_
 #define SERVICE_MODELS_REPOSITORY_SCAN_H_
 

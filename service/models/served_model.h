@@ -29,8 +29,8 @@ struct ServedModel {
   int64_t version = 1;
   std::string path;    // of the ONNX file; no client gets to see it
   std::string folder;  // of all files of the version; empty: the file stands alone
-  // Of the labels and settings of all versions: the one above `folder`, or `folder` itself where
-  // one folder holds a whole model.
+  // The folder of the labels and settings of all versions: the one above `folder`, or `folder`
+  // itself where one folder holds a whole model.
   std::string settings_folder;
   std::string default_file = "model.onnx";  // in `folder`, where the settings name no other
   std::string labels_path;
@@ -50,7 +50,8 @@ struct ServedModel {
 //   kFailedPrecondition  it failed to load
 absl::Status Usable(const ServedModel& served);
 
-// What a client reads of its state: empty if it is ready and what lies on disk is what serves.
+// The state's reason as a client reads it: empty if it is ready and what lies on disk is what
+// serves.
 std::string ReasonOf(const ServedModel& served);
 
 // Runs of the same model on inputs of these shapes take about the same time (WorkTerms::cost_key).

@@ -10,7 +10,7 @@
 
 namespace tilewire::service {
 
-// What is in a file; "" if there is none.
+// The contents of a file; "" if there is none.
 //   kOutOfRange  it is larger than 64 KB; the message does not name it
 absl::StatusOr<std::string> TextOf(const std::string& path);
 

@@ -23,7 +23,7 @@
 namespace tilewire::service {
 namespace {
 
-// That wait to be written; beyond them the oldest are lost.
+// Lines queued at most; older ones are dropped.
 constexpr size_t kMostLines = 1024;
 constexpr size_t kMostVerboseLines = 8192;
 

@@ -50,7 +50,7 @@ class RequestLog {
   static constexpr size_t kSlow = kCodes, kUnread = kCodes + 1;
 
   enum Kind : size_t { kEnded, kEndedUnread };
-  // Of one kind.
+  // The lines of one kind written in the current second.
   struct Lines {
     absl::Time second;
     int written = 0;

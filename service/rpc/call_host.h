@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What all calls of a server share.
+// The parts of a server that all its calls share.
 #ifndef SERVICE_RPC_CALL_HOST_H_
 #define SERVICE_RPC_CALL_HOST_H_
 

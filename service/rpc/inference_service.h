@@ -28,7 +28,7 @@ class InferJob;
 
 class InferenceService final : public InferenceServiceBase {
  public:
-  // What the server knows of itself as a whole.
+  // The state of the server as a whole.
   struct Health {
     std::function<bool()> live, ready;
     std::function<bool()> draining;

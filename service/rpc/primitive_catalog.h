@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What clients have described, by id. An id is a fingerprint of the canonical key, so it outlives
-// the compiled code: what the cache evicted is compiled again. Bounded in bytes; the descriptions
-// that were not asked for the longest are forgotten. Thread-safe.
+// The primitives that clients have described, by id. An id is a fingerprint of the canonical key,
+// so it outlives the compiled code: a primitive that the cache evicted is compiled again. Bounded
+// in bytes; the descriptions that were not asked for the longest are forgotten. Thread-safe.
 #ifndef SERVICE_RPC_PRIMITIVE_CATALOG_H_
 #define SERVICE_RPC_PRIMITIVE_CATALOG_H_
 

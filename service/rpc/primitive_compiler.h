@@ -17,10 +17,10 @@
 
 namespace tilewire::service {
 
-// What one primitive may cost; operations as DescribedOperations() counts them.
+// Bounds on the cost of one primitive; operations as DescribedOperations() counts them.
 struct PrimitiveLimits {
   double max_operations = 2e11;
-  // Of reference implementations, which take hundreds of times longer.
+  // For reference implementations, which take hundreds of times longer.
   double max_reference_operations = 2e8;
 };
 

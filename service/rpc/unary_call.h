@@ -44,7 +44,7 @@ absl::Status WithoutExceptions(Body body) {
   }
 }
 
-// What one method does with one request.
+// One request of one method, from decoding to the answer.
 class Job {
  public:
   virtual ~Job() = default;

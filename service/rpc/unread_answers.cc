@@ -94,7 +94,7 @@ absl::Time UnreadAnswers::EndLate() {
     }
     next = std::min(next, WaitsSince(&shard) + timeout_);
   }
-  // What was ended before is about to be given back.
+  // Answers ended earlier are about to give back their memory.
   const int64_t missing = admission_->TakeShortage() - ended_bytes_.load();
   if (missing > 0) EndForMemory(missing, now - kGrace);
   return next;

@@ -51,7 +51,7 @@ class UnreadAnswer {
 // Thread-safe. Allocates nothing but where an answer is ended.
 class UnreadAnswers {
  public:
-  // What a client that reads its answers without delay needs for a large one.
+  // The time in which a client that reads without delay has read a large answer.
   static constexpr absl::Duration kGrace = absl::Seconds(2);
 
   // The admission and the clock must outlive this object.

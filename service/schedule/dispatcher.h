@@ -138,12 +138,13 @@ class Dispatcher {
   void RunToken() ABSL_LOCKS_EXCLUDED(mutex_);
   void RunBeside(bool untimed) ABSL_LOCKS_EXCLUDED(mutex_);
   bool WaitsForAnother(const Work& work) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // What FairQueue::Pop() or PopUntimed() gives, but for work that waits for another, which is
-  // parked.
+  // FairQueue::Pop() or PopUntimed(), except that work that waits for another is parked and passed
+  // over.
   Work* PopReady(Work* (FairQueue::*pop)()) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns how many new tokens to start.
   int EndPreparation(uint64_t cost_key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Those that there is no memory for end at once; EndExpired() starts one where none is left.
+  // Starts tokens in the arena. A token that there is no memory for is given up at once;
+  // EndExpired() starts one where none is left.
   void StartTokens(int count) ABSL_LOCKS_EXCLUDED(mutex_);
   bool LacksToken() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Taken Take(bool with_background) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

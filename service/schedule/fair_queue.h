@@ -63,7 +63,7 @@ class FairQueue {
   absl::Time NextExpiry() const;
 
   int64_t size() const { return static_cast<int64_t>(by_expiry_.size()); }
-  // Those that Pop() would return.
+  // The number of pieces of work that Pop() may return.
   int64_t in_order() const { return size() - parked_count_; }
   int64_t short_in_order() const { return short_in_order_; }
   int64_t untimed_in_order() const { return untimed_in_order_; }

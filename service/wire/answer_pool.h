@@ -21,7 +21,7 @@ namespace tilewire::service {
 // Slices that are still being written keep the pool alive.
 class AnswerPool : public std::enable_shared_from_this<AnswerPool> {
  public:
-  // What is given back above these bounds is freed at once.
+  // Bounds on the idle buffers; one returned above them is freed at once.
   static constexpr int64_t kMaxIdleBytes = int64_t{256} << 20;
   static constexpr size_t kMaxIdleBuffers = 64;
 

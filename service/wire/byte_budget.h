@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the tensors of one primitive may take together. Thread-compatible.
+// A bound on the bytes of all tensors of one primitive. Thread-compatible.
 #ifndef SERVICE_WIRE_BYTE_BUDGET_H_
 #define SERVICE_WIRE_BYTE_BUDGET_H_
 

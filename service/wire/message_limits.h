@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a message would occupy once protobuf has parsed it, judged before: map entries, strings and
-// small messages of a few bytes each occupy thirty times that. Pure functions.
+// The memory that a message would occupy once protobuf has parsed it, estimated from its bytes: map
+// entries, strings and small messages of a few bytes each occupy thirty times that. Pure functions.
 #ifndef SERVICE_WIRE_MESSAGE_LIMITS_H_
 #define SERVICE_WIRE_MESSAGE_LIMITS_H_
 

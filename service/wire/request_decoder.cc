@@ -48,7 +48,7 @@ std::string SpecText(const TensorSpec& spec, Layout layout) {
                       "]");
 }
 
-// What would help where a shape does not match.
+// A hint for a shape that does not match; empty if there is none.
 std::string ShapeHint(const Dims& given, const TensorSpec& spec, Layout layout) {
   if (std::any_of(given.begin(), given.end(), [](int64_t dim) { return dim < 0; })) {
     return "; no dimension is negative";

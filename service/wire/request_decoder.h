@@ -57,8 +57,8 @@ class InferRequest {
   const std::vector<OutputRequest>& outputs() const { return outputs_; }  // never empty
 
  private:
-  // What an ordinary request takes in protobuf's memory, and its tensors and slices. What a larger
-  // one took is not kept.
+  // Room for an ordinary request in protobuf's memory, and for its tensors and slices. Memory that
+  // a larger one took is not kept.
   static constexpr size_t kArenaBytes = 4096;
   static constexpr size_t kKeptPieces = 256;
   using Seen = absl::InlinedVector<bool, 16>;

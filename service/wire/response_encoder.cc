@@ -15,7 +15,7 @@ namespace tilewire::service {
 namespace {
 
 constexpr uint32_t kRawOutputContentsTag = 6 << 3 | 2;
-// What the names and shapes of an ordinary answer take.
+// Room for the names and shapes of an ordinary answer.
 constexpr size_t kHeadBytes = 2048;
 
 void AddOutput(const OutputTensor& output, const TensorSpec& spec,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is wrong with the shapes of inputs that fit their model one by one. Pure functions.
+// Refusals of inputs whose shapes fit their specifications one by one but not the model together.
+// Pure functions.
 #ifndef SERVICE_WIRE_SHAPE_ERROR_H_
 #define SERVICE_WIRE_SHAPE_ERROR_H_
 
