@@ -12,7 +12,7 @@ std::string BytesText(int64_t bytes) {
     const char* unit;
   } kByteUnits[] = {{1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}};
   for (const auto& [size, unit] : kByteUnits) {
-    // What would be rounded to 1000 of a unit belongs to the next one.
+    // A value that would be rounded to 1000 of a unit belongs to the next one.
     const double value = static_cast<double>(bytes) / size;
     if (value < 0.9995) continue;
     return absl::StrFormat("%.*f %s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, unit);

@@ -35,8 +35,8 @@ struct ConnectOptions {
   bool watch_health = false;
 };
 
-// What gRPC connects to: one address as it is (HOST:PORT, of which each address of the host is a
-// replica, or what names a resolver of gRPC's, such as "dns:///tilewire:8001"), or several
+// The target to give to gRPC: one address as it is (HOST:PORT, of which each address of the host is
+// a replica, or what names a resolver of gRPC's, such as "dns:///tilewire:8001"), or several
 // HOST:PORT with commas between them, which are looked up here, once.
 //   kInvalidArgument  one of several is not HOST:PORT
 //   kUnavailable      one of several has no address

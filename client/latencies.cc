@@ -132,7 +132,7 @@ std::string LatencyText(absl::Duration duration) {
   } kUnits[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}};
   const double nanoseconds = absl::ToDoubleNanoseconds(duration);
   for (const auto& [size, unit] : kUnits) {
-    // What would be rounded to 1000 of a unit belongs to the next one.
+    // A value that would be rounded to 1000 of a unit belongs to the next one.
     if (nanoseconds < 0.9995 * size) continue;
     const double value = nanoseconds / size;
     return absl::StrFormat("%.*f %s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, unit);

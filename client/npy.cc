@@ -28,7 +28,7 @@ absl::Status NotNpy(absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("not a .npy file that can be read: ", why));
 }
 
-// What stands after "'name':" in the header, which is a Python dictionary.
+// The text after "'name':" in the header, which is a Python dictionary.
 absl::string_view ValueOf(absl::string_view header, absl::string_view name) {
   const size_t at = header.find(absl::StrCat("'", name, "':"));
   if (at == absl::string_view::npos) return "";

@@ -147,7 +147,7 @@ uint8_t Rounded(int64_t sum) {
   return static_cast<uint8_t>(std::clamp<int64_t>((sum + (1 << (kBits - 1))) >> kBits, 0, 255));
 }
 
-// Those rows of the picture, with as many columns as there are taps.
+// The given rows of the picture, with as many columns as there are taps.
 Image WithColumns(const Image& image, Span rows, const std::vector<FixedTaps>& taps) {
   Image result{rows.count, static_cast<int64_t>(taps.size()), image.channels, {}};
   for (int64_t y = rows.first; y < rows.end(); ++y) {

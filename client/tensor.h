@@ -69,7 +69,8 @@ struct Tensor {
   absl::Status CheckHolds(absl::string_view wanted, size_t size) const;
 };
 
-// Of a model's input or output. `shape` is [N, C, spatial...]; -1 is chosen by each request.
+// Describes an input or output of a model. `shape` is [N, C, spatial...]; -1 is chosen by each
+// request.
 struct TensorMetadata {
   std::string name, datatype;
   std::vector<int64_t> shape;

@@ -57,7 +57,8 @@ bool SameValues(const std::string& datatype, const std::string& expected, const 
   return datatype == "FP64" && WithinTolerance<double>(expected, answer, tolerance);
 }
 
-// Of two messages whose bytes are not the same: an id or a parameter may differ, outputs may not.
+// Compares two messages whose bytes are not the same: an id or a parameter may differ, outputs may
+// not.
 std::string Difference(const std::string& expected, const std::string& answer, double tolerance,
                        absl::string_view source) {
   inference::ModelInferResponse first, other;

@@ -28,11 +28,11 @@ class AnswerCheck {
                                                              const GoldenAnswers* golden,
                                                              double tolerance);
 
-  // Of a serialized ModelInferResponse to request number `request`: empty if it is the first one or
-  // is as expected, else what differs or why it cannot be read.
+  // Judges a serialized ModelInferResponse to request number `request`: empty if it is the first
+  // one or is as expected, else what differs or why it cannot be read.
   std::string Differs(size_t request, const grpc::ByteBuffer& answer) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // What was expected, of the requests that were answered.
+  // The expected answers of the requests that were answered.
   GoldenAnswers Expectations() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -42,7 +42,7 @@ class AnswerCheck {
         source_(source),
         expected_(fingerprints_.size()) {}
 
-  // What is expected of the request; null if `answer` became that.
+  // The expected answer, or null if `answer` was adopted as it.
   std::shared_ptr<const std::string> Expected(size_t request, const grpc::ByteBuffer& answer)
       ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -20,7 +20,7 @@ constexpr int64_t kMostErrorsAtFirst = 100;
 constexpr absl::Duration kFirstRetreat = absl::Milliseconds(10);
 constexpr absl::Duration kLongestRetreat = absl::Seconds(1);
 
-// What the server asks its callers to wait before the next request; zero if it does not say.
+// The pause that the server asks for before the next request; zero if it does not say.
 absl::Duration PushbackOf(const grpc::ClientContext& context) {
   const auto& metadata = context.GetServerTrailingMetadata();
   const auto found = metadata.find("grpc-retry-pushback-ms");

@@ -78,7 +78,7 @@ class LoadRun {
   std::vector<std::unique_ptr<grpc::GenericStub>> stubs_;        // one per connection
   std::vector<std::unique_ptr<grpc::CompletionQueue>> answers_;  // one per collector
   const absl::Time start_, counted_from_, end_;
-  // Of each caller: its last pause because the server was gone. Of the collector of its answers.
+  // Per caller: the last pause because the server was gone. Used by its collector only.
   std::vector<absl::Duration> retreats_;
 
   absl::Mutex mutex_;

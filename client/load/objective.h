@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a report is required to show: conditions such as "p99<20ms,errors=0,rate>=100".
+// Conditions that a report must meet, such as "p99<20ms,errors=0,rate>=100".
 //
 //   p50, p99.9, ...  percentiles of the latency; also mean, max; with a unit: ns, us, ms, s
 //   rate, rows       answers, and rows, per second

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What one invocation of the load tester measured, as a file: JSON, from which everything can be
-// read again, and CSV.
+// The measurements of one invocation of the load tester, as a file: JSON, from which everything can
+// be read again, and CSV.
 #ifndef CLIENT_LOAD_RECORD_H_
 #define CLIENT_LOAD_RECORD_H_
 

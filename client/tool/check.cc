@@ -26,7 +26,7 @@ struct CheckedFile {
   ModelCheck check;
 };
 
-// What a file names may hold anything; a terminal must not obey it.
+// Hides control characters: text from a file may hold anything, and a terminal must not obey it.
 std::string Shown(std::string text) {
   for (char& c : text) {
     if (absl::ascii_iscntrl(c)) c = '?';

@@ -20,7 +20,7 @@ namespace {
 absl::string_view NextStep(const absl::Status& status, absl::string_view when_invalid) {
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:
-      // What a server says of one of its models.
+      // The server refuses because of the state of one of its models.
       if (absl::StartsWith(status.message(), "model ")) {
         return "The server answers; try again soon. `tilewire models` shows the model's state.";
       }

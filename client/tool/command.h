@@ -41,7 +41,7 @@ void AddProbeCommand(CLI::App* app, const Server& server, int* exit_code);
 // --tls and what belongs to it.
 void AddTlsOptions(CLI::App* app, Server* server);
 
-// Of an option: a number from `low` to `high`, which NaN is not.
+// Accepts a number from `low` to `high`, which NaN is not.
 CLI::Validator Between(double low, double high);
 // As many as one may count or send.
 CLI::Validator AtLeastOne();

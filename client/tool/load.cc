@@ -149,7 +149,7 @@ absl::StatusOr<RateSearchOptions> MakeSearch(const LoadFlags& flags) {
   return options;
 }
 
-// What is wrong with a search before anything is sent.
+// The mistakes in a search that can be told before anything is sent.
 absl::Status CheckSearch(const LoadFlags& flags) {
   if (!flags.find_rate) return absl::OkStatus();
   absl::StatusOr<RateSearchOptions> options = MakeSearch(flags);

@@ -50,7 +50,7 @@ CLI::Validator Writable() {
 
 constexpr char kLoop[] = "Loop";
 
-// Of the search for a rate, which excludes other loops.
+// The options of the search for a rate, which excludes other loops.
 void AddSearchOptions(CLI::App* command, const std::vector<CLI::Option*>& loops, LoadFlags* flags) {
   CLI::Option* p99 =
       command

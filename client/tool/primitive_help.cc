@@ -48,10 +48,10 @@ std::vector<Row> With(std::vector<Row> rows, const std::vector<Row>& more) {
 
 std::vector<KindOption> PostOps() { return {{"--post_op", ""}, {"--relu", ""}}; }
 
-// Of what multiplies matrices.
+// The options of kinds that multiply matrices.
 std::vector<KindOption> OfProducts() { return With(PostOps(), {{"--precision", ""}}); }
 
-// Of a convolution and its transpose.
+// The options of a convolution and its transpose.
 std::vector<KindOption> Convolved() {
   return {{"--src", "NxCxHxW, or NxCxW or NxCxDxHxW"},
           {"--weights", "OxIxKHxKW, I counted within a group"},

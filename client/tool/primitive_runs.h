@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `tilewire primitive` and `tilewire primitive bench` share: the options that describe a
-// primitive, and its timed runs on a server.
+// The code shared by `tilewire primitive` and `tilewire primitive bench`: the options that describe
+// a primitive, and its timed runs on a server.
 #ifndef CLIENT_TOOL_PRIMITIVE_RUNS_H_
 #define CLIENT_TOOL_PRIMITIVE_RUNS_H_
 
@@ -32,17 +32,17 @@ struct PrimitiveOptions {
 struct PrimitiveRuns {
   v1::CreateResponse created;
   Latencies reorder_in, kernel, reorder_out, whole;
-  // What all threads of an execution could compute after the last run, in f32.
+  // The f32 peak of all threads of an execution, measured after the last run.
   double peak_gflops = 0;
   int threads = 0;
 
-  // Of the median of the kernel's times; 0 where nothing is known.
+  // Computed from the median of the kernel's times; 0 where nothing is known.
   double gigabytes_per_s() const;  // of all arguments, each counted once
   double gflops() const;           // of products of matrices
   double share_of_peak() const { return peak_gflops > 0 ? gflops() / peak_gflops : 0; }
 };
 
-// What to do next where the server refuses a primitive.
+// Advice for when the server refuses a primitive.
 inline constexpr char kWhenPrimitiveInvalid[] =
     "`tilewire primitive KIND --help` explains how tensors are written and what each option means.";
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a load measured. Durations are in histograms, so that reports of several generators can be
-// merged exactly.
+// The measurements of a load. Durations are in histograms, so that reports of several generators
+// can be merged exactly.
 #ifndef CLIENT_LOAD_REPORT_REPORT_H_
 #define CLIENT_LOAD_REPORT_REPORT_H_
 

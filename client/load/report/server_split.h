@@ -27,7 +27,7 @@ struct ServerSplit {
   }
 };
 
-// Of a serialized ModelInferResponse; nothing if it does not say how long it computed.
+// Reads a serialized ModelInferResponse; nothing if it does not say how long it computed.
 std::optional<ServerSplit> SplitOf(const grpc::ByteBuffer& answer);
 
 }  // namespace tilewire::client

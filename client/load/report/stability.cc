@@ -97,7 +97,7 @@ void JudgeLatencies(const std::vector<LoadWindow>& seconds, std::vector<std::str
   }
 }
 
-// Of an open loop: answers outstanding grow from third to third.
+// Adds a reason if, in an open loop, outstanding answers grow from third to third.
 void JudgeBacklog(const std::vector<LoadWindow>& seconds, std::vector<std::string>* reasons) {
   const size_t third = seconds.size() / 3;
   const auto waiting = [&](size_t from) {

@@ -177,7 +177,7 @@ std::string HtmlText(absl::string_view text) {
 }
 
 const char* ChartColor(size_t color) {
-  // Of Okabe and Ito: distinct for colour-blind readers too.
+  // The first six are Okabe and Ito's: distinct for colour-blind readers too.
   static constexpr const char* kColors[kChartColors] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                                         "#e69f00", "#56b4e9", "#6a4c93", "#555555"};
   return kColors[color % kChartColors];

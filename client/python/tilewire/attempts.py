@@ -11,7 +11,7 @@ from tilewire.errors import DeadlineExceeded, Error, from_rpc
 
 
 class Bounds(NamedTuple):
-    """Of the calls of one client."""
+    """Bounds on the calls of one client."""
 
     timeout: float | None  # seconds for an operation; None: any time
     attempt: float | None  # for an attempt at a call that is not the last one
@@ -20,7 +20,7 @@ class Bounds(NamedTuple):
 
 
 class Remaining:
-    """What is left of the time that one operation may take."""
+    """The time that one operation may still take."""
 
     def __init__(self, bounds: Bounds):
         self.bounds = bounds
@@ -48,7 +48,7 @@ class Attempts:
         self._cut = False  # the attempt that is under way ends before the time does
 
     def timeout(self) -> float | None:
-        """Of the next attempt, which begins now."""
+        """The time limit of the next attempt, which begins now."""
         whole, bounds = self._remaining.seconds(), self._remaining.bounds
         self._left -= 1
         share = bounds.attempt
@@ -58,7 +58,7 @@ class Attempts:
         return share if self._cut else whole
 
     def failed(self, error: grpc.RpcError) -> Error | None:
-        """What the call fails with; None: it is to be tried again."""
+        """The error that the call fails with; None if it is to be tried again."""
         if self._cut and error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
             return None
         return from_rpc(error)

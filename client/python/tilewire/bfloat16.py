@@ -17,7 +17,7 @@ _BITS = numpy.dtype('<u2')
 
 @functools.lru_cache(None)
 def dtype() -> numpy.dtype[Any]:
-    """Of the arrays that hold BF16 here."""
+    """The type of the arrays that hold BF16 here."""
     try:
         import ml_dtypes
     except ImportError:

@@ -60,7 +60,7 @@ def listed(address: str | Sequence[str]) -> list[str]:
 
 
 def target_of(addresses: Sequence[str]) -> str:
-    """What gRPC connects to.
+    """The target to give to gRPC.
 
     One address is left to gRPC, which looks its name up again when a connection breaks, and uses
     each replica that the name stands for. So is what names a resolver of gRPC's, such as
@@ -131,7 +131,7 @@ def presented(method: M, operation: Any) -> M:
 
 
 class Connected:
-    """What both clients are: connections to one server, or to replicas that take turns."""
+    """The base of both clients: connections to one server, or to replicas that take turns."""
 
     def __init__(self, address: str | Sequence[str], *, timeout: float | None = 60,
                  attempts: int = 4, attempt_timeout: float | None = None,

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What calls raise: a code and a text, from the server or from checks made before sending."""
+"""The errors that calls raise: a code and a text, from the server or from checks made before
+sending."""
 from __future__ import annotations
 
 import grpc

@@ -97,9 +97,9 @@ class Preparation:
 
 
 def torchvision(name: str) -> Preparation:
-    """What torchvision does before the model of this name with its default weights. Weights may be
-    named too: 'resnet50:V1' stands for IMAGENET1K_V1, 'resnet50:V2' for IMAGENET1K_V2. `names()`
-    lists what there is.
+    """The preparation that torchvision makes before the model of this name with its default
+    weights. Weights may be named too: 'resnet50:V1' stands for IMAGENET1K_V1, 'resnet50:V2' for
+    IMAGENET1K_V2. `names()` lists what there is.
 
     Raises:
         NotFound: torchvision has no such model.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a server says of itself and of its models."""
+"""A server's description of itself and of its models."""
 from __future__ import annotations
 
 import dataclasses

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a client can be asked, apart from how calls are made.
+"""The operations of a client, apart from how calls are made.
 
 An operation is a generator: it yields the calls that it needs, which may be made side by side, is
 sent their responses in the same order, and returns its result. `tilewire.client` runs operations
@@ -69,8 +69,9 @@ def _one(method: str, **fields: Any) -> list[Call]:
 
 
 class Operations:
-    """Of one client; its state is the metadata of models that were asked for. Every operation has a
-    `timeout` in seconds, which the client that runs it heeds; without one, the client's own holds.
+    """The operations of one client; its state is the metadata of models that were asked for. Every
+    operation has a `timeout` in seconds, which the client that runs it heeds; without one, the
+    client's own holds.
     """
 
     def __init__(self) -> None:
@@ -79,7 +80,7 @@ class Operations:
     def metadata(self, model: str, version: str = '', *,
                  refresh: bool = False,
                  timeout: float | None = None) -> Operation[meta.ModelMetadata]:
-        """What the model takes and answers.
+        """The model's inputs and outputs.
 
         It is asked for once and kept; `refresh=True` asks again. So does an `infer` whose arrays do
         not fit what is kept, since the model may have been replaced.
@@ -186,7 +187,7 @@ class Operations:
         return meta.server_metadata(response)
 
     def healthy(self, service: str = '', *, timeout: float | None = None) -> Operation[bool]:
-        """What gRPC's health service says of the server, or of the model of this name."""
+        """Whether the server, or the model of this name, is healthy by gRPC's health service."""
         response, = yield _one('Health.Check', service=service)
         states = wire.enum('grpc.health.v1.HealthCheckResponse.ServingStatus')
         return bool(response.status == states['SERVING'])

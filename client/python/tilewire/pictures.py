@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tilewire.errors import Error, InvalidArgument, NotFound
 from tilewire.tensors import array_of
 
-# Of one picture, as it comes and as it is wanted.
+# Bounds one picture, as it comes and as it is wanted.
 MOST_PIXELS = 1 << 26
 
 
@@ -37,7 +37,7 @@ def _rgb(image: Any, what: str) -> NDArray[Any]:
 
 
 def _by_pillow(picture: Any) -> NDArray[Any]:
-    """Of a path, or of an image whose pixels may not have been read."""
+    """The pixels of a path, or of an image whose pixels may not have been read."""
     named = isinstance(picture, (str, os.PathLike))
     what = str(picture) if named else 'the picture'
     try:
@@ -58,7 +58,8 @@ def _by_pillow(picture: Any) -> NDArray[Any]:
 
 
 def pixels_of(picture: Any) -> NDArray[Any]:
-    """Of a path, an image of Pillow's, or an array: bytes [H, W, C], of which C is 1 or 3."""
+    """The pixels of a path, an image of Pillow's, or an array: bytes [H, W, C], of which C is 1 or
+    3."""
     if isinstance(picture, (str, os.PathLike)) or hasattr(picture, 'convert') and hasattr(picture, 'mode'):
         return _by_pillow(picture)
     pixels = array_of('the picture', picture)

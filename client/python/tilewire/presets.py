@@ -85,7 +85,8 @@ _DEFAULTS = {'regnet_y_128gf': 'SWAG_E2E_V1', 'vit_h_14': 'SWAG_E2E_V1'}
 
 
 def preset(name: str) -> Preset:
-    """That of a model with its default weights, or of a model and its weights: 'resnet50:V1'."""
+    """The preset of a model with its default weights, or of a model and its weights:
+    'resnet50:V1'."""
     model, _, weights = name.partition(':')
     default = _DEFAULTS.get(model, 'V2' if f'{model}:V1' in PRESETS else 'V1')
     found = PRESETS.get(model if weights == default else name)

@@ -48,7 +48,7 @@ def _reach(have: int, span: Span, interpolation: str) -> tuple[int, int]:
 
 
 class _Taps(NamedTuple):
-    """Of the outputs [begin, end): the inputs [first, last) of each, and their weights."""
+    """For the outputs [begin, end): the inputs [first, last) of each, and their weights."""
 
     begin: int
     end: int
@@ -58,7 +58,7 @@ class _Taps(NamedTuple):
 
 
 def _taps(have: int, span: Span, interpolation: str) -> Iterator[_Taps]:
-    """Of the outputs of the span, as many at once as have room."""
+    """The taps of the outputs of the span, as many at once as have room."""
     kernel, support = FILTERS[interpolation]
     scale = have / span.size
     stretch = max(scale, 1.0)

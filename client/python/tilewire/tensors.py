@@ -63,7 +63,7 @@ def _matches(shape: Sequence[int], expected: Sequence[int]) -> bool:
 
 
 def _hint(shape: Sequence[int], tensor: TensorMetadata, layout: str) -> str:
-    """What to do about an array of this shape that does not fit, if that can be told."""
+    """A hint for an array of this shape that does not fit, if that can be told."""
     expected, other = in_layout(tensor.shape, layout), LAYOUTS[layout == 'nchw']
     if _matches(shape, expected):
         if tensor.datatype == 'BF16':
@@ -125,7 +125,7 @@ def by_name(inputs: Any, expected: Sequence[TensorMetadata]) -> dict[str, NDArra
 
 
 def check_size(arrays: Iterable[NDArray[Any]]) -> None:
-    """Of all that one message is to hold."""
+    """Bounds the bytes of all arrays of one message."""
     size = sum(array.nbytes for array in arrays)
     if size > _MOST_BYTES:
         raise ResourceExhausted(f'the arrays have {size} bytes; a message has less than 2^31: '

@@ -29,7 +29,7 @@ _POOL, _FILES = _load()
 _NEW = hasattr(message_factory, 'GetMessageClass')  # since protobuf 4.22
 _FACTORY: Any = None if _NEW else message_factory.MessageFactory(_POOL)
 
-# What fields hold, by protobuf's numbers of their types.
+# The contents of fields, by protobuf's numbers of their types.
 _SCALARS = {1: 'a number', 3: 'a whole number', 4: 'a whole number from 0', 5: 'a whole number',
             8: 'True or False', 9: 'a str'}
 
