@@ -43,7 +43,7 @@ grep -rhoE '/usr/share/common-licenses/[A-Za-z0-9.+-]*[A-Za-z0-9]' "$licenses" |
 echo 'tilewire:x:10001:10001:tilewire-server:/:/usr/sbin/nologin' >"$root/etc/passwd"
 echo 'tilewire:x:10001:' >"$root/etc/group"
 
-# Of the models: what is served, not what they were made and judged with.
+# The models without the files that they were made and judged with.
 for model in "$source"/deploy/models/*/; do
   name=$(basename "$model")
   mkdir -p "$root/models/$name"

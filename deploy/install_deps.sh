@@ -34,7 +34,8 @@ for option in "$@"; do
 done
 if [[ $list_only ]]; then printf '%s\n' "${packages[@]}"; exit 0; fi
 
-# Those that are installed, and what they provide: a nodejs from elsewhere than Debian has npm in it.
+# The packages that are not installed. One may be provided by another: a nodejs from elsewhere than
+# Debian has npm in it.
 missing_packages() {
   local package installed
   installed=$(dpkg-query -W -f '${db:Status-Abbrev} ${Package}, ${Provides},\n' | sed -n 's/^.i //p' | tr -d '\n')

@@ -62,7 +62,7 @@ def merged_binary(name, **kwargs):
     """A cc_binary whose sources are compiled many at a time."""
     _merged(native.cc_binary, name, **kwargs)
 
-# What every test links.
+# The libraries that every test links.
 _OF_ALL_TESTS = [
     "//tests/support",
     "@system//:gtest",

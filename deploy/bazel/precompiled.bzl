@@ -2,7 +2,7 @@
 
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
 
-# What every room includes.
+# The headers that every room includes.
 EVERYWHERE = [
     "algorithm",
     "array",
@@ -31,7 +31,7 @@ EVERYWHERE = [
     "absl/types/span.h",
 ]
 
-# What generated messages include.
+# The headers that generated messages include.
 PROTOBUF = [
     "google/protobuf/arena.h",
     "google/protobuf/extension_set.h",
