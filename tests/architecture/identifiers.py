@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What documents and comments name exists: identifiers, calls, scopes, paths, rows of the specification."""
+"""Names in documents and comments exist: identifiers, calls, scopes, paths, rows of the
+specification."""
 
 import re
 

@@ -58,7 +58,8 @@ HEADERS = {
 # Rooms that see the engine through its door.
 USERS_OF_THE_ENGINE = ["service/wire", "service/models", "service/rpc", "service"]
 
-# What the service may include of the engine; the path of a model's request needs the narrow ones.
+# The headers of the engine that the service may include; the path of a model's request needs the
+# narrow ones.
 NARROW_DOORS = ["engine/model.h", "engine/engine.h", "engine/explanation.h"]
 DOORS = NARROW_DOORS + ["engine/primitive_engine.h"]
 

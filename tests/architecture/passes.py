@@ -5,7 +5,7 @@ import re
 
 FOLDER = "engine/network/passes/"
 TABLE = FOLDER + "passes.cc"
-# What the passes share.
+# The files that the passes share.
 NOT_PASSES = {"passes", "editor"}
 
 _ROW = re.compile(r'\{"(\w+)",\s*(\w+),\s*"([^"]*)",\s*((?:"[^"]*"\s*)+)\}')

@@ -36,7 +36,7 @@
 namespace tilewire::bench {
 namespace {
 
-// What ours may use.
+// Limits on our side.
 struct Allowed {
   cpu::Isa max_isa;
   ConvolutionAlgorithm algorithm;

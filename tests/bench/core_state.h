@@ -43,7 +43,7 @@ class CoreProbe {
   std::unique_ptr<const jit::Generator> products_, cycles_;  // null without tiles
 };
 
-// Of what ran between two looks.
+// The state over the time between two looks.
 inline CoreState Both(CoreState before, CoreState after) {
   return before == after ? before : CoreState::kBetween;
 }

@@ -4,7 +4,7 @@
 #include <cerrno>
 #include <cstddef>
 
-// What the C library's own entry points call; operator new calls malloc().
+// The functions that the C library's own entry points call; operator new calls malloc().
 extern "C" {
 void* __libc_malloc(size_t size);
 void* __libc_calloc(size_t count, size_t size);

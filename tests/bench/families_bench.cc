@@ -52,7 +52,7 @@ struct Result {
   double share_of_copy;  // memcpy's time / our time; 0 where no tensor is just moved
 };
 
-// What a move of a tensor can at best cost.
+// The least that a move of a tensor can cost.
 class Copy final : public RunnableOperation {
  public:
   explicit Copy(int64_t bytes)

@@ -21,7 +21,7 @@ inline absl::StatusOr<Dims> ImageDimsOf(const Model& model, const std::string& p
   return dims;
 }
 
-// What a model is called whose file is `path`: of model.onnx, the folder above that of the version.
+// The name of the model in file `path`: of model.onnx, the folder above that of the version.
 inline std::string NameOf(const std::string& path) {
   std::string name = path.substr(path.find_last_of('/') + 1);
   if (name != "model.onnx") return name.substr(0, name.rfind(".onnx"));

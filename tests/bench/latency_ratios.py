@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What other requests add to a request's latency, at the client of a real server.
+"""The latency that other requests add to a request, at the client of a real server.
 
 isolation: p99 of single images of the digits model while two callers send big batches to another
 model, over its p99 alone, in the same seconds.
@@ -53,7 +53,7 @@ def percentiles(running):
 
 
 class Others:
-    """What other processes take of the cores, from its making on."""
+    """The share of the cores that other processes take, counted from when it is made."""
 
     def __init__(self, server):
         self.server = server

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What plain layouts cost f32 convolutions, with bias and relu, in one thread: the time of each
-// pair of nchw and nhwc over that of the layouts which the primitive chooses itself. All run in
-// turns, so that what disturbs the machine disturbs all; a figure is the median of its ratios.
+// The cost of plain layouts for f32 convolutions, with bias and relu, in one thread: the time of
+// each pair of nchw and nhwc over that of the layouts which the primitive chooses itself. All run
+// in turns, so that what disturbs the machine disturbs all; a figure is the median of its ratios.
 //
 //   bazel run //tests/bench:layouts_bench -- --shapes $PWD/tests/bench/resnet50_convs.txt
 #include <cstdio>

@@ -146,7 +146,8 @@ double ResidentMegabytes() {
   return static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1e6;
 }
 
-// What `work(Result*)` says, done in a process of its own, which has no thread but this one yet.
+// The result of `work(Result*)`, called in a process of its own, which has no thread but this one
+// yet.
 template <typename Result, typename Work>
 absl::StatusOr<Result> InChild(Work work) {
   int ends[2];

@@ -17,7 +17,7 @@ using dnnl::memory;
 
 constexpr auto kF32 = memory::data_type::f32;
 
-// Of activations and of weights.
+// The types of activations and of weights.
 std::pair<memory::data_type, memory::data_type> TypesOf(Arithmetic arithmetic) {
   constexpr auto kBf16 = memory::data_type::bf16;
   if (arithmetic == Arithmetic::kU8S8) return {memory::data_type::u8, memory::data_type::s8};

@@ -255,7 +255,7 @@ class OneDnnOperation final : public RunnableOperation {
   std::unordered_map<int, memory> arguments_;
 };
 
-// Of a few runs the shortest.
+// The shortest of a few runs, in seconds.
 double ShortestRun(OneDnnOperation* operation) {
   double best = std::numeric_limits<double>::infinity();
   for (int i = 0; i < 5; ++i) best = std::min(best, Seconds([&] { operation->Run(); }));

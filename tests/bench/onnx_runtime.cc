@@ -13,7 +13,7 @@
 namespace tilewire::bench {
 namespace {
 
-// Of the interface's function table, as version 5 has them.
+// Positions in the interface's function table, as version 5 has them.
 enum Slot {
   kGetErrorMessage = 2,
   kCreateSession = 7,

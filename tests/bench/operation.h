@@ -34,7 +34,7 @@ class RunnableOperation {
   virtual ~RunnableOperation() = default;
   virtual void Run() = 0;
   virtual std::string name() const = 0;  // of the implementation
-  // Of an operation that computes nothing: the size of a copy that reads and writes as much; else
+  // For an operation that computes nothing: the size of a copy that reads and writes as much; else
   // 0.
   virtual int64_t MovedBytes() const { return 0; }
 };

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What a server does with more requests than it can answer: measures its capacity with a closed loop,
-# then sends 2, 5 and 10 times as many requests per second in open loops and prints, per loop, the
+# A server under more requests than it can answer: measures its capacity with a closed loop, then
+# sends 2, 5 and 10 times as many requests per second in open loops and prints, per loop, the
 # good answers per second, the share of the capacity that they are, percentiles of the admitted
 # requests, the CPU that sending took, and how long a request took a second after the loop.
 #
@@ -47,8 +47,8 @@ receiving() {
   compute=$(cat /proc/"$server"/task/*/stat | awk '$2 == "(tw-compute)" { t += $14 + $15 } END { print t }')
   awk -v t="$ticks" -v c="$compute" -v hz="$(getconf CLK_TCK)" 'BEGIN { print (t - c) / hz }'
 }
-# What the loop whose report is on standard input left of all cores for computing, in cores: reads
-# what receiving took before and after it.
+# Cores that the loop whose report is on standard input left for computing: reads the time that
+# receiving took before and after it.
 left_of_cores() {
   awk -v before="$1" -v after="$2" -v cores="$(nproc)" '
     / answers in / { for (i = 1; i < NF; ++i) if ($i == "in") seconds = $(i + 1) }

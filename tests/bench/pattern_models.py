@@ -291,7 +291,7 @@ def dynamic(path):
 
 
 def integers(path, kind, number, arithmetic):
-    """Of inputs of the type; u8 has no arithmetic in ONNX Runtime."""
+    """An operation on inputs of the type; u8 has no arithmetic in ONNX Runtime."""
     g = Graph()
     other = g.node('Where', [g.node('Less', ['x', g.number(30, number)]), 'x', g.number(5, number)])
     if arithmetic:

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What plain layouts cost f32 operations other than convolutions, in one thread: the time in each
-// layout that a caller may name over that in the best one. All of a case run in turns, so that what
-// disturbs the machine disturbs all; a figure is the median of its ratios, and the ratio of the
-// fastest runs stands beside it.
+// The cost of plain layouts for f32 operations other than convolutions, in one thread: the time in
+// each layout that a caller may name over that in the best one. All of a case run in turns, so that
+// what disturbs the machine disturbs all; a figure is the median of its ratios, and the ratio of
+// the fastest runs stands beside it.
 //
 //   bazel run //tests/bench:plain_bench
 #include <cstdio>

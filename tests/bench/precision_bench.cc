@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What each precision costs in accuracy and gains in time, on models of one image input:
+// The error and the gain in time of each precision, on models of one image input:
 //
 //   precision_bench resnet50.onnx vgg16.onnx
 //

@@ -63,7 +63,7 @@ struct Sums {
 
 void Search(const NoiseRow& row, const Flags& flags, uint64_t seed, Sums* sums) {
   SimulatedLoad load(kServiceSeconds, row.noise, row.is_constant, kBound, seed);
-  // What two callers reach, halved.
+  // Half the rate that two callers reach.
   const RateSearchOptions options{.p99 = kBound,
                                   .first_rate = 0.5 / kServiceSeconds,
                                   .precision = flags.precision,

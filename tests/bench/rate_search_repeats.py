@@ -35,7 +35,7 @@ def parse_arguments():
 
 
 def search(arguments, repeat, folder):
-    """What one search found: the record that the tool writes."""
+    """The record that the tool writes of one search."""
     double = subprocess.Popen(
         [arguments.double, "--port=0", f"--seed={repeat}", *arguments.double_options],
         stdout=subprocess.PIPE, text=True)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the service costs above the engine, measured in turns within one run:
+// The cost of the service above the engine, measured in turns within one run:
 //
 //   latency      client p50 with one caller, the engine's own p50, and the p50 of a bare server of
 //                the same gRPC that answers as many bytes and looks at nothing. "Above" is what is

@@ -19,7 +19,7 @@
 
 namespace tilewire::bench {
 
-// What is served.
+// The model that all sides serve, and the threads that they serve it with.
 struct Served {
   std::string repository;  // our models
   int threads = 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the service's bench measures: models in a folder of their own, a model in this process with
+// The subject of the service's bench: models in a folder of their own, a model in this process with
 // the request that a server would get for the same run, and a caller that sends it.
 #ifndef TESTS_BENCH_SERVICE_SUBJECT_H_
 #define TESTS_BENCH_SERVICE_SUBJECT_H_

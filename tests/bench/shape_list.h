@@ -22,8 +22,9 @@ struct Shape {
   }
 };
 
-// What convolutions compute in: f32 throughout; u8 x s8 to u8 with one scale per output channel; or
-// products of bf16, of f32 tensors with ours, of bf16 tensors with the peer, which keeps f32 ones.
+// The types that convolutions compute in: f32 throughout; u8 x s8 to u8 with one scale per output
+// channel; or products of bf16, of f32 tensors with ours, of bf16 tensors with the peer, which
+// keeps f32 ones.
 enum class Arithmetic { kF32, kU8S8, kBf16 };
 
 // Lines that do not hold a shape are left out.

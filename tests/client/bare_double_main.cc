@@ -81,7 +81,7 @@ class Answer {
       for (int i = 0; i < 4; ++i) (*out)[begin + at + i] = static_cast<char>(stream >> 8 * (3 - i));
     }
   }
-  // What the client's window loses.
+  // Bytes that the client's window shrinks by.
   int64_t data_bytes() const { return data_bytes_; }
 
  private:

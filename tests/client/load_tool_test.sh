@@ -42,7 +42,7 @@ expect 2 'needs|requires' "${load[@]}" --find_rate
 expect 2 'excludes' "${load[@]}" --rate=10 --concurrency=2
 expect 2 'NAME\[@BATCH\]' load --server="$quick" --mix=tiny:-1
 
-# What has no effect is refused, and so is a file that could not be written after the load.
+# Flags without effect are refused, and so is a file that could not be written after the load.
 expect 2 'p99 has no effect here: it is the bound of a search: add --find_rate' "${load[@]}" --p99=20ms
 for flag in first_rate=10 precision=0.1; do
   expect 2 "--${flag%=*} has no effect here: .* add --find_rate" "${load[@]}" --"$flag"

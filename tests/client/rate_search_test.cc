@@ -20,7 +20,7 @@ using ::tilewire::testing::StatusIs;
 
 constexpr absl::Duration kBound = absl::Milliseconds(20);
 
-// What a server of a known capacity would show, in simulated time: 1 ms below it, 1 s above.
+// A server of known capacity, in simulated time: it takes 1 ms below its capacity and 1 s above.
 class KnownCapacity {
  public:
   explicit KnownCapacity(double capacity) : capacity_(capacity) {}

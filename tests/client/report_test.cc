@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What becomes of a load's report: files, merging, judgements.
+// Reports of loads: files, merging, judgements.
 #include "client/load/report/report.h"
 
 #include <gmock/gmock.h>

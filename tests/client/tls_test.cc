@@ -27,7 +27,7 @@ oXgKPyFCdjM9zDlgrU2N9/EYoor0yJDqQgklHeF9yGPnG+oVI1Slic4S
 -----END PRIVATE KEY-----
 )";
 
-// Of "double.test", signed by itself.
+// The certificate of "double.test", signed by itself.
 constexpr char kCertificate[] = R"(-----BEGIN CERTIFICATE-----
 MIIBmzCCAUGgAwIBAgIUezsMos+FLrHeZi24IBlDK7a9694wCgYIKoZIzj0EAwIw
 FjEUMBIGA1UEAwwLZG91YmxlLnRlc3QwIBcNMjYxMTIyMDk1OTI3WhgPMjEyNjEw
@@ -55,7 +55,7 @@ class TlsTest : public ::testing::Test {
     address_ = absl::StrCat("127.0.0.1:", port);
   }
 
-  // What is to be refused is not waited for: the library would try again and again.
+  // A short timeout, because a refusal is not waited for: the library would try again and again.
   absl::StatusOr<ModelMetadata> Call(const std::optional<TlsOptions>& tls,
                                      absl::Duration timeout = absl::Milliseconds(1500)) {
     auto client = Client::Connect(address_, {.timeout = timeout, .tls = tls});

@@ -186,7 +186,7 @@ class Case {
     return (*loaded)->Run(tensors, {}, options);
   }
 
-  // What gives shapes, axes and the like, more often than not.
+  // The types of operands that give shapes, axes and the like, more often than not.
   static bool MayBeShape(int type) {
     return type == TensorProto::INT64 || type == TensorProto::INT32 || type == TensorProto::BOOL;
   }

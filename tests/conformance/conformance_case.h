@@ -28,7 +28,7 @@ struct CaseFiles {
   std::vector<std::string> inputs, outputs;
 };
 
-// Of an ONNX backend case: DIR/model.onnx, DIR/test_data_set_0/{input,output}_<i>.pb.
+// Reads an ONNX backend case: DIR/model.onnx, DIR/test_data_set_0/{input,output}_<i>.pb.
 CaseFiles ReadCase(const std::string& directory);
 
 // Loads and runs the case in the first way that the engine accepts. `scratch` is a

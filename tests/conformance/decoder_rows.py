@@ -26,7 +26,8 @@ def shares_of(scores, sink):
 
 
 def group_query(q, k, v, past_k, past_v, lengths, total, angles=None, bias=None, sink=None, attributes=()):
-    """What comes out: the result, all keys, all values. `lengths` counts the keys of each sequence, the new included."""
+    """The outputs: the result, all keys, all values. `lengths` counts the keys of each sequence,
+    the new included."""
     options = {"scale": 1 / numpy.sqrt(SIZE), "softcap": 0, "local_window_size": -1, "rotary_interleaved": 0, **dict(attributes)}
     batch, length = q.shape[:2]
     q, k, v = (x.reshape(batch, length, -1, SIZE).transpose(0, 2, 1, 3) for x in (q, k, v))

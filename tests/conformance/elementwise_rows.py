@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What operator_table.py writes cases of, by operator: a function of opset and element type that gives inputs,
-attributes, and the outputs that numpy computes. Here are the operators of single elements."""
+"""The cases that operator_table.py writes, by operator: a function of opset and element type that
+gives inputs, attributes, and the outputs that numpy computes. Here are the operators of single
+elements."""
 
 import math
 
@@ -14,7 +15,8 @@ random = numpy.random.RandomState(1)
 
 
 class Node:
-    """What is written of a case: the arrays that come in, the attributes, and what numpy gives."""
+    """The parts of a case that are written: the arrays that come in, the attributes, and what numpy
+    gives."""
 
     def __init__(self, inputs, outputs, **attributes):
         self.inputs = inputs

@@ -164,7 +164,7 @@ def together(x):
 
 
 def attended(q, k, v, mask=0.0, causal_after=None):
-    """Of heads; `mask` is added, and query i sees `causal_after` + i + 1 keys."""
+    """The attention of heads; `mask` is added, and query i sees `causal_after` + i + 1 keys."""
     scores = q @ k.transpose(0, 1, 3, 2) / numpy.sqrt(q.shape[3]) + mask
     if causal_after is not None:
         places = numpy.arange(k.shape[2])[None, :] > numpy.arange(q.shape[2])[:, None] + causal_after

@@ -43,7 +43,8 @@ def casts():
 
 
 def known_types(operator, opset):
-    """Those of the first input at that opset; of what was added later, those of numbers."""
+    """The element types of the first input at that opset; of operators that were added later, those
+    of numbers."""
     if operator in OF_INTEGERS_ALONE:
         return INTEGERS
     if operator in FIRST_AFTER_KNOWN:

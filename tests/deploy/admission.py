@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What clusters refuse before a pod exists, by published rules: Knative's fields of a pod and its
-ports (knative/serving, pkg/apis/serving/fieldmask.go and k8s_validation.go), and the level
+"""Rules by which clusters refuse a pod before it exists, as published: Knative's fields of a pod
+and its ports (knative/serving, pkg/apis/serving/fieldmask.go and k8s_validation.go), and the level
 "restricted" of Kubernetes' pod security standards. Both functions return the offending paths."""
 
-# What Knative lets through without a feature flag of the cluster.
+# The fields that Knative accepts without a feature flag of the cluster.
 KNATIVE_POD = {'serviceAccountName', 'containers', 'volumes', 'imagePullSecrets',
                'enableServiceLinks', 'automountServiceAccountToken'}
 KNATIVE_CONTAINER = {'name', 'args', 'command', 'env', 'workingDir', 'envFrom', 'image',

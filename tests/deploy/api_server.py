@@ -19,7 +19,7 @@ def _resource(kind, namespaced):
 
 
 def _discovery(kinds):
-    """What is answered, by path."""
+    """The answers, by path."""
     groups = {}
     for version in kinds:
         group, _, name = version.rpartition('/')

@@ -45,7 +45,7 @@ def pod():
 
 
 def containers():
-    """Of both ways to deploy: (container, seconds that its pod has to end)."""
+    """The containers of both ways to deploy: (container, seconds that its pod has to end)."""
     spec, kserve = pod()['spec'], documents('kserve')
     yield only(spec['containers']), spec['terminationGracePeriodSeconds']
     yield (only(kserve['ClusterServingRuntime']['spec']['containers']),
@@ -232,7 +232,7 @@ def lacks(given, got, path=''):
 
 
 def objects_of(folder):
-    """What applying a folder creates: an overlay creates its base's."""
+    """The objects that applying a folder creates: an overlay creates its base's."""
     base = documents('kubernetes') if folder == 'kubernetes_volume' else documents(folder)
     return [document for kind, document in base.items() if kind != 'Kustomization']
 
@@ -257,7 +257,7 @@ def dry_runs_pass():
 
 
 def typed_by_kubectl(manifest):
-    """What kubectl's own types keep of a Deployment."""
+    """The parts of a Deployment that kubectl's own types keep."""
     with tempfile.NamedTemporaryFile('w', suffix='.json') as file:
         json.dump(manifest, file)
         file.flush()

@@ -119,7 +119,7 @@ TEST_F(PrimitiveExecutionTest, EveryLayoutInAndOutGivesTheSameNumbers) {
                                 Tagged(FormatTag::k_nChw16c), Tagged(FormatTag::k_nChw8c),
                                 WithGaps()};
   for (const MemoryDesc& in : layouts) {
-    // What the caller leaves between and after its elements must not matter.
+    // Bytes that the caller leaves between and after its elements must not matter.
     const std::string bytes = BytesOf(in, values, '\x7f');
     for (const MemoryDesc& out : layouts) {
       SCOPED_TRACE(in.ToString() + " to " + out.ToString());

@@ -2,7 +2,7 @@
 
 _LIBFUZZER = "//tests/fuzz:with_libfuzzer"
 
-# Of Debian's libclang-rt-14-dev.
+# The library in Debian's libclang-rt-14-dev.
 _LIBRARY = "/usr/lib/llvm-14/lib/clang/14.0.6/lib/linux/libclang_rt.fuzzer-x86_64.a"
 
 def fuzz_target(name, deps):

@@ -19,7 +19,7 @@ constexpr size_t kCounters = 1 << 16;
 
 std::array<uint8_t, kCounters> counters;
 
-// What libFuzzer calls a block of the program: an address and flags. It tells counters apart by
+// A block of the program, as libFuzzer sees it: an address and flags. It tells counters apart by
 // these, and prints how many were reached.
 struct Block {
   uintptr_t address, flags;

@@ -20,7 +20,8 @@ std::string Letters(Random* random, int64_t most = 40) {
 
 std::string Megabyte(Random* random) { return Letters(random, 9) + std::string(kMegabyte, 'x'); }
 
-// What a client may make of a name: longer, shorter, another case, a control character, another.
+// A mistake that a client may make in a name: longer, shorter, another case, a control character,
+// another.
 std::string Misspelt(Random* random, std::string name) {
   switch (random->Integer(0, 6)) {
     case 0:

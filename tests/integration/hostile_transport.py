@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What comes over the wire or from the system and is not a request, against the real binary.
+"""Input from the wire or from the system that is not a request, against the real binary.
 
 usage: hostile_transport.py SERVER_BINARY MODEL_REPOSITORY [CHECK...]
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# What comes over the wire or from the system and is not a request; arguments name single checks of
+# Input from the wire or from the system that is not a request; arguments name single checks of
 # hostile_transport.py.
 set -euo pipefail
 exec /usr/bin/python3 tests/integration/hostile_transport.py service/tilewire-server deploy/models "$@"

@@ -198,7 +198,7 @@ def too_few_descriptors():
 
 
 def folders_that_are_no_versions():
-    """What is not served is named, each with the reason."""
+    """Folders that are not served are named, each with the reason."""
     with tempfile.TemporaryDirectory() as folder:
         for name in ('v2', '9223372036854775808'):
             shutil.copytree(pathlib.Path(sys.argv[2]) / 'digits/1', f'{folder}/digits/{name}')

@@ -40,7 +40,8 @@ BYTES_PER_IMAGE = 5760  # of the model digits
 GROUPS = pathlib.Path('/sys/fs/cgroup')
 Code = grpc.StatusCode
 
-# What a refused client may read: a text that names the flag, or one of gRPC's own that README explains.
+# A refusal that a client may read: a text that names the flag, or one of gRPC's own that README
+# explains.
 NAMING = re.compile(r'--(max_work_mb|max_message_mb|max_queue|max_queue_per_model|max_queue_ms|transport_mb)\b')
 OF_GRPC = ('Received message larger than max', 'Received RST_STREAM with error code 11', 'GOAWAY received',
            'Socket closed', 'Broken pipe', 'Connection reset by peer')
@@ -114,7 +115,7 @@ def repository():
 
 
 def messages(megabytes):
-    """Of this size, for each model, raw and typed."""
+    """Messages of this size, for each model, raw and typed."""
     images, rows = megabytes * 1_000_000 // BYTES_PER_IMAGE, megabytes * 250
     values = b'\0\0\x80\x3f' * (rows * 1000)
     return (digits_request(images), infer_request(b'relu', b'x', [rows, 1000], values),

@@ -135,7 +135,7 @@ def ask_convolution(server, size):
 
 
 def index(server):
-    """What RepositoryIndex tells, as bytes."""
+    """The answer of RepositoryIndex, as bytes."""
     return server.ask(INFER + 'RepositoryIndex')
 
 

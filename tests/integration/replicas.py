@@ -122,7 +122,7 @@ class Fleet:
             oldest.process.wait()
 
     def end(self):
-        """What the clients of each kind have seen."""
+        """The counts of outcomes that the clients of each kind have seen."""
         counts = {kind: collections.Counter() for kind in self.clients}
         for kind, clients in self.clients.items():
             for client in clients:
@@ -132,7 +132,7 @@ class Fleet:
 
 
 def sockets(server):
-    """Of its connections, and the one that listens."""
+    """The number of the server's connections, with the socket that listens."""
     count = 0
     for fd in os.listdir(f'/proc/{server.process.pid}/fd'):
         with contextlib.suppress(OSError):

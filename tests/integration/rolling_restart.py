@@ -31,7 +31,7 @@ UNWRITTEN = ('UNAVAILABLE: GOAWAY received', 'UNAVAILABLE: Transport closed')
 
 
 def replacements(clients, count, *options):
-    """What the clients of each kind have seen."""
+    """The counts of outcomes that the clients of each kind have seen."""
     with contextlib.ExitStack() as stack:
         fleet = Fleet(stack, REPLICAS, clients, *options)
         try:

@@ -38,7 +38,8 @@ Code = grpc.StatusCode
 
 
 class Soak:
-    """What the clients share: the server, the first answer of each kind, and what went wrong."""
+    """The state that the clients share: the server, the first answer of each kind, and what went
+    wrong."""
 
     def __init__(self, server, folder):
         self.server, self.folder = server, folder

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one client may do to a server, against the real binary; after each, the server still serves.
+"""Everything that one client may do to a server, against the real binary; after each, the server
+still serves.
 
 usage: steady.py SERVER_BINARY MODEL_REPOSITORY
 
@@ -65,7 +66,7 @@ def connections_per_peer():
 
 @contextlib.contextmanager
 def grows_less(server, most_mb, what):
-    """What happens in the block takes less than `most_mb` of the server's memory."""
+    """Expects that the block takes less than `most_mb` of the server's memory."""
     before = server.resident_mb()
     yield
     grown = server.resident_mb() - before
@@ -198,7 +199,7 @@ def compute_threads():
 
 
 def deaf_peers():
-    """What answers that no client reads hold is bounded and comes back."""
+    """Memory of answers that no client reads is bounded and comes back."""
     def held(*options, patience, at_least=-1000):
         with Server('--max_streams=100', *options) as server:
             bits = server.infer()
@@ -265,7 +266,7 @@ def slow_readers():
 
 
 def stalled_uploads():
-    """What requests hold whose last bytes never come is bounded, and others are served."""
+    """Memory of requests whose last bytes never come is bounded, and others are served."""
     with Server('--transport_mb=128', '--max_message_mb=64') as server:
         bits = server.infer()
         before = server.resident_mb()

@@ -141,7 +141,7 @@ for command in '' models infer evaluate load report explain check primitive 'pri
   }
 done
 
-# What a kind would ignore is refused, before a server is asked.
+# Options that a kind would ignore are refused, before a server is asked.
 no_server=(--server=127.0.0.1:1)
 deconvolution=(deconvolution --src=1x8x5x5 --weights=4x8x2x2)
 expect 2 'deconvolution does not take --precision' primitive "${deconvolution[@]}" \
@@ -209,7 +209,7 @@ expect 2 '--model= has no value' load --model= --port=1
 expect 2 'is empty' infer --model=digits /dev/null
 expect 1 "NOT_FOUND: no model 'nope'" probe --model=nope --timeout=60
 
-# What the CPU has beyond what any implementation needs is not what it is used for.
+# Instruction sets of the CPU beyond those that any implementation needs are not reported as used.
 listed=$(service/tilewire-server --list_implementations --max_isa=avx2)
 [[ $listed == *'allowed: avx2, needed at most: avx2;'* ]] || {
   echo "FAILED: the instruction set that is needed: ${listed%%$'\n'*}"

@@ -10,7 +10,7 @@
 namespace tilewire {
 namespace {
 
-// Of scores, and of boxes relative to the image; rounding moves both.
+// The bound on errors of scores, and of boxes relative to the image; rounding moves both.
 constexpr float kBound = 1e-3f;
 
 class DetectorTest : public testing::ExportedModelTest {
@@ -54,7 +54,7 @@ TEST_F(DetectorTest, FindsWhatTorchFinds) {
     ASSERT_EQ(got.labels.size(), labels.size());
     for (size_t box = 0; box < scores.size(); ++box) {
       EXPECT_NEAR(got.scores[box], scores[box], kBound) << box;
-      // Of nearly equal scores, either may come first.
+      // Either of two nearly equal scores may come first.
       bool is_found = false;
       for (size_t mine = 0; mine < scores.size() && !is_found; ++mine) {
         is_found =

@@ -52,8 +52,9 @@ def randomize_transformer(model):
 
 
 def randomize(model):
-    """What fresh models have the same of everywhere would hide mistakes in folding: mean 0 and variance 1 of batch
-    normalisations, and the scales of a millionth by which ConvNeXt's blocks start as good as empty."""
+    """Randomises parameters that fresh models have the same of everywhere, which would hide
+    mistakes in folding: mean 0 and variance 1 of batch normalisations, and the scales of a
+    millionth by which ConvNeXt's blocks start as good as empty."""
     models = torchvision.models
     if isinstance(model, (models.MaxVit, models.SwinTransformer, models.VisionTransformer)):
         randomize_transformer(model)

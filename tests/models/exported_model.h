@@ -20,7 +20,7 @@
 
 namespace tilewire::testing {
 
-// What the file holds; nothing where it cannot be read.
+// The contents of the file; nothing where it cannot be read.
 template <typename T>
 std::vector<T> ReadAll(const std::string& path) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);

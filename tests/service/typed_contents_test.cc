@@ -18,7 +18,7 @@ namespace {
 using tilewire::testing::StatusIs;
 constexpr auto kBad = absl::StatusCode::kInvalidArgument;
 
-// What the contents are as elements of `type`.
+// The contents as elements of `type`.
 template <typename T>
 std::vector<T> ElementsOf(const inference::InferTensorContents& contents, DataType type,
                           int64_t count) {

@@ -166,7 +166,7 @@ class FakeEngine final : public Engine, public PrimitiveEngine {
   int64_t pooled_bytes() const { return pooled_bytes_; }
   // How many loads of files have begun.
   int loads() const { return loads_; }
-  // Of the latest load.
+  // The precision of the latest load.
   Precision loaded_precision() const { return loaded_precision_; }
 
  private:

@@ -155,7 +155,7 @@ class RnnFormula {
     if (s_.peephole.empty()) return Number(0);
     return s_.peephole[(d_ * 3 + gate) * p_.states + j] * c;
   }
-  // Of the sum of a gate.
+  // The activation of a gate's sum.
   Number F(int which, const Number& x) const { return FunctionOf(Activation(which), p_.clip, x); }
   const jit::RnnActivation& Activation(int which) const {
     return p_.activations[d_ * jit::ActivationsOf(p_.cell) + which];

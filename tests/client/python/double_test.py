@@ -43,7 +43,7 @@ class DoubleTest(unittest.TestCase):
         self.double.model = describe([-1, 4, 5])
         self.assertEqual(self.client.infer('echo', X[0])['y'].shape, (3, 4, 5))
         self.assertEqual(self.double.metadata_calls, 2)
-        # What fits neither is refused with what the server says now.
+        # An array that fits neither is refused in the terms of the server's present metadata.
         with self.assertRaisesRegex(tilewire.InvalidArgument, r'expected FP32\[-1,4,5\], got FP32\[2,3,4,5\]'):
             self.client.infer('echo', X)
 

@@ -17,7 +17,7 @@ warnings.simplefilter('ignore')
 import torchvision  # noqa: E402
 
 _RANDOM = numpy.random.default_rng(1)
-# Of weights that are the beginning of another network, whose inputs have another range.
+# Weights that are the beginning of another network, whose inputs have another range.
 _NO_CLASSIFIER = 'vgg16:FEATURES'
 _MODELS = torchvision.models
 _KINDS = {'bilinear': Image.Resampling.BILINEAR, 'bicubic': Image.Resampling.BICUBIC}

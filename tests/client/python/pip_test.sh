@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# What client/python/README.md shows: pip installs the package into a virtual environment without a
+# The steps of client/python/README.md: pip installs the package into a virtual environment without a
 # network, and the example classifies the digits, from any folder.
 set -euo pipefail
 

@@ -20,7 +20,7 @@ from double import Double
 
 UNAVAILABLE, CANCELLED = grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED
 X = numpy.arange(120, dtype=numpy.float32).reshape(2, 3, 4, 5)
-# What no test's calls take unless something is waited for that does not come.
+# Longer than any test's calls take, unless something that they wait for does not come.
 LONG = PATIENCE / 2
 
 

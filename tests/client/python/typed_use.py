@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What users write, for a type checker: mypy takes all of it, and would complain of an `ignore` that
-is not needed, so what is marked is refused.
+"""Code as users write it, for a type checker: mypy accepts all of it, and would complain of an
+`ignore` that is not needed, so each marked line is one that it refuses.
 """
 import asyncio
 from typing import Any

@@ -25,7 +25,7 @@ TEST(IsaTest, UnknownNameListsTheKnownOnes) {
   for (Isa isa : kAll) EXPECT_THAT(status.message(), HasSubstr(IsaName(isa)));
 }
 
-// What a cap lets through, set by set.
+// The sets that each set includes.
 TEST(IsaTest, SetsIncludeWhatTheyBuildOnAndNothingElse) {
   const struct {
     Isa isa;

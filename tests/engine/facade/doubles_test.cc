@@ -22,7 +22,8 @@ void AddDoubles(OnnxBuilder* model, const std::string& name, const std::vector<i
       ->set_raw_data(values.data(), values.size() * sizeof(double));
 }
 
-// What the model, whose output is y, gives for x, to this share of each element.
+// Expects that the model, whose output is y, computes `expected` from x, to this share of each
+// element.
 void ExpectDoubles(OnnxBuilder model, const std::vector<double>& x,
                    const std::vector<double>& expected, double share = 1e-14) {
   const auto answer = Answer(model.Output("y", TensorProto::DOUBLE), {Bytes(x)});

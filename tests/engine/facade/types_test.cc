@@ -119,7 +119,7 @@ TEST(TypesTest, IntegersAreComputedInTheirType) {
   ExpectAnswer<uint8_t>(bytes, {Bytes<uint8_t>({1, 200}), Bytes<uint8_t>({2, 100})}, {255, 100});
 }
 
-// What is computed from bytes without leaving their range stays bytes for the next operator.
+// Results of bytes that stay in their range remain bytes for the next operator.
 TEST(TypesTest, ArithmeticOfBytesWrapsAroundAfterAnyOperator) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> before = {
       {"Max", {"x", "x"}},        {"Min", {"x", "x"}}, {"Mod", {"x", "high"}},

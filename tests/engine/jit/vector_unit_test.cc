@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the units emit, run, against plain loops: the same results on every unit, among them one
+// Code that the units emit, run against plain loops: the same results on every unit, among them one
 // that no instruction set's widest vectors are, 8 lanes with opmasks.
 #include "engine/jit/vector_unit.h"
 

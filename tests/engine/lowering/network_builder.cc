@@ -27,7 +27,7 @@ int64_t OutputSize(int64_t in, int64_t padding, int64_t extent, int64_t stride) 
   return (in + 2 * padding - extent) / stride + 1;
 }
 
-// Of a convolution or a deconvolution.
+// Adds a spatial dimension to a convolution or a deconvolution.
 template <typename Windowed>
 void AddDimension(const ConvolutionOptions& options, Windowed* windowed) {
   windowed->strides.push_back(options.stride);

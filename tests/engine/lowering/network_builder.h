@@ -63,7 +63,7 @@ class NetworkBuilder {
                        Dims dims, DataType type = DataType::kF32);
 
   const Dims& dims(ValueId id) const { return network_.values[id].dims; }
-  // What the last call added, to be changed.
+  // The operation that the last call added, to be changed.
   Operation& last() { return network_.operations.back(); }
   void SetType(ValueId id, DataType type) { network_.values[id].type = type; }
 

@@ -57,7 +57,7 @@ struct Subject {
     return results;
   }
 
-  // What the oracle makes of the inputs, rounded to f32.
+  // The oracle's outputs for the inputs, rounded to f32.
   std::vector<Tensor> Expected() const {
     std::vector<Elements> exact;
     for (const Tensor& input : inputs) exact.emplace_back(input.begin(), input.end());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a user learns of a file that is to be served: all that it lacks at once, and what it is if
-// it is not ONNX.
+// The check of a file before it is served: it names everything that the file lacks at once, and
+// tells what a file is that is not ONNX.
 #include "engine/onnx/model_check.h"
 
 #include "tests/engine/onnx/fixture.h"

@@ -360,7 +360,7 @@ TEST(OpsetTest, FilesOfOtherDomainsAlone) {
                                              "(Relu of ai.onnx, not imported): this"));
 }
 
-// What is not understood is refused by name.
+// Unknown values are refused by name.
 TEST(OpsetTest, UnknownValuesOfAttributes) {
   const std::vector<TooEarly> cases = {
       {20,

@@ -236,7 +236,7 @@ TEST(PatternPassesTest, ScoresThatAreReadElsewhereStay) {
   }
 }
 
-// What torch writes for LayerNorm before opset 17.
+// The nodes that torch writes for LayerNorm before opset 17.
 OnnxBuilder Centred(const std::string& square) {
   OnnxBuilder model;
   model.Input("x", {2, 3, 4}).Floats("scale", {4}).Floats("shift", {4});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What passes make of the usual forms of quantised networks.
+// The passes on the usual forms of quantised networks.
 #include <cmath>
 #include <random>
 

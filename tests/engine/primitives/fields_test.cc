@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What follows from the list of a descriptor's fields: its key, its text, its tensors.
+// The key, the text and the tensors of a descriptor, which follow from the list of its fields.
 #include "engine/primitives/fields.h"
 
 #include <set>

@@ -40,7 +40,7 @@ OutputScales SpreadingScales(int64_t products, int64_t channels, bool scale_a_ch
 inline EltwisePostOp ReluPostOp(float alpha = 0, float scale = 1) {
   return {.op = {.algorithm = EltwiseAlgorithm::kRelu, .alpha = alpha}, .scale = scale};
 }
-// Of functions that every row computes to the last bit.
+// Chains of functions that every row computes to the last bit.
 std::vector<std::vector<PostOp>> ExactChains();
 
 // The rows of a table that are for integers, and the others.

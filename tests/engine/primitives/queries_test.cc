@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What can be asked of primitives and of their tables (A10-A15, Q12), and the matrix of
-// implementations by type.
+// Queries of primitives and of their tables (A10-A15, Q12), and the matrix of implementations by
+// type.
 #include <algorithm>
 #include <fstream>
 #include <iterator>

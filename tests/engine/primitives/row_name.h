@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What tests know of a row of a primitive's table: how gtest names it, as its test and in its
-// messages, and how large its errors may be.
+// A row of a primitive's table in tests: how gtest names it, as its test and in its messages, and
+// how large its errors may be.
 #ifndef TESTS_ENGINE_PRIMITIVES_ROW_NAME_H_
 #define TESTS_ENGINE_PRIMITIVES_ROW_NAME_H_
 

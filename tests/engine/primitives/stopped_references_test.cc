@@ -38,7 +38,7 @@ struct HugeCase {
   OpDesc desc;
 };
 
-// Of a window over the whole of a huge image.
+// A pooling whose window is the whole of a huge image.
 template <typename Desc>
 Desc HugeWindow() {
   Desc desc;

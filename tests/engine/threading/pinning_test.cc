@@ -25,7 +25,7 @@ std::vector<int> CoresOfThisThread() {
   return cores;
 }
 
-// Of each thread of the arena: a task waits until all of them have begun.
+// The cores that each thread of the arena: a task waits until all of them have begun.
 std::vector<std::vector<int>> CoresOfThreads(Arena* arena) {
   const int threads = arena->threads();
   std::vector<std::vector<int>> cores(threads);

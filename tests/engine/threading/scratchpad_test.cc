@@ -64,7 +64,7 @@ TEST(ScratchpadPoolTest, CountsAndBoundsWhatItKeeps) {
   EXPECT_EQ(pool.idle_bytes(), 81920);
 }
 
-// What sixteen threads hold at once goes back to the system, but for what may stay idle.
+// Memory that sixteen threads hold at once goes back to the system, but for what may stay idle.
 TEST(ScratchpadPoolTest, MemoryOfAPeakReturns) {
   constexpr int64_t kMegabyte = 1 << 20, kThreads = 16;
   ScratchpadPool pool(/*max_idle_bytes=*/4 * kMegabyte);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the oracle makes of a network, and how far an answer may be from it. The bound of an output
+// The oracle's outputs of a network, and how far an answer may be from them. The bound of an output
 // follows from what a relative change of 2^-16 of the inputs, weights and literals does to it, with
 // one of 2^-21 of each result on the way.
 #ifndef TESTS_FUZZ_NETWORKS_EXPECTATION_H_
@@ -23,7 +23,7 @@ class Expectation {
   // that depend on comparisons or roundings to whole numbers are taken as they come.
   bool is_comparable() const { return is_comparable_; }
 
-  // What is wrong with an answer; empty if nothing is.
+  // The first difference that is too large; empty if there is none.
   std::string Difference(size_t output, const Elements& got) const;
 
  private:

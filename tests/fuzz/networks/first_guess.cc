@@ -68,7 +68,7 @@ Made GuessFirst(NetworkMaker& maker, const graph::OpRow& row) {
   }
   if (absl::StartsWith(name, "com.microsoft.QLinear"))
     return maker.AnyOf(1, 5, Pick(random, {TensorProto::UINT8, TensorProto::INT8}));
-  // What moves elements, and functions of them, take all types.
+  // Operators that move elements, and functions of elements, take all types.
   if (Chance(random, 15)) {
     return maker.AnyOf(0, 6,
                        Pick(random, {TensorProto::UINT8, TensorProto::INT8, TensorProto::INT32,

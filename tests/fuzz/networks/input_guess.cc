@@ -21,7 +21,7 @@ Made Known(NetworkMaker& maker, const Dims& dims) {
   return real.exists() ? real : maker.Floats(dims);
 }
 
-// Of these dims: computed before, given, or known.
+// A value of these dims: computed before, given, or known.
 Made OfDims(NetworkMaker& maker, const Dims& dims, ElementType type = TensorProto::FLOAT) {
   Random& random = maker.random();
   for (int tries = 0; tries < 3; ++tries) {

@@ -31,7 +31,8 @@ void ImportMicrosoft(OnnxBuilder* model) {
   import->set_version(1);
 }
 
-// What a model would declare for a value; integers that f32 holds go in as truth values do.
+// The type that a model would declare for a value; integers that f32 holds go in as truth values
+// do.
 ElementType DeclaredType(DataType held, bool is_integer) {
   if (held == DataType::kF32) return is_integer ? TensorProto::BOOL : TensorProto::FLOAT;
   for (int type = TensorProto::FLOAT; type <= TensorProto::BFLOAT16; ++type) {

@@ -55,7 +55,8 @@ class NetworkMaker {
   // Integers, or truth values, of a type from `low` to `high`.
   Made IntegersOf(Dims dims, ElementType type, int64_t low, int64_t high);
 
-  // What the node gives, or nothing if it was refused. `op` is named as in the table of operators.
+  // The outputs of the node, or nothing if it was refused. `op` is named as in the table of
+  // operators.
   std::vector<Made> Nodes(const std::string& op, const std::vector<Made>& inputs,
                           const Attributes& attributes = {}, int outputs = 1);
   // The same of a node of one output, which has no name if it was refused, or if the first input
@@ -80,7 +81,7 @@ class NetworkMaker {
  private:
   std::string NewName(const char* kind);
   Made Keep(Made made, onnx::TensorProto elements);
-  // Of a node alone, with outputs of unknown dims.
+  // The outputs of a node alone, with outputs of unknown dims.
   std::vector<Made> Try(const onnx::NodeProto& node, const std::vector<Made>& inputs);
   Made Result(const graph::Operand& operand, const graph::Network& network,
               const std::string& name);

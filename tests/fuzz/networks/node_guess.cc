@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kGuesses = 6;
 
-// Of operators that may have several.
+// The number of outputs, for operators that may have several.
 int GuessOutputs(Random& random, absl::string_view name) {
   if (name == "Split" || name == "TopK") return 2;
   if (name == "DynamicQuantizeLinear") return 3;

@@ -121,7 +121,8 @@ void AddSpelledActivation(NetworkMaker& maker) {
   maker.Node("Mul", {gate, Chance(random, 85) ? x : maker.AnyOf(0, 8)});
 }
 
-// What convolutions and products take over: sums, activations, factors of channels, a pooling.
+// Steps that convolutions and products take over: sums, activations, factors of channels, a
+// pooling.
 void AddSteps(NetworkMaker& maker, Made value) {
   Random& random = maker.random();
   for (int64_t steps = random.Integer(0, 5); steps > 0 && value.exists(); --steps) {

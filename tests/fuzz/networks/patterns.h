@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What passes look for, as exporters and quantisers write it, of any rank, and almost: now and then
-// an axis, an order, a shape or a factor is another one, or a part is read elsewhere too.
+// The patterns that passes look for, as exporters and quantisers write it, of any rank, and almost:
+// now and then an axis, an order, a shape or a factor is another one, or a part is read elsewhere
+// too.
 #ifndef TESTS_FUZZ_NETWORKS_PATTERNS_H_
 #define TESTS_FUZZ_NETWORKS_PATTERNS_H_
 

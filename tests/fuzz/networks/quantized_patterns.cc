@@ -111,7 +111,7 @@ void AddQuantizedLayer(NetworkMaker& maker) {
   }
 }
 
-// What only moves or compares elements between conversions.
+// Operators between conversions that only move or compare elements.
 void AddQuantizedMoves(NetworkMaker& maker) {
   Random& random = maker.random();
   Made value = OfBytes(maker, maker.RandomDims(static_cast<int>(random.Integer(1, 7))));

@@ -37,7 +37,7 @@ int64_t Setting(const char* name, int64_t fallback) {
 
 class RandomNetworksTest : public ::testing::Test {
  protected:
-  // What is thrown ends the process, as it would end a server.
+  // An exception ends the process, as it would end a server.
   void RunCase(int64_t index) noexcept {
     Random random(0x0e7f0e7f + static_cast<uint64_t>(index) * 0x9e3779b9);
     const int64_t opset = Pick<int64_t>(random, {7, 9, 11, 13, 13, 17, 17, 18, 20, 21, 23, 24, 25});

@@ -185,7 +185,7 @@ class WarmUpTest : public LoaderTest {
     threading::MutexLock lock(&mutex_);
     held_ = held;
   }
-  // Those that have begun.
+  // The number of runs that have begun.
   static int Runs(const ServedModel& served) {
     return static_cast<const tilewire::testing::FakeModel&>(*served.model).runs();
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What --model may name: files and folders, with and without names.
+// The values that --model takes: files and folders, with and without names.
 #include "service/models/named_models.h"
 
 #include <gmock/gmock.h>

@@ -9,7 +9,7 @@
 
 namespace {
 
-// Of this thread: how many more allocations succeed; -1: all.
+// Allocations on this thread that still succeed; -1: all.
 thread_local int allocations_left = -1;
 
 }  // namespace

@@ -26,10 +26,11 @@ struct DotProduct {
   int sum = 0, a = 0, b = 0;
 };
 
-// Of operands in registers, encoded with VEX, without saturation; empty for any other code.
+// Decodes a dot product of operands in registers, encoded with VEX, without saturation; empty for
+// any other code.
 std::optional<DotProduct> DecodeDotProduct(const uint8_t* code);
 
-// What stands between the dot products of generated code: vpbroadcastd, or vmovups or vmovdqu, from
+// A load between the dot products of generated code: vpbroadcastd, or vmovups or vmovdqu, from
 // memory.
 struct VectorLoad {
   bool broadcasts = false;  // one lane to all

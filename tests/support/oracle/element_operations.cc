@@ -13,7 +13,7 @@ namespace {
 
 using graph::QuantizationParams;
 
-// Those of element i of a tensor of these dims.
+// The params of element i of a tensor of these dims.
 const QuantizationParams& ParamsAt(const std::vector<QuantizationParams>& params, int axis,
                                    const Dims& dims, size_t i) {
   if (params.size() == 1) return params[0];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What each operation of a network computes (engine/network/network.h has the formulas), as plain
-// loops over row-major tensors of doubles. Fused steps, the pooling after them, and the params that
-// turn integers into real numbers and back are the interpreter's.
+// The operations of a network (engine/network/network.h has the formulas), as plain loops over
+// row-major tensors of doubles. Fused steps, the pooling after them, and the params that turn
+// integers into real numbers and back are the interpreter's.
 #ifndef TESTS_SUPPORT_ORACLE_OPERATIONS_H_
 #define TESTS_SUPPORT_ORACLE_OPERATIONS_H_
 

@@ -26,7 +26,7 @@ struct Tap {
   int64_t src, kernel;
 };
 
-// Those of the window at the spatial indices of `position`, in row-major order.
+// The taps of the window at the spatial indices of `position`, in row-major order.
 std::vector<Tap> TapsAt(const Window& window, const Dims& src, const Dims& position) {
   std::vector<Tap> taps;
   Dims at(window.kernel.size(), 0);
@@ -206,7 +206,7 @@ double ProductAt(const Shaped& a, const Shaped& b, Dims left, Dims right) {
   return sum;
 }
 
-// Of a score, all masks together: `index` is its own, of rank 3 or 4.
+// The sum of all masks of a score: `index` is its own, of rank 3 or 4.
 double MaskAt(const Operands& operands, const Dims& index) {
   double sum = 0;
   for (size_t i = 3; i < operands.srcs.size(); ++i) {

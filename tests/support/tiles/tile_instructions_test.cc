@@ -23,7 +23,7 @@
 namespace tilewire::testing {
 namespace {
 
-// What code gets, in rdi.
+// The argument of generated code, which gets it in rdi.
 struct Operands {
   const void* config;
   void *c, *a, *b;
@@ -353,7 +353,7 @@ TEST_F(TileInstructionsTest, TheStackTakesTiles) {
   EXPECT_EQ(from, to);
 }
 
-// What lies outside a tile's rows and bytes is zero after a load, and a store leaves it alone.
+// Elements outside a tile's rows and bytes are zero after a load, and a store leaves it alone.
 TEST_F(TileInstructionsTest, ConfigurationsAreLoadedStoredAndReleased) {
   const TileConfig config = ConfigOf({7, 5, 11}, 0, 1, 2);
   TileConfig loaded, released;

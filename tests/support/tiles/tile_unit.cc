@@ -27,7 +27,7 @@ int32_t Byte(const std::byte* row, int index, bool is_signed) {
   return is_signed ? int32_t{At<int8_t>(row, index)} : int32_t{At<uint8_t>(row, index)};
 }
 
-// What computes 16 columns at a time; every machine that emulates tiles has these vectors.
+// Functions that compute 16 columns at a time; every machine that emulates tiles has these vectors.
 #define TILEWIRE_LANES __attribute__((target("avx512f"), always_inline)) inline
 
 TILEWIRE_LANES __m512 Flushed(__m512 x) {

@@ -44,7 +44,7 @@ std::shared_ptr<const Model> InBf16(const std::string& path, int threads) {
   return model.ok() ? *model : nullptr;
 }
 
-// Of the convolutions, in order: the types of src and dst.
+// The types of src and dst of the convolutions, in order.
 std::vector<std::string> TypesOfTensors(const Model& model) {
   const auto plan = model.Explain({.batch = kChainImages});
   EXPECT_TRUE(plan.ok()) << plan.status();

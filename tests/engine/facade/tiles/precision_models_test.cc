@@ -48,7 +48,7 @@ std::vector<float> Images() {
   return images;
 }
 
-// Of `count` images from `first` on.
+// The answer for `count` images from `first` on.
 std::vector<float> AnswerFor(const Model& model, const std::vector<float>& images, int first,
                              int count) {
   const std::string bytes(reinterpret_cast<const char*>(images.data() + first * kImageElements),

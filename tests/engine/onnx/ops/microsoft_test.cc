@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ONNX Runtime's optimiser writes (engine/onnx/ops/microsoft.cc): the networks are those of
-// the operators that it put together.
+// Operators that ONNX Runtime's optimiser writes (engine/onnx/ops/microsoft.cc): the networks are
+// those of the operators that it put together.
 #include <cmath>
 
 #include "tests/engine/onnx/fixture.h"

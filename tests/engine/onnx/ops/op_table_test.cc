@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every operator is refused for (engine/onnx/ops/op_table.cc).
+// Refusals that every operator shares (engine/onnx/ops/op_table.cc).
 #include "tests/engine/onnx/op_case.h"
 
 namespace tilewire::graph {

@@ -82,7 +82,7 @@ TEST(ConvolutionBoundsTest, AreKept) {
   }
 }
 
-// Of nhwc, whose last pixel ends with a part of a vector.
+// Bounds of nhwc tensors, whose last pixel ends with a part of a vector.
 TEST(ConvolutionBoundsTest, AreKeptByDepthwiseRowsOfPixels) {
   if (!cpu::Supports(cpu::Isa::kAvx512)) GTEST_SKIP() << "the CPU lacks AVX-512";
   for (const int64_t channels : {3, 20, 28, 49}) {

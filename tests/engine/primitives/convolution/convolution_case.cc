@@ -40,7 +40,7 @@ float At(const MemoryDesc& desc, const AlignedBuffer& buffer, const Dims& index)
   return LoadElement(desc.data_type(), buffer.data(), desc.Offset(index));
 }
 
-// What belongs to other tensors, between the images of this one, is NaN.
+// Packs the values. Memory that belongs to other tensors, between the images of this one, is NaN.
 AlignedBuffer Pack(const MemoryDesc& desc, const std::vector<float>& values, float tail) {
   AlignedBuffer buffer = *AlignedBuffer::Allocate(desc.SizeBytes());
   const DataType type = desc.data_type();

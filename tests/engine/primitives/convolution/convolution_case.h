@@ -32,7 +32,7 @@ struct ConvolutionCase {
   int64_t Products() const;  // that an output sums up
 };
 
-// What most cases leave as it is; see ConvolutionCase.
+// Options that most cases leave as they are; see ConvolutionCase.
 struct CaseOptions {
   int64_t groups = 1;
   Dims strides = {}, dilations = {}, left = {}, right = {};
@@ -46,7 +46,8 @@ ConvolutionCase Case(const char* why, const Dims& src, int64_t oc, const Dims& k
 ConvolutionDesc DescOf(const ConvolutionCase& shape, absl::string_view src_pattern = "",
                        absl::string_view dst_pattern = "");
 
-// What `dense` does, reading and writing the first channels of tensors that have more of them.
+// The same convolution as `dense`, reading and writing the first channels of tensors that have more
+// of them.
 ConvolutionDesc InLargerTensors(const ConvolutionDesc& desc, const Primitive& dense);
 
 // Logical row-major contents; dst is what a sum post-op finds there.

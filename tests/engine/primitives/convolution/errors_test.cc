@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What creation refuses, and whether the message names the culprit.
+// Refusals of creation, and whether the message names the culprit.
 #include <type_traits>
 
 #include "gmock/gmock.h"

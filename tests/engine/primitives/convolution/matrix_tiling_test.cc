@@ -35,7 +35,7 @@ TEST(MatrixTilingTest, TilesOfAGroupOfOutputsReadHalfOfTheFirstCache) {
   EXPECT_GT(TilesAtOnce(geometry), 1'000'000);
 }
 
-// Of a padded copy with one pixel around it.
+// The geometry of a padded copy with one pixel around it.
 Geometry Plane(int64_t height, int64_t width, int64_t kernel = 3) {
   Geometry geometry;
   geometry.in = {1, height + kernel - 1, width + kernel - 1};

@@ -42,7 +42,8 @@ Geometry GeometryOfCase(const WindowsCase& c) {
   return geometry;
 }
 
-// What is read for each row or line of some runs, counted from the first; null where it is padding.
+// The source that is read for each row or line of some runs, counted from the first; null where it
+// is padding.
 using Sources = std::map<int64_t, const std::byte*>;
 
 void Note(const PlaneRows::Run& run, Sources* sources) {
@@ -93,7 +94,7 @@ TEST(PlaneWindowsTest, LinesOfStripsAndRowsAreEachOthersInverse) {
   }
 }
 
-// What the tiles of a strip read after its rows belongs to it, too.
+// The tiles of a strip read nothing after its rows that does not belong to it.
 TEST(PlaneWindowsTest, TilesEndInsideTheLines) {
   for (const WindowsCase& c : kWindowsCases) {
     const auto strips = SharedStrips(GeometryOfCase(c), /*planes=*/1);

@@ -31,7 +31,7 @@ std::vector<Implementation<ConvolutionDesc>> PlaneRowsOfTable() {
   return rows;
 }
 
-// Of every kind that they are for.
+// A case of every kind that the rows by planes are for.
 std::vector<ConvolutionCase> PlaneCases() {
   return {
       Case("1x1, a row of tiles and a part of one", {1, 64, 9, 7}, 64, {1, 1}),

@@ -79,7 +79,7 @@ Attributes PooledAttributes(std::vector<PostOp> chain) {
   return AttributesOf(chain);
 }
 
-// What the pooling primitive makes of a row-major tensor.
+// The pooling primitive's result for a row-major tensor.
 std::vector<float> Pooled(const std::vector<float>& values, const Dims& dims, cpu::Isa isa) {
   const Dims pooled = {dims[0], dims[1], dims[2] / 2, dims[3] / 2};
   const PoolingDesc desc{.src = *MemoryDesc::CreatePattern(dims, DataType::kF32, "abcd"),

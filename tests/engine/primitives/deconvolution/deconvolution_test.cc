@@ -18,7 +18,7 @@ struct Case {
   Dims in, kernel, strides, dilations, left, right;
 };
 
-// Those that the rows for few outputs take.
+// Cases that the rows for few outputs take.
 std::vector<Case> FewOutputsCases() {
   return {
       {"few outputs: a mask", 2, 1, 24, 1, {5, 9}, {2, 2}, {2, 2}, {0, 0}, {0, 0}, {0, 0}},

@@ -59,7 +59,7 @@ class ElementwiseTest : public RowTest<ElementwiseDesc> {
   }
 };
 
-// Of the functions whose formula is one operation; the conformance of all is tested with ONNX's.
+// Functions whose formula is one operation; the conformance of all is tested with ONNX's.
 TEST_P(ElementwiseTest, FormulasInEveryLayout) {
   for (const Dims& dims : ImageDims()) {
     for (const Layout& layout : LayoutsOf(dims)) {
@@ -218,7 +218,7 @@ TEST_P(IntegerElementwiseTest, EveryFunctionAndLength) {
   }
 }
 
-// Of real numbers, which have truth values of bytes too.
+// Truth values of real numbers, which have truth values of bytes too.
 TEST_P(IntegerElementwiseTest, TruthValuesOfRealNumbers) {
   for (int i = 0; i <= static_cast<int>(Function::kBitNot); ++i) {
     const auto function = static_cast<Function>(i);

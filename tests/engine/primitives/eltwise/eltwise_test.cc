@@ -79,7 +79,8 @@ void ExpectClose(const EltwiseOp& op, float x, float result) {
   }
 }
 
-// Of every magnitude, near the ends of every piece of the functions, and a tail for each vector.
+// Arguments of every magnitude, near the ends of every piece of the functions, and a tail for each
+// vector.
 std::vector<float> Arguments() {
   std::vector<float> values = {0,     -0.0f, 1,      -1,      6,      -3,      3,
                                2.5f,  -2.5f, 1e-30f, -1e-30f, 1e-10f, -1e-10f, 0.5f,
@@ -114,7 +115,7 @@ class EltwiseTest : public RowTest<EltwiseDesc> {
     for (size_t i = 0; i < values.size(); ++i) ExpectClose(op, values[i], (*result)[i]);
   }
 
-  // Of a function that vectors compute without an error.
+  // For a function that vectors compute without an error.
   void ExpectExact(const EltwiseOp& op, const MemoryDesc& md) {
     SCOPED_TRACE(absl::StrCat(md.ToString(), " algorithm ", static_cast<int>(op.algorithm)));
     const auto primitive = Create({PropKind::kForwardInference, op, md, md});

@@ -29,7 +29,7 @@ struct Case {
   Dims kernel, strides, left, right;
 };
 
-// What rounding up leaves as padding on the right is not part of `right`.
+// Padding on the right that rounding up leaves is not part of `right`.
 const std::vector<Case>& Cases() {
   static const auto* const cases = new std::vector<Case>{
       {"Paddle: 4 to 2, rounded up", {10, 1, 4, 4}, {2, 2}, {3, 3}, {2, 2}, {0, 0}, {0, 0}},
@@ -111,7 +111,8 @@ void ForEachPadded(const MemoryDesc& desc, Body body) {
 
 bool IsReal(DataType type) { return type == DataType::kF32 || type == DataType::kBf16; }
 
-// Of any magnitude that the type has; floats in [-3, 1), one in `nan_every` is NaN (0: none).
+// Random elements of any magnitude that the type has; floats in [-3, 1), one in `nan_every` is NaN
+// (0: none).
 void SetRandom(DataType type, uint64_t key, int64_t nan_every, void* base, int64_t offset) {
   testing::Random random(key);
   if (IsReal(type)) {

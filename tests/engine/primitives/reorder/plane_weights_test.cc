@@ -71,7 +71,7 @@ Bytes Split(const std::vector<float>& numbers, const MemoryDesc& src, int planes
   return to;
 }
 
-// Of the step'th step, in which o and i are.
+// The weight in the given plane of the step 'th step, in which o and i are.
 float PlaneOfStep(const Bytes& split, int planes, int plane, int64_t step, int64_t o, int64_t i) {
   const int64_t pair = planes == 1 ? i % 32 / 2 : i % 16;
   const int64_t line = ((step * planes + plane) * 2 + o % 32 / 16) * 16 + pair;

@@ -31,7 +31,7 @@ Bytes RandomTensor(const MemoryDesc& desc, uint64_t seed) {
   return bytes;
 }
 
-// What plain copying means, straight from the descriptors; bytes outside the tensor stay.
+// Plain copying, straight from the descriptors; bytes outside the tensor stay.
 Bytes ExpectedCopy(const ReorderDesc& desc, const Bytes& src, Bytes dst) {
   const int64_t size = SizeOf(desc.src.data_type());
   Dims index(desc.src.rank(), 0);
@@ -399,8 +399,8 @@ TEST(ReorderTest, GeneratedWinogradWeightsHaveTheBitsOfThePlainOnes) {
   }
 }
 
-// What convolutions and inner products pack when a model is loaded: tails of channels, a run of
-// more elements than one piece of work, groups, one channel a group.
+// Weights as convolutions and inner products pack them when a model is loaded: tails of channels, a
+// run of more elements than one piece of work, groups, one channel a group.
 TEST(ReorderTest, GeneratedRowsPackWeights) {
   struct {
     Dims dims;

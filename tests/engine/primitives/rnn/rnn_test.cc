@@ -66,8 +66,8 @@ double SlopeOf(const RnnActivation& activation) {
   }
 }
 
-// What comes in is rounded once; the function itself has 4 units in the last place, or of 1 where
-// it is a difference from 1 inside.
+// The function with its error: the argument is rounded once; the function itself has 4 units in the
+// last place, or of 1 where it is a difference from 1 inside.
 Bounded FunctionOf(const RnnActivation& activation, double clip, const Bounded& x) {
   double argument = x.value;
   if (clip > 0) argument = std::clamp(argument, -clip, clip);

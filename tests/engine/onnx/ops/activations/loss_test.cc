@@ -10,7 +10,7 @@
 namespace tilewire::graph {
 namespace {
 
-// What `op` gives for three of two classes, of class weights 2 and 0.5 if these are asked for.
+// The result of `op` for three of two classes, of class weights 2 and 0.5 if these are asked for.
 std::vector<Elements> LossOf(const std::string& op, const Elements& x, const Elements& labels,
                              bool has_weights, std::vector<onnx::AttributeProto> attributes) {
   OnnxBuilder model(13);

@@ -22,7 +22,7 @@ struct Given {
   int start;
 };
 
-// What the node `op` computes of inputs "" or those of `given`.
+// The outputs of the node `op` for inputs "" or those of `given`.
 Elements Node(const std::string& op, const std::vector<Given>& given,
               const std::vector<onnx::AttributeProto>& attributes,
               const std::function<void(OnnxBuilder*)>& add = nullptr,

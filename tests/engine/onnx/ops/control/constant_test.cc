@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the operator of engine/onnx/ops/control/constant.cc gives, and what it refuses.
+// The operator of engine/onnx/ops/control/constant.cc: its results and its refusals.
 #include "tests/engine/onnx/op_case.h"
 
 namespace tilewire::graph {

@@ -4,7 +4,7 @@
 namespace tilewire::graph {
 namespace {
 
-// What the equation makes of x of [2,3] and z of `second`, whose elements count from 1.
+// The equation's result for x of [2,3] and z of `second`, whose elements count from 1.
 Elements Einsum(const std::string& equation, const std::vector<int64_t>& second) {
   OnnxBuilder model;
   model.Input("x", {2, 3});

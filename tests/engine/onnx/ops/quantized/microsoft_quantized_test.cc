@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ONNX Runtime's quantisers write (engine/onnx/ops/quantized/microsoft_quantized.cc), against
-// the operators' formulas on real numbers.
+// Operators that ONNX Runtime's quantisers write
+// (engine/onnx/ops/quantized/microsoft_quantized.cc), against the operators' formulas on real
+// numbers.
 #include <cmath>
 #include <functional>
 
@@ -48,7 +49,7 @@ Elements Expected(const std::function<double(double, double)>& function) {
   return expected;
 }
 
-// What the oracle computes of the operator's network for kX and kV.
+// The oracle's result of the operator's network for kX and kV.
 Elements ComputedBy(const std::string& op, const std::vector<std::string>& inputs,
                     const std::vector<onnx::AttributeProto>& attributes = {}) {
   OnnxBuilder model = MicrosoftModel();

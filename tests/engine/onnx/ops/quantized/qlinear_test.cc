@@ -62,7 +62,7 @@ TEST(QLinearTest, DynamicallyQuantizedConvolutionsByShiftedWeights) {
   EXPECT_THAT(text(117, 2), Not(HasSubstr("dynamic_convolution")));
 }
 
-// Of two matrices, with the product of their scales and a factor.
+// A product of two matrices, with the product of their scales and a factor.
 TEST(QLinearTest, ProductsOfDynamicallyQuantizedMatricesAreOneOperation) {
   const auto text = [](const std::string& scale) {
     OnnxBuilder model(13);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Of constants, at load; tests/engine/facade/cut_test.cc has what is computed.
+// NonMaxSuppression of constants, at load; tests/engine/facade/cut_test.cc has what is computed.
 #include <algorithm>
 #include <cmath>
 #include <optional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Of constants, at load; tests/engine/facade/cut_test.cc has what is computed.
+// Unique of constants, at load; tests/engine/facade/cut_test.cc has what is computed.
 #include "tests/engine/onnx/op_case.h"
 
 namespace tilewire::graph {

@@ -8,7 +8,7 @@
 namespace tilewire::graph {
 namespace {
 
-// What exporters write for x.view(x.size(0), -1) and for channel_shuffle.
+// The shape arithmetic that exporters write for x.view(x.size(0), -1) and for channel_shuffle.
 TEST(ShapeTest, ShapeArithmeticFoldsForEveryBatch) {
   OnnxBuilder model;
   model.Input("x", {-1, 6, 4, 4})

@@ -7,7 +7,7 @@
 namespace tilewire::graph {
 namespace {
 
-// What the node gives, plus an input that is 0.
+// The node's result, plus an input that is 0.
 Elements Known(const std::string& op, const std::vector<std::string>& inputs, const Dims& dims,
                const std::vector<onnx::AttributeProto>& attributes = {}) {
   OnnxBuilder model(17);
