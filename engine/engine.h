@@ -51,7 +51,7 @@ struct LoadOptions {
   std::string name;                    // what log lines call the model; empty: its path
 };
 
-// Of all models, since the engine was created.
+// Counted over all models, since the engine was created.
 struct StageCounts {
   int64_t plans = 0;  // that were made for a stage before the last
   int64_t runs = 0;   // of models that are planned in stages

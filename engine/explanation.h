@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What Model::Explain() asks for and returns: the steps of a model's plan, and where the time of
-// its runs goes. Value types.
+// The arguments and the results of Model::Explain(): the steps of a model's plan, and where the
+// time of its runs goes. Value types.
 #ifndef ENGINE_EXPLANATION_H_
 #define ENGINE_EXPLANATION_H_
 

@@ -57,8 +57,8 @@ class PrimitiveEngine {
                                                           absl::Span<PrimitiveOutput> outputs,
                                                           const RunOptions& options) = 0;
 
-  // What the threads of one execution can multiply and add in f32 registers together, measured
-  // now, which takes a few milliseconds; 0 GFLOP/s without AVX2.
+  // The multiplications and additions per second in f32 registers that the threads of one execution
+  // can do together, measured now, which takes a few milliseconds; 0 GFLOP/s without AVX2.
   struct Peak {
     double gflops = 0;
     int threads = 0;

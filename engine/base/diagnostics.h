@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What this process writes about its own work: lines about primitives, generated code, symbols for
-// perf. One setting for the whole process, because perf maps and standard error belong to it.
-// Thread-safe.
+// Settings for what this process writes about its own work: lines about primitives, generated code,
+// symbols for perf. One setting for the whole process, because perf maps and standard error belong
+// to it. Thread-safe.
 #ifndef ENGINE_BASE_DIAGNOSTICS_H_
 #define ENGINE_BASE_DIAGNOSTICS_H_
 

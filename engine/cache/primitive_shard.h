@@ -31,7 +31,7 @@ class PrimitiveShard {
     absl::StatusOr<PrimitivePointer> result = absl::UnknownError("not compiled yet");
   };
 
-  // What a lookup found: the primitive; or a compilation, and whether it is the caller's to do.
+  // The result of a lookup: the primitive; or a compilation, and whether it is the caller's to do.
   struct Lookup {
     PrimitivePointer primitive;
     std::shared_ptr<Compilation> compilation;

@@ -10,7 +10,8 @@
 namespace tilewire::cpu {
 namespace {
 
-// What each name stands for, and so what it allows as a cap. A set stands after those it includes.
+// The sets that each name stands for, and so what it allows as a cap. A set stands after those it
+// includes.
 constexpr struct {
   absl::string_view name;
   Isa isa;
@@ -41,7 +42,7 @@ Isa VectorIsa() {
   return avx2 | Isa::kAvx512Fp16;
 }
 
-// What TILEWIRE_MAX_ISA allows.
+// The sets that TILEWIRE_MAX_ISA allows.
 Isa AllowedIsa() {
   const char* cap = std::getenv("TILEWIRE_MAX_ISA");
   Isa all;

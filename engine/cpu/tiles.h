@@ -24,7 +24,7 @@
 
 namespace tilewire::cpu {
 
-// What is asked of the machine, so that its answers can be replaced.
+// The questions to the machine, so that its answers can be replaced.
 struct TileMachine {
   // EAX, EBX, ECX, EDX; zeros for a leaf that the CPU lacks.
   std::array<uint32_t, 4> (*cpuid)(uint32_t leaf, uint32_t subleaf);

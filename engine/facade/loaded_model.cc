@@ -24,7 +24,7 @@ ModelSignature SignatureOf(const graph::OnnxModel& source) {
   return {source.inputs(), source.outputs()};
 }
 
-// What a run of the plan holds besides its inputs.
+// The bytes that a run of the plan holds besides its inputs.
 int64_t RunBytes(const runtime::Plan& plan, absl::Span<const runtime::OutputBytes> outputs) {
   int64_t bytes = plan.arena_bytes + plan.scratchpad_bytes;
   for (const runtime::OutputBytes& output : outputs) bytes += output.desc->SizeBytes();
@@ -52,7 +52,7 @@ const MemoryDesc* DescIn(const runtime::ClientDescs& descs, Layout layout) {
   return layout == Layout::kNhwc ? &descs.channels_last : &descs.channels_first;
 }
 
-// Of an ordinary model, without an allocation.
+// Hold the inputs and outputs of an ordinary model without an allocation.
 using AllInputBytes = absl::InlinedVector<runtime::InputBytes, 4>;
 using AllOutputBytes = absl::InlinedVector<runtime::OutputBytes, 4>;
 

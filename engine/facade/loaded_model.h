@@ -59,7 +59,7 @@ class LoadedModel : public Model {
                                                     const RunOptions& options,
                                                     StagedRun* stages) const;
   absl::Status CheckBytes(absl::Span<const InputTensor> inputs) const;
-  // Of the first dims of the key.
+  // Checks the first dims of the key.
   absl::Status CheckDims(const PlanKey& key, size_t inputs) const;
   // Appends the stages after the first one, for made-up sizes.
   absl::Status DescribeLater(const PlannedStage& first, const ExplainOptions& options,

@@ -89,7 +89,7 @@ void Describe(const runtime::Plan& plan, Explanation* explanation) {
   explanation->scratchpad_bytes = std::max(explanation->scratchpad_bytes, plan.scratchpad_bytes);
 }
 
-// What ends a stage: nodes that are computed from elements, and elements that are waited for.
+// The end of a stage: nodes that are computed from elements, and elements that are waited for.
 void DescribeCut(const PlannedStage& stage, Explanation* explanation) {
   for (const graph::Node* node : stage.cut->late) {
     explanation->steps.push_back({.node = node->name(), .implementation = "stage/late"});

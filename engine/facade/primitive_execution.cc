@@ -109,7 +109,8 @@ absl::Status CheckOutputBytes(const Primitive& primitive, absl::Span<const Primi
       absl::StrCat("the outputs have ", bytes, " bytes, a message may have ", limit));
 }
 
-// What an execution holds at most: each tensor in the primitive's layout and in the caller's.
+// The bytes that an execution holds at most: each tensor in the primitive's layout and in the
+// caller's.
 int64_t ExecutionBytes(const Primitive& primitive, absl::Span<const PrimitiveInput> inputs,
                        absl::Span<const PrimitiveOutput> outputs) {
   int64_t bytes = primitive.ScratchpadDesc().SizeBytes();

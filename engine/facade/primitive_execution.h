@@ -16,7 +16,7 @@
 
 namespace tilewire {
 
-// What an execution borrows; all of it outlives the call.
+// Borrowed by an execution; all of it outlives the call.
 struct ExecutionResources {
   PrimitiveCache* cache;        // for reorders
   ScratchpadPool* scratchpads;  // for scratchpads and reordered inputs

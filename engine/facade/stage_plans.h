@@ -24,7 +24,7 @@
 
 namespace tilewire {
 
-// What all models of an engine share; outlives them.
+// Shared by all models of an engine; outlives them.
 struct EngineShared {
   explicit EngineShared(const EngineOptions& resolved)
       : options(resolved), arena(resolved.threads), cache(resolved.primitive_cache_bytes) {}
@@ -35,7 +35,7 @@ struct EngineShared {
   ScratchpadPool scratchpads;
   std::atomic<int64_t> stage_plans = 0, staged_runs = 0;  // StageCounts
 
-  // What a request may compute on.
+  // The threads that a request may compute on.
   threading::Team TeamFor(const RunOptions& run) {
     const threading::Team all(&arena, options.threads_per_request);
     return (run.serial ? threading::Team::Serial() : all).Until(run.stop);
@@ -55,8 +55,8 @@ class StagePlans {
  public:
   static constexpr size_t kPlans = 32;
 
-  // What a plan is made for: the dims of each input, then the bytes of each input that decides
-  // shapes, as numbers; for each later stage, what StagedRun (staged_run.h) adds to that.
+  // The inputs that a plan is made for: the dims of each input, then the bytes of each input that
+  // decides shapes, as numbers; for each later stage, what StagedRun (staged_run.h) adds to that.
   using Key = std::vector<Dims>;
 
   // `elements_decide_sizes`: whether sizes may come from elements, of inputs or computed ones.

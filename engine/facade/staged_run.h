@@ -67,7 +67,7 @@ class StagedRun {
     int64_t runs = 0;
   };
 
-  // What a key says of a tensor that a plan takes.
+  // The part of a key for a tensor that a plan takes.
   static Dims SizeKey(const graph::StagedTensor& tensor);
   // Executes stages up to the last one; of the model, before it, else with it.
   absl::StatusOr<PlannedStagePtr> Advance(PlannedStagePtr stage, StagePlans::Key key,

@@ -98,7 +98,7 @@ class VectorUnit {
                  Combine combine) const;
 
  private:
-  // Of instructions that exist in both.
+  // The encoding of instructions that exist in both.
   Xbyak::PreferredEncoding Encoding() const {
     return has_masks() ? Xbyak::EvexEncoding : Xbyak::VexEncoding;
   }

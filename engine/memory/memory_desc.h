@@ -47,9 +47,9 @@ struct InnerBlock {
 };
 using InnerBlocks = absl::InlinedVector<InnerBlock, 4>;
 
-// What follows the elements (tests/engine/rows.txt A06). A reorder to a descriptor with
-// compensation writes, on the next 4-byte boundary, one s32 for each index of the (padded)
-// dimensions whose bit is set in `compensation_mask`, row-major:
+// Data after the elements (tests/engine/rows.txt A06). A reorder to a descriptor with compensation
+// writes, on the next 4-byte boundary, one s32 for each index of the (padded) dimensions whose bit
+// is set in `compensation_mask`, row-major:
 //
 //   -128 * (sum of the weights with this index)
 //
@@ -115,7 +115,7 @@ class MemoryDesc {
   FormatKind format_kind() const { return format_kind_; }
   const WinogradLayout& winograd() const { return winograd_; }  // of FormatKind::kWinograd
   const PlaneLayout& planes() const { return planes_; }         // of FormatKind::kPlanes
-  // What planes, also Winograd's, are split of; any other descriptor itself.
+  // The plain descriptor that planes, also Winograd's, are split from; any other descriptor itself.
   MemoryDesc Unsplit() const;
   const MemoryExtra& extra() const { return extra_; }
   bool HasCompensation() const { return extra_.flags & MemoryExtra::kCompensationConvS8S8; }

@@ -34,7 +34,7 @@ inline uint16_t ToBf16(float value) {
   return static_cast<uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
 }
 
-// Of bits of kF16 or kBf16.
+// Widens bits of kF16 or kBf16.
 inline float WidenAs(DataType type, uint16_t bits) {
   return type == DataType::kF16 ? WidenF16(bits) : WidenBf16(bits);
 }

@@ -69,7 +69,7 @@ struct Constant {
   int64_t count() const { return ElementCount(dims).value_or(0); }
 };
 
-// Of one element, in a file.
+// The bytes of one element in a file.
 int64_t BytesOfElement(const Constant& constant);
 
 ConstantPtr MakeInts(std::string name, Dims dims, std::vector<int64_t> values);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a convolution or inner product does to its result, after its own formula.
+// Steps that a convolution or inner product applies to its result, after its own formula.
 #ifndef ENGINE_NETWORK_FUSED_STEP_H_
 #define ENGINE_NETWORK_FUSED_STEP_H_
 

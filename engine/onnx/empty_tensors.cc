@@ -15,7 +15,7 @@
 namespace tilewire::graph {
 namespace {
 
-// What a reduction gives for no elements of f32; nullopt where that is not defined.
+// The result of a reduction over no elements of f32; nullopt where that is not defined.
 std::optional<float> ReductionOfNothing(Reduce::Function function) {
   switch (function) {
     case Reduce::Function::kSum:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What keeps a model from being served, gathered while it is read, so that a user learns of all of
+// Reasons why a model cannot be served, gathered while it is read, so that a user learns of all of
 // it at once. An operator that is refused in many nodes for one reason is one finding.
 #ifndef ENGINE_ONNX_FINDINGS_H_
 #define ENGINE_ONNX_FINDINGS_H_

@@ -24,7 +24,7 @@ namespace tilewire::graph {
 // In elements. Folding is for shapes and the like; a file that needs more is refused.
 inline constexpr int64_t kLargestFold = int64_t{1} << 24;
 
-// What is known about a tensor during the visit: its value, or that it is computed at run time.
+// The knowledge about a tensor during the visit: its value, or that it is computed at run time.
 struct Operand {
   ConstantPtr constant;      // not null: folded
   ValueId value = kNoValue;  // else: this value of the network
@@ -44,7 +44,7 @@ inline bool IsInteger(const Operand& operand) {
   return operand.constant != nullptr ? !operand.constant->is_float : operand.is_integer;
 }
 
-// Of nodes in bodies: loops are unrolled, and a file can nest them.
+// The most visits of nodes in bodies: loops are unrolled, and a file can nest them.
 inline constexpr int64_t kMostVisits = int64_t{1} << 16;
 
 // Where a node is visited several times.

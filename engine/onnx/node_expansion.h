@@ -40,7 +40,7 @@ class NodeExpansion {
     absl::flat_hash_map<std::string, TensorId> results;
   };
 
-  // What is not supported is added to `findings`. All three outlive this.
+  // Unsupported nodes are added to `findings`. All three outlive this.
   NodeExpansion(const std::vector<onnx::FunctionProto>* functions, ModelGraph* graph,
                 Findings* findings);
 

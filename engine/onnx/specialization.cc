@@ -146,7 +146,7 @@ absl::Status FoldNodes(const std::vector<Node>& nodes, const ModelGraph& graph,
     for (TensorId input : node.inputs)
       ready = ready && (input == kNoTensor || (*tensors)[input].constant != nullptr);
     if (!ready) continue;
-    // What is not supported is refused by BuildNetwork(), with the rest that is not.
+    // Unsupported nodes are refused by BuildNetwork(), all at once.
     const absl::Status status = Fold(node, &context, tensors);
     if (!status.ok() && !absl::IsUnimplemented(status)) return status;
   }

@@ -23,7 +23,7 @@ class TypedNode {
   DataType input(size_t i) const { return node.HasInput(i) ? types_[node.inputs[i]] : kAbsent; }
   // Output i of a graph in the node's attribute; kF32 where there is none.
   DataType body_output(absl::string_view attribute, size_t i) const;
-  // That of the tensor, maybe a sparse one, that an attribute holds; kF32 where there is none.
+  // The type of the tensor, maybe a sparse one, that an attribute holds; kF32 where there is none.
   DataType tensor(absl::string_view attribute) const;
   // The type that an attribute names by ONNX's number, or `absent`.
   DataType named(absl::string_view attribute, DataType absent) const;

@@ -122,7 +122,8 @@ class Execution {
                0;
   }
 
-  // What the layouts of the request call for instead of the step's own primitive; null if nothing.
+  // The variant that the layouts of the request call for instead of the step's own primitive; null
+  // if nothing.
   const InputVariant* VariantOf(int step) const {
     for (const InputVariant* variant : variants_) {
       if (variant->step == step) return variant;
@@ -189,7 +190,7 @@ class Execution {
   ScratchpadPool::Lease arena_, scratchpad_;
   absl::InlinedVector<std::byte*, kOrdinaryBuffers> buffers_;  // where each of the plan's is
   absl::InlinedVector<bool, kOrdinaryBuffers> redirected_;     // it is in an output's memory
-  // What the layouts of the request call for.
+  // The variants that the layouts of the request call for.
   absl::InlinedVector<const InputVariant*, 4> variants_;
   Clock::time_point lap_start_;
 };

@@ -111,8 +111,8 @@ struct Plan {
   // The buffer itself, or the outermost one that it is a part of.
   int WholeOf(int buffer) const;
 
-  // What the plan keeps in memory beyond the weights, which all plans of a model share: generated
-  // code, an estimate of what describes a step, and own_bytes.
+  // The bytes that the plan keeps in memory beyond the weights, which all plans of a model share:
+  // generated code, an estimate of what describes a step, and own_bytes.
   int64_t HeldBytes() const;
 };
 

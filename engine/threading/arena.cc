@@ -31,7 +31,7 @@ struct alignas(64) Range {
 
 // The flag of the team whose body this thread runs; null if it cannot stop.
 thread_local const std::atomic<bool>* current_stop = nullptr;
-// Of the arena whose loop this thread runs; null outside loops that have several runners.
+// The count of the arena whose loop this thread runs; null outside loops that have several runners.
 thread_local const std::atomic<int64_t>* current_waiting = nullptr;
 
 // Sets one of these two while it lives; loops nest.

@@ -37,7 +37,7 @@ void StayOn(int core) {
   pthread_setaffinity_np(pthread_self(), sizeof(only), &only);
 }
 
-// What the threads share while each takes a core.
+// The state that the threads share while each takes a core.
 struct Cores {
   explicit Cores(std::vector<int> to) : all(std::move(to)) {}
   void AwaitAllTaken() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {

@@ -27,7 +27,7 @@ PHRASES = [
 _BEGINNING = re.compile(r'(?:#!\S+(?: \S+)?)?(?:\s|//|#|""")*(?:SPDX-License-Identifier: \S+)?(?:\s|//|#|""")*'
                         r"(?P<word>Of|That|Those|What)\b")
 # Rooms whose comments are yet to be rewritten.
-_LEANING = "engine/"
+_LEANING = ("engine/kernels/", "engine/lowering/", "engine/primitives/")
 _COMPILED = [(re.compile(pattern), advice) for pattern, advice in PHRASES]
 
 _SOURCE = (".h", ".cc", ".proto", ".inc")

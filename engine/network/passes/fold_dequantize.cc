@@ -92,7 +92,7 @@ class Folding {
     return operation;
   }
 
-  // Of two dequantised matrices, if the sums of their products fit 32 bits.
+  // Folds a product of two dequantised matrices, if the sums of their products fit 32 bits.
   Operation FoldMatmul(Operation operation) {
     IntegerMatmul product;
     QuantizationParams* const params[] = {&product.src_quantization, &product.weights_quantization};

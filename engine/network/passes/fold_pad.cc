@@ -15,7 +15,7 @@ struct Padding {
   Dims left, right;
 };
 
-// Of the spatial dimensions; nullopt for a select that does anything else.
+// The padding of the spatial dimensions; nullopt for a select that does anything else.
 std::optional<Padding> PaddingOf(const Select& select, const Dims& src) {
   Padding padding;
   for (size_t d = 0; d < src.size(); ++d) {

@@ -20,7 +20,7 @@ namespace {
 
 using jit::EltwiseAlgorithm;
 
-// What was found between softmax and the product of q and k.
+// The pattern found between softmax and the product of q and k.
 struct Scores {
   ValueId queries, keys;
   float scale = 1;

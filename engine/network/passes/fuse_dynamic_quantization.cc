@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a quantiser of weights alone makes of a convolution, or of a product of matrices:
+// Fuses the nodes that a quantiser of weights alone writes for a convolution, or for a product of
+// matrices:
 //
 //   range = QuantizationRange(x), quantized = DynamicQuantize(x, range)
 //   sums  = Convolution(quantized - zero point)     or InnerProduct, of s8 weights

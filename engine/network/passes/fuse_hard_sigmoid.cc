@@ -74,7 +74,7 @@ void FuseHardSigmoid(Network* network) {
     Editor editor(network);
     for (int op = 0; op < editor.size(); ++op) FuseAt(editor, op);
   }
-  // What came between no longer has a use.
+  // Operations inside the patterns are no longer used.
   RemoveDead(network);
 }
 

@@ -25,8 +25,8 @@ struct ScaleShift {
   std::vector<double> scale, shift;
 };
 
-// What becomes of bytes: `axis` is a dimension of theirs, and dimension d of the latest value is
-// dimension order[d] of the bytes.
+// The scaling of bytes so far: `axis` is a dimension of theirs, and dimension d of the latest value
+// is dimension order[d] of the bytes.
 struct Scaling {
   ScaleShift total{0, {1}, {0}};
   std::vector<int> order;

@@ -80,8 +80,8 @@ void TryPRelu(Editor& editor, int op) {
     Absorb(editor, into, op, {.kind = FusedStep::Kind::kPRelu, .slopes = std::move(slopes)});
 }
 
-// Of two sources that could take the sum, the one that is computed later does: its own sources then
-// live no longer.
+// Fuses a sum into one of its sources: if either could take it, into the one that is computed
+// later, so that its own sources then live no longer.
 void TrySum(Editor& editor, int op) {
   const std::vector<ValueId> srcs = editor.operation(op).srcs;
   if (srcs.size() != 2) return;

@@ -27,7 +27,7 @@ constexpr absl::string_view kPickle = "a Python pickle, as PyTorch and scikit-le
 constexpr absl::string_view kPicture = "give a model; tilewire infer sends pictures to one";
 constexpr absl::string_view kUnpack = "unpack it and give the .onnx file that it holds";
 
-// Of several that fit, the first holds.
+// The known formats; the first that fits holds.
 constexpr Format kFormats[] = {
     {0, "version https://git-lfs", "a git-LFS pointer, which stands for the file",
      "fetch the file itself with git lfs pull"},

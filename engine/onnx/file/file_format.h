@@ -9,9 +9,9 @@
 
 namespace tilewire::graph {
 
-// What a user is to know of a file that was refused with `error`: if its bytes are those of
-// a git-LFS pointer or of another format, kInvalidArgument with a message that names the format and
-// says how an ONNX file is made of it; else `error`.
+// The error for a user whose file was refused with `error`: if its bytes are those of a git-LFS
+// pointer or of another format, kInvalidArgument with a message that names the format and says how
+// an ONNX file is made of it; else `error`.
 absl::Status NamedByFormat(const absl::Status& error, const ByteSource& file);
 
 }  // namespace tilewire::graph

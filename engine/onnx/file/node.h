@@ -40,7 +40,7 @@ class Node {
   // Whether it has that input or output: some are optional.
   bool HasInput(size_t i) const { return i < inputs.size() && inputs[i] != kNoTensor; }
   bool HasOutput(size_t i) const { return i < outputs.size() && outputs[i] != kNoTensor; }
-  // Of the outputs that it has, the first: there is one.
+  // The first connected output; every node has one.
   TensorId FirstOutput() const {
     size_t i = 0;
     while (!HasOutput(i)) ++i;

@@ -113,7 +113,7 @@ absl::Status CheckName(const std::string& name) {
       absl::StrCat("not a model: the name '", Utf8Text(name), "' is not UTF-8"));
 }
 
-// Of all that has a name in a part of a file: clients are told of it.
+// Checks everything that has a name in a part of a file: clients are told of it.
 absl::Status CheckNames(const google::protobuf::Message& part) {
   using google::protobuf::FieldDescriptor;
   const google::protobuf::Reflection& reflection = *part.GetReflection();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ONNX Runtime's optimiser writes in the place of several of ONNX's operators, and is taken
-// apart again here: passes then fuse what this engine fuses. Source: ONNX Runtime's
+// Operators that ONNX Runtime's optimiser writes in the place of several of ONNX's operators.
+// They are taken apart again here: passes then fuse what this engine fuses. Source: ONNX Runtime's
 // ContribOperators.md, version 1 of com.microsoft.
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"

@@ -152,7 +152,8 @@ absl::Status CheckCountable(const Node& node, int64_t size);
 
 // An axis in [-rank, rank), counted from 0. kInvalidArgument: it is outside.
 absl::StatusOr<int> NormalizeAxis(const Node& node, int64_t axis, size_t rank);
-// Of `size` elements; a negative index counts from the end. It is element `place` of `input`.
+// Resolves an index into `size` elements; a negative index counts from the end. It is element
+// `place` of `input`.
 //   kInvalidArgument  an index outside the size; the message names it and those that are allowed
 absl::StatusOr<int64_t> NormalizeIndex(const Node& node, int64_t index, int64_t size, int input,
                                        size_t place);

@@ -63,7 +63,7 @@ class StageBuilder {
  private:
   std::vector<Operand>& tensors() { return cut_->tensors; }
 
-  // What an earlier stage gave becomes an input of the network when it is first needed.
+  // Makes a tensor that an earlier stage gave an input of the network, when it is first needed.
   void Need(TensorId id) {
     if (id == kNoTensor || tensors()[id].defined()) return;
     const auto given = given_.find(id);
@@ -196,7 +196,7 @@ class StageBuilder {
     return absl::OkStatus();
   }
 
-  // Of the nodes that are not built: what they read is kept.
+  // Keeps the tensors that nodes which are not built will read.
   void KeepForNodes(const std::vector<Node>& nodes) {
     for (const Node& node : nodes) {
       if (!IsNeeded(node)) continue;
@@ -242,7 +242,7 @@ class StageBuilder {
     return kept_sequence_;
   }
 
-  // What is read after this stage alone does not go through it.
+  // Drops inputs that are read only after this stage: they do not go through it.
   void DropUnreadInputs() {
     if (cut_->inputs.empty()) return;  // of a model, whose requests bring all of them
     std::vector<bool> read(network_.values.size(), false);

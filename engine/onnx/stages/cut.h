@@ -48,14 +48,14 @@ struct Cut {
   StagedGraph graph;
   std::vector<Operand> tensors;      // by TensorId: all constants that are known here
   std::vector<StagedTensor> inputs;  // of the stage's network; none of a model's first stage
-  // What the network gives, in its order. The last stage of a model gives the model's outputs in
-  // the types of its signature instead.
+  // The outputs of the network, in its order. The last stage of a model gives the model's outputs
+  // in the types of its signature instead.
   std::vector<StagedTensor> outputs;
   std::vector<StagedTensor> kept;  // given by this stage or those before it, and read after it
   std::vector<const Node*> late;   // to be computed after the stage
   std::vector<TensorId> known;     // of `kept`: the next stage needs their elements
   bool is_last() const { return late.empty() && known.empty(); }
-  // What it keeps in memory beyond the model.
+  // The bytes that it keeps in memory beyond the model.
   int64_t HeldBytes() const;
 };
 
@@ -64,7 +64,7 @@ struct Stage {
   std::shared_ptr<const Cut> cut;  // null: the network is the whole model
 };
 
-// What a stage begins with.
+// The beginning of a stage.
 struct StageStart {
   StagedGraph graph;
   std::vector<Operand> tensors;      // constants

@@ -45,7 +45,7 @@ absl::StatusOr<std::vector<HeldTensor>> ComputeLate(const Node& node, const Mode
 //   kInvalidArgument  a body whose inputs and outputs do not fit the node's
 absl::StatusOr<StageStart> BodyStart(const Node& loop, const Cut& cut,
                                      const std::vector<StagedTensor>& carried);
-// Of the body's inputs, the number of the run.
+// The body's input that is the number of the run.
 StagedTensor RunNumber(const Node& loop);
 const Body& BodyOfLoop(const Node& loop);
 

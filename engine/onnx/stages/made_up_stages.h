@@ -27,17 +27,18 @@ absl::StatusOr<std::vector<Dims>> OutputDimsOf(const ModelGraph& graph,
                                                absl::Span<const Dims> input_dims,
                                                const MadeUp& made_up);
 
-// What follows the first stage of a model, for a description of it. The bodies of loops are left
+// The stages after the first one of a model, for a description of it. The bodies of loops are left
 // out.
 struct LaterStages {
   std::vector<Stage> stages;  // in their order, before any pass
   absl::Status status;        // not OK: why the last of the model's stages are missing
 };
-// Of what is made up, the first that leads to the last stage, or else the farthest.
+// The stages for the first made-up sizes that lead to the last stage, or else for those that lead
+// farthest.
 LaterStages StagesAfter(const ModelGraph& graph, const Stage& first,
                         const Interrupted& interrupted);
 
-// Of one of a graph's outputs after its last stage.
+// Describes one of a graph's outputs after its last stage.
 StagedTensor OutputOf(const Cut& last, TensorId id);
 
 }  // namespace tilewire::graph

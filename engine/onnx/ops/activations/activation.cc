@@ -76,7 +76,7 @@ absl::Status ClipByFunctions(NodeContext& context) {
   return FinishInType(context, result, in_type ? DataType::kF32 : type);
 }
 
-// Of integers: the maximum with 0.
+// For integers: the maximum with 0.
 absl::Status BuildRelu(NodeContext& context) {
   if (IsIntegerType(context.TypeOf(context.input(0)))) {
     const Operand zero = OperandOf(MakeInts(context.output_name() + "/zero", {}, {0}));

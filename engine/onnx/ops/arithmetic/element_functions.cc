@@ -178,7 +178,7 @@ DataType OwnTypeOf(const NodeContext& context, Function function,
   return DataType::kF32;
 }
 
-// Of operands that all have the type in the model. Truth values are f32.
+// Emits a function of operands that all have the type in the model. Truth values are f32.
 absl::StatusOr<Operand> EmitInType(NodeContext& context, const Elementwise& function,
                                    const std::vector<Operand>& operands, DataType type, Dims dims,
                                    absl::string_view suffix) {

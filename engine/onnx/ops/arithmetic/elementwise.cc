@@ -158,8 +158,8 @@ absl::StatusOr<Operand> MixedPow(NodeContext& context) {
                  kNoValue, whole.dims};
 }
 
-// Of a base or an exponent with a type of its own. The base's type is the result's; a real power of
-// integers is taken in f64 and cut.
+// A power whose base or exponent has a type of its own. The base's type is the result's; a real
+// power of integers is taken in f64 and cut.
 absl::StatusOr<Operand> PowInType(NodeContext& context) {
   const auto as = [&](int i, DataType type) -> absl::StatusOr<Operand> {
     ABSL_ASSIGN_OR_RETURN(const ValueId value, context.InType(context.input(i), type));

@@ -94,7 +94,7 @@ absl::StatusOr<Operand> ProductOfRows(NodeContext& context, Operand lines,
   return lines;
 }
 
-// Of lines of at least one element.
+// Reduces lines of at least one element.
 absl::StatusOr<Operand> ReducedRows(NodeContext& context, Reduction function, const Operand& lines,
                                     const std::string& suffix) {
   if (function == Reduction::kMax || function == Reduction::kMin)

@@ -96,7 +96,7 @@ std::optional<int64_t> Accumulated(Reduction function, std::optional<int64_t> so
   }
 }
 
-// What no integers give; nullopt for a limit of the type, and for a mean.
+// The result for no integers; nullopt for a limit of the type, and for a mean.
 std::optional<int64_t> OfNothing(Reduction function) {
   if (function == Reduction::kProduct) return 1;
   const bool is_limit = function == Reduction::kMax || function == Reduction::kMin;

@@ -28,7 +28,7 @@ absl::StatusOr<Operand> HeadsOf(NodeContext& context, int i, absl::string_view c
   return HeadsOf(context, context.input(i), heads, absl::StrCat(i));
 }
 
-// What was there before, then input `i`; it is output `i` too, where that is used.
+// The past, then input `i`; the joined tensor is output `i` too, where that is used.
 absl::StatusOr<Operand> WithPast(NodeContext& context, int i) {
   ABSL_ASSIGN_OR_RETURN(Operand all, HeadsOf(context, i, "kv_num_heads"));
   const int past = i + 3;

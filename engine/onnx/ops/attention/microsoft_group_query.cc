@@ -279,7 +279,7 @@ struct Cache {
   absl::string_view type;
 };
 
-// What was there before, then `added`, as numbers or integers.
+// The past, then `added`, as numbers or integers.
 absl::StatusOr<Operand> Joined(NodeContext& context, const Attended& attended,
                                const CacheQuantization& quantization, int input,
                                const Operand& added, const std::string& suffix) {

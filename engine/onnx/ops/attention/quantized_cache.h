@@ -36,7 +36,7 @@ absl::StatusOr<Operand> CachedIntegers(NodeContext& context, const CacheQuantiza
 absl::StatusOr<Operand> NearestIntegers(NodeContext& context, const CacheQuantization& cache,
                                         const Operand& numbers, absl::string_view suffix);
 
-// What the cache holds of integers, and the real numbers that these stand for.
+// The form in which the cache holds integers, and the real numbers that these stand for.
 absl::StatusOr<Operand> HeldOf(NodeContext& context, const CacheQuantization& cache,
                                const Operand& integers, absl::string_view suffix);
 absl::StatusOr<Operand> NumbersOf(NodeContext& context, const CacheQuantization& cache,

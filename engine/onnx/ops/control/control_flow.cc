@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What decides or repeats, where it is known at load what is chosen and how often it runs. Graphs
-// in attributes are visited in the place of the node.
+// Operators that decide or repeat, where it is known at load what is chosen and how often it runs.
+// Graphs in attributes are visited in the place of the node.
 #include <algorithm>
 #include <climits>
 #include <limits>
@@ -59,7 +59,8 @@ absl::Status BuildIf(NodeContext& context) {
   return SetResults(context, results);
 }
 
-// What runs of a loop's body have in common: `states` go from run to run, `scans` are gathered.
+// The data that runs of a loop's body have in common: `states` go from run to run, `scans` are
+// gathered.
 struct LoopRun {
   std::vector<Operand> states;
   std::vector<std::vector<Operand>> scans;
@@ -76,7 +77,7 @@ absl::Status RunLoop(NodeContext& context, const Body& body, LoopRun* run) {
   if (context.Has(0)) {
     ABSL_ASSIGN_OR_RETURN(count, KnownNumber(node, context.input(0), "the trip count"));
   }
-  // What Visit() would say after as many visits as it allows.
+  // The refusal that Visit() would give after as many visits as it allows.
   const int64_t nodes = static_cast<int64_t>(body.nodes.size()) + 1;
   if (!context.Has(1) && count > kMostVisits / nodes) return LoopsTooLong(node);
   int64_t goes_on = 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ONNX Runtime's quantisers write beside ONNX's own operators: real numbers between
+// Operators that ONNX Runtime's quantisers write beside ONNX's own operators: real numbers between
 // a DequantizeLinear and a QuantizeLinear, which passes fold into operations on integers where they
 // can. Zero points must be there, as they always are in such files: they tell the type. Source:
 // ONNX Runtime's ContribOperators.md, version 1 of com.microsoft.

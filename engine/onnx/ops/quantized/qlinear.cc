@@ -72,7 +72,7 @@ absl::StatusOr<Operand> ComputedBias(NodeContext& context, int i, int src_scale,
   return bias;
 }
 
-// Of QLinearConv, if it has one.
+// The bias of QLinearConv, if it has one.
 absl::StatusOr<Operand> RealBias(NodeContext& context, QuantizationInputs of_src,
                                  QuantizationInputs of_weights) {
   constexpr int kBias = 8;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the operators of quantized tensors share: reading scales and zero points, converting
+// Code that the operators of quantized tensors share: reading scales and zero points, converting
 // constants, and converting computed tensors.
 #ifndef ENGINE_ONNX_OPS_QUANTIZED_QUANTIZATION_PARAMS_H_
 #define ENGINE_ONNX_OPS_QUANTIZED_QUANTIZATION_PARAMS_H_

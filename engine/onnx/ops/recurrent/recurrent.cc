@@ -58,7 +58,7 @@ class GateWeights final : public StoredNumbers {
   const Order order_;  // also counts the gates
 };
 
-// What distinguishes the three operators.
+// The differences between the three operators.
 struct CellKind {
   RnnCell cell;
   Order gates;              // gate g of the cell is ONNX's gate gates[g]

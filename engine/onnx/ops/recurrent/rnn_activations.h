@@ -12,8 +12,9 @@
 
 namespace tilewire::graph {
 
-// Those of `activations`, with the numbers of `activation_alpha` and `activation_beta`, which the
-// functions that have such numbers take one after the other; without them the usual ones.
+// The functions named by `activations`, with the numbers of `activation_alpha` and
+// `activation_beta`, which the functions that have such numbers take one after the other; without
+// them the usual ones.
 //   kInvalidArgument  another count than the cell has in all directions, a name that ONNX does not
 //                     know, more numbers than are taken
 absl::StatusOr<std::vector<jit::RnnActivation>> ReadRnnActivations(const Node& node,

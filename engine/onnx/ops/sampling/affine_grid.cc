@@ -20,7 +20,7 @@
 namespace tilewire::graph {
 namespace {
 
-// Of element `i` of `count`.
+// The coordinate of element `i` of `count`.
 float CoordinateOf(int64_t i, int64_t count, bool align_corners) {
   const double at = static_cast<double>(i), all = static_cast<double>(count);
   if (!align_corners) return static_cast<float>((2 * at + 1) / all - 1);

@@ -43,7 +43,8 @@ class Sampler {
     ABSL_ASSIGN_OR_RETURN(const Operand before, Of(Function::kFloor, {at}));
     ABSL_ASSIGN_OR_RETURN(const Operand share, Of(Function::kSub, {at, before}));
     const bool is_cubic = args_.mode == "cubic";
-    // Of the share t: coefficients of t^3, t^2, t and 1. Cubic: Keys' kernel with -0.75.
+    // Polynomials in the share t: coefficients of t^3, t^2, t and 1. Cubic: Keys' kernel with
+    // -0.75.
     static constexpr float kCubic[4][4] = {{-0.75f, 1.5f, -0.75f, 0},
                                            {1.25f, -2.25f, 0, 1},
                                            {-1.25f, 1.5f, 0.75f, 0},

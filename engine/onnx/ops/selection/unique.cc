@@ -39,7 +39,7 @@ int Compare(const Slices& slices, absl::Span<const T> elements, int64_t a, int64
   return 0;
 }
 
-// What is found, each in the order of the result; `inverse` by slice of the source.
+// The distinct slices, each in the order of the result; `inverse` by slice of the source.
 struct Different {
   std::vector<int64_t> first, inverse, count;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a known condition chooses: Compress takes elements, NonZero lists indices.
+// Operators that select by a known condition: Compress takes elements, NonZero lists indices.
 #include <utility>
 
 #include "absl/strings/str_cat.h"

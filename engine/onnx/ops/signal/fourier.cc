@@ -73,7 +73,7 @@ class FourierMatrix final : public StoredNumbers {
     return HeldFloats{*matrix, matrix};
   }
 
-  // Of sample j in result k.
+  // The factor of sample j in result k.
   std::complex<double> Factor(int64_t k, int64_t j) const {
     const double length = static_cast<double>(transform_.length);
     const double turn = static_cast<double>(k * j % transform_.length) / length;
@@ -94,7 +94,7 @@ absl::StatusOr<Weights> MatrixOf(const NodeContext& context, const Transform& tr
         absl::StrCat("a transform of ", transform.samples, " samples to ", transform.results(),
                      "; its matrix may have ", kLargestFold, " elements"));
   Weights weights;
-  // What the elements depend on, so that equal matrices are packed once.
+  // Everything that the elements depend on, so that equal matrices are packed once.
   weights.key = absl::StrCat("fourier:", transform.length, ":", transform.samples, ":",
                              transform.parts, ":", transform.inverse, ":", transform.onesided);
   if (window != nullptr) absl::StrAppend(&weights.key, ":", window->name);

@@ -51,7 +51,8 @@ absl::StatusOr<Window> ReadPoolingWindow(const Node& node, const Dims& src) {
   return window;
 }
 
-// What CombineTaps() takes: its operations grow with the window, its lists with the result.
+// Whether CombineTaps() takes the window: its operations grow with the window, its lists with the
+// result.
 bool HasFewTaps(const Window& window) {
   constexpr int64_t kMostTaps = 256, kLargest = int64_t{1} << 20;
   for (size_t i = 0; i < window.kernel.size(); ++i) {
