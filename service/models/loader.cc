@@ -21,6 +21,11 @@ constexpr int kNiceness = 10;
 constexpr absl::Duration kLongestWaitForRoom = absl::Minutes(1);
 constexpr absl::Duration kRoomPoll = absl::Milliseconds(20);
 
+absl::Status RefuseRequest() {
+  return absl::FailedPreconditionError(
+      "models are loaded and unloaded as they come to lie on disk, not by request");
+}
+
 }  // namespace
 
 Loader::Key Loader::KeyOf(const ServedModel& served) { return {served.name, served.version}; }
@@ -44,6 +49,12 @@ void Loader::Rescan() {
   asked_ = true;
 }
 
+void Loader::Load(const std::string&, std::shared_ptr<const inference::ModelConfig>, Done done) {
+  done(RefuseRequest());
+}
+
+void Loader::Unload(const std::string&, Done done) { done(RefuseRequest()); }
+
 bool Loader::Stopping() const {
   threading::MutexLock lock(&mutex_);
   return stopping_;
@@ -62,7 +73,7 @@ void Loader::Body() {
   setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNiceness);
   for (const ModelRepository::Served& served : models_->All()) {
     if (Stopping()) return;
-    Load(*served);
+    LoadFound(*served);
   }
   if (Stopping()) return;
   settings_.started();
@@ -90,7 +101,7 @@ bool Loader::ScanAgain(std::set<Key>* tried) {
     keys.insert(KeyOf(served));
     if (watched_.count(KeyOf(served)) != 0) continue;
     tried->insert(KeyOf(served));
-    Load(served);
+    LoadFound(served);
   }
   for (const ModelRepository::Served& served : models_->All()) {
     if (keys.count(KeyOf(*served)) != 0) continue;
@@ -108,7 +119,7 @@ void Loader::LookAt(const ModelRepository::Served& served, bool asked) {
   if (now == watched.loaded) {
     // A version that a request found overwritten is loaded again; one that failed, if asked.
     const bool overwritten = !ready && absl::IsUnavailable(served->load_status);
-    if (overwritten || (asked && !ready)) Load(*served);
+    if (overwritten || (asked && !ready)) LoadFound(*served);
     return;
   }
   if (ready && !served->model->CheckFiles().ok()) {
@@ -118,7 +129,7 @@ void Loader::LookAt(const ModelRepository::Served& served, bool asked) {
     settings_.changed();
   }
   if (asked || now == watched.seen) {
-    Load(*served);
+    LoadFound(*served);
   } else {
     watched.seen = std::move(now);
   }
@@ -162,7 +173,7 @@ bool Loader::WarmsUpFirst(const ServedModel& found) const {
   return settings_.warm_up_first || found.state == ModelState::kReady;
 }
 
-void Loader::Load(const ServedModel& found) {
+void Loader::LoadFound(const ServedModel& found) {
   Watched watched;
   watched.loaded = watched.seen = StampOf(found);  // before any of it is read
   const absl::Status room = AwaitRoom(watched.loaded);

@@ -17,6 +17,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
@@ -29,6 +30,7 @@
 #include "engine/threading/background_thread.h"
 #include "engine/threading/mutex.h"
 #include "service/models/file_stamp.h"
+#include "service/models/model_control.h"
 #include "service/models/model_memory.h"
 #include "service/models/model_repository.h"
 #include "service/models/warm_up.h"
@@ -37,7 +39,7 @@
 namespace tilewire::service {
 
 // Thread-safe.
-class Loader {
+class Loader final : public ModelControl {
  public:
   struct Settings {
     // Lists the models to be served now; called again for Rescan().
@@ -58,13 +60,18 @@ class Loader {
   Loader(Engine* engine, ModelRepository* models, Dispatcher* dispatcher, Admission* admission,
          Settings settings);
   // Waits for the step of a load that runs.
-  ~Loader() { Stop(); }
+  ~Loader() override { Stop(); }
   // From now on no load begins, and one that runs ends with its step.
   void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Scans again, soon: models and versions that are new are loaded and then served, those that have
   // gone are no longer served, those that have changed or failed are loaded again.
   void Rescan() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Models are loaded as they lie on disk: both are refused.
+  void Load(const std::string& name, std::shared_ptr<const inference::ModelConfig> config,
+            Done done) override;
+  void Unload(const std::string& name, Done done) override;
 
  private:
   using Key = std::pair<std::string, int64_t>;  // name and version
@@ -80,7 +87,7 @@ class Loader {
   bool Stopping() const ABSL_LOCKS_EXCLUDED(mutex_);
   bool ScanAgain(std::set<Key>* tried);
   void LookAt(const ModelRepository::Served& served, bool asked);
-  void Load(const ServedModel& found);
+  void LoadFound(const ServedModel& found);
   absl::Status AwaitRoom(const FileStamp& files) ABSL_LOCKS_EXCLUDED(mutex_);
   ServedModel LoadNow(const ServedModel& found);
   bool WarmsUpFirst(const ServedModel& found) const;

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Requests to load or to unload one of the models that a server holds. Both take
+// as long as a load or the longest run, and tell their end by a call, so that no thread of gRPC
+// waits. Thread-safe.
+#ifndef SERVICE_MODELS_MODEL_CONTROL_H_
+#define SERVICE_MODELS_MODEL_CONTROL_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "protos/model_config.pb.h"
+
+namespace tilewire::service {
+
+class ModelControl {
+ public:
+  // Called exactly once: by the caller's own thread where the request is refused, else by the
+  // loading thread, which it must not hold up. The message names no path.
+  using Done = std::function<void(const absl::Status&)>;
+
+  virtual ~ModelControl() = default;
+
+  // Loads the versions of the model that its settings want, and returns when each of them serves or
+  // has failed. What is loaded and unchanged is OK at once; what serves goes on until it is
+  // replaced. `config` stands in the place of the model's config.pbtxt for this load; null: the
+  // file.
+  //   kFailedPrecondition  models are not loaded by request (--model_control); or the load failed,
+  //                        with its reason
+  //   kInvalidArgument     no name, or a setting in `config` that is refused
+  //   kNotFound            no such model in the repositories
+  //   kCancelled           the server ends
+  virtual void Load(const std::string& name, std::shared_ptr<const inference::ModelConfig> config,
+                    Done done) = 0;
+
+  // Takes no more requests for any version of the model (they are NOT_FOUND) and returns when the
+  // last run has ended and the memory is back. What runs is not cancelled.
+  //   kFailedPrecondition  models are not loaded by request (--model_control)
+  //   kInvalidArgument     no name
+  //   kNotFound            no version of the model is loaded
+  //   kCancelled           the server ends
+  virtual void Unload(const std::string& name, Done done) = 0;
+};
+
+}  // namespace tilewire::service
+
+#endif  // SERVICE_MODELS_MODEL_CONTROL_H_
