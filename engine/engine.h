@@ -65,7 +65,7 @@ class Engine {
   static absl::StatusOr<std::unique_ptr<Engine>> Create(const EngineOptions& options);
   virtual ~Engine() = default;
 
-  // `path` is an ONNX file. Errors: those of graph::OnnxModel::Open, kResourceExhausted, what
+  // `path` is an ONNX file. Errors: those of reader::OnnxModel::Open, kResourceExhausted, what
   // `options.between_steps` returned.
   virtual absl::StatusOr<std::shared_ptr<const Model>> LoadModel(const std::string& path,
                                                                  const LoadOptions& options) = 0;

@@ -18,8 +18,8 @@
 namespace tilewire::client {
 namespace {
 
-using graph::CheckedTensor;
-using graph::ModelCheck;
+using reader::CheckedTensor;
+using reader::ModelCheck;
 
 struct CheckedFile {
   std::string path;
@@ -118,7 +118,7 @@ int RunCheck(const std::vector<std::string>& paths, bool json) {
   std::vector<CheckedFile> files;
   int exit_code = 0;
   for (const std::string& path : paths) {
-    files.push_back({path, graph::CheckModel(path)});
+    files.push_back({path, reader::CheckModel(path)});
     const absl::Status& status = files.back().check.status;
     if (!status.ok()) exit_code = 1;
   }

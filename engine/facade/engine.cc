@@ -61,7 +61,7 @@ class RealEngine final : public Engine, public PrimitiveEngine {
 
   absl::StatusOr<std::shared_ptr<const Model>> LoadModel(const std::string& path,
                                                          const LoadOptions& options) override {
-    ABSL_ASSIGN_OR_RETURN(auto source, graph::OnnxModel::Open(path));
+    ABSL_ASSIGN_OR_RETURN(auto source, reader::OnnxModel::Open(path));
     LoadOptions named = options;
     if (named.name.empty()) named.name = path;
     return LoadedModel::Create(std::move(source), shared_, named);

@@ -20,7 +20,7 @@
 namespace tilewire {
 namespace {
 
-ModelSignature SignatureOf(const graph::OnnxModel& source) {
+ModelSignature SignatureOf(const reader::OnnxModel& source) {
   return {source.inputs(), source.outputs()};
 }
 
@@ -79,7 +79,7 @@ absl::StatusOr<AllOutputBytes> DescribeOutputs(const runtime::Plan& plan,
 
 }  // namespace
 
-LoadedModel::LoadedModel(std::shared_ptr<const graph::OnnxModel> source,
+LoadedModel::LoadedModel(std::shared_ptr<const reader::OnnxModel> source,
                          std::shared_ptr<EngineShared> shared, Precision precision)
     : source_(std::move(source)),
       shared_(std::move(shared)),
@@ -89,7 +89,7 @@ LoadedModel::LoadedModel(std::shared_ptr<const graph::OnnxModel> source,
       plans_(shared_.get(), has_deciding_inputs_ || source_->has_cuts(), precision) {}
 
 absl::StatusOr<std::shared_ptr<const Model>> LoadedModel::Create(
-    std::shared_ptr<const graph::OnnxModel> source, std::shared_ptr<EngineShared> shared,
+    std::shared_ptr<const reader::OnnxModel> source, std::shared_ptr<EngineShared> shared,
     const LoadOptions& options) {
   const Precision precision = options.precision.value_or(shared->options.precision);
   std::shared_ptr<LoadedModel> model(
@@ -143,7 +143,7 @@ void LoadedModel::SetKey(absl::Span<const InputTensor> inputs, PlanKey* key) con
     if (!signature_.inputs[i].decides_shapes) continue;
     Dims& bytes = key->emplace_back();
     for (absl::string_view piece : inputs[i].pieces) {
-      const size_t room = graph::kLargestDeciding * sizeof(int64_t) + 1 - bytes.size();
+      const size_t room = reader::kLargestDeciding * sizeof(int64_t) + 1 - bytes.size();
       for (char byte : piece.substr(0, room)) bytes.push_back(byte);
     }
   }

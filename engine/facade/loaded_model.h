@@ -26,9 +26,9 @@ class StagedRun;
 class LoadedModel : public Model {
  public:
   // Also builds the plan for one image if the signature leaves nothing but the batch open. Errors
-  // are those of graph::OnnxModel::Specialize() and lowering::LowerNetwork().
+  // are those of reader::OnnxModel::Specialize() and lowering::LowerNetwork().
   static absl::StatusOr<std::shared_ptr<const Model>> Create(
-      std::shared_ptr<const graph::OnnxModel> source, std::shared_ptr<EngineShared> shared,
+      std::shared_ptr<const reader::OnnxModel> source, std::shared_ptr<EngineShared> shared,
       const LoadOptions& options = {});
 
   const ModelSignature& signature() const override { return signature_; }
@@ -44,7 +44,7 @@ class LoadedModel : public Model {
   absl::Status CheckFiles() const override { return source_->CheckFiles(); }
 
  private:
-  LoadedModel(std::shared_ptr<const graph::OnnxModel> source, std::shared_ptr<EngineShared> shared,
+  LoadedModel(std::shared_ptr<const reader::OnnxModel> source, std::shared_ptr<EngineShared> shared,
               Precision precision);
 
   using PlanKey = StagePlans::Key;
@@ -70,7 +70,7 @@ class LoadedModel : public Model {
   // The signature's input dims for this batch; kInvalidArgument where another dimension is open.
   absl::StatusOr<std::vector<Dims>> DimsForBatch(int64_t batch) const;
 
-  const std::shared_ptr<const graph::OnnxModel> source_;
+  const std::shared_ptr<const reader::OnnxModel> source_;
   const std::shared_ptr<EngineShared> shared_;
   ModelSignature signature_;
   const bool has_deciding_inputs_;

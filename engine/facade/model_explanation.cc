@@ -91,7 +91,7 @@ void Describe(const runtime::Plan& plan, Explanation* explanation) {
 
 // The end of a stage: nodes that are computed from elements, and elements that are waited for.
 void DescribeCut(const PlannedStage& stage, Explanation* explanation) {
-  for (const graph::Node* node : stage.cut->late) {
+  for (const reader::Node* node : stage.cut->late) {
     explanation->steps.push_back({.node = node->name(), .implementation = "stage/late"});
     explanation->steps.back().remark =
         absl::StrCat(node->op(),
@@ -198,9 +198,10 @@ absl::StatusOr<Explanation> LoadedModel::Explain(const ExplainOptions& options) 
 absl::Status LoadedModel::DescribeLater(const PlannedStage& first, const ExplainOptions& options,
                                         Explanation* explanation) const {
   DescribeCut(first, explanation);
-  graph::LaterStages later = source_->StagesAfterFirst({{}, first.cut}, options.limits.interrupted);
+  reader::LaterStages later =
+      source_->StagesAfterFirst({{}, first.cut}, options.limits.interrupted);
   int number = 1;
-  for (graph::Stage& stage : later.stages) {
+  for (reader::Stage& stage : later.stages) {
     const std::string name = absl::StrCat("stage ", ++number);
     const auto planned = plans_.MakeOnce(std::move(stage), {options.limits.interrupted});
     if (!planned.ok()) {

@@ -22,9 +22,9 @@ bool IsEndOfARequest(const absl::Status& status) {
 }
 
 // "node_a (NonZero) node_b (Loop) 2 tensors"
-std::string EndOf(const graph::Cut& cut) {
+std::string EndOf(const reader::Cut& cut) {
   std::string end;
-  for (const graph::Node* node : cut.late)
+  for (const reader::Node* node : cut.late)
     absl::StrAppend(&end, end.empty() ? "" : " ", node->name(), " (", node->op(), ")");
   if (!cut.known.empty())
     absl::StrAppend(&end, end.empty() ? "" : " ", cut.known.size(), " tensors");
@@ -44,7 +44,7 @@ StagePlans::StagePlans(EngineShared* shared, bool elements_decide_sizes, Precisi
 
 absl::StatusOr<PlannedStagePtr> StagePlans::GetOrMake(
     const Key& key, const LoadOptions& options,
-    absl::FunctionRef<absl::StatusOr<graph::Stage>()> build) {
+    absl::FunctionRef<absl::StatusOr<reader::Stage>()> build) {
   while (true) {
     bool is_own = false;
     absl::StatusOr<PlannedStagePtr> stage = plans_.GetOrMake(key, [&] {
@@ -57,9 +57,9 @@ absl::StatusOr<PlannedStagePtr> StagePlans::GetOrMake(
 }
 
 absl::StatusOr<PlannedStagePtr> StagePlans::Make(
-    const LoadOptions& options, absl::FunctionRef<absl::StatusOr<graph::Stage>()> build) {
+    const LoadOptions& options, absl::FunctionRef<absl::StatusOr<reader::Stage>()> build) {
   const absl::Time start = absl::Now();
-  ABSL_ASSIGN_OR_RETURN(graph::Stage stage, build());
+  ABSL_ASSIGN_OR_RETURN(reader::Stage stage, build());
   auto planned = std::make_shared<PlannedStage>();
   planned->cut = std::move(stage.cut);
   const bool runs = planned->cut == nullptr || !stage.network.outputs.empty();
@@ -74,7 +74,7 @@ absl::StatusOr<PlannedStagePtr> StagePlans::Make(
 }
 
 absl::StatusOr<std::shared_ptr<const runtime::Plan>> StagePlans::Lower(
-    const graph::Network& network, const LoadOptions& options) {
+    const network::Network& network, const LoadOptions& options) {
   lowering::LoweringContext context;
   context.cache = &shared_.cache;
   context.weights = &weights_;

@@ -44,7 +44,7 @@ struct EngineShared {
 
 struct PlannedStage {
   std::shared_ptr<const runtime::Plan> plan;  // null: nothing has to be run before the cut
-  std::shared_ptr<const graph::Cut> cut;      // null: the plan is the whole model
+  std::shared_ptr<const reader::Cut> cut;     // null: the plan is the whole model
   int64_t HeldBytes() const {
     return (plan != nullptr ? plan->HeldBytes() : 0) + (cut != nullptr ? cut->HeldBytes() : 0);
   }
@@ -68,10 +68,10 @@ class StagePlans {
   // same plan.
   absl::StatusOr<PlannedStagePtr> GetOrMake(
       const Key& key, const LoadOptions& options,
-      absl::FunctionRef<absl::StatusOr<graph::Stage>()> build);
+      absl::FunctionRef<absl::StatusOr<reader::Stage>()> build);
   // The plan of a stage, which is not kept; its packed weights are.
-  absl::StatusOr<PlannedStagePtr> MakeOnce(graph::Stage stage, const LoadOptions& options) {
-    return Make(options, [&]() -> absl::StatusOr<graph::Stage> { return std::move(stage); });
+  absl::StatusOr<PlannedStagePtr> MakeOnce(reader::Stage stage, const LoadOptions& options) {
+    return Make(options, [&]() -> absl::StatusOr<reader::Stage> { return std::move(stage); });
   }
   // Null until it is made.
   PlannedStagePtr Peek(const Key& key) const { return plans_.Peek(key); }
@@ -80,9 +80,9 @@ class StagePlans {
 
  private:
   absl::StatusOr<PlannedStagePtr> Make(const LoadOptions& options,
-                                       absl::FunctionRef<absl::StatusOr<graph::Stage>()> build);
+                                       absl::FunctionRef<absl::StatusOr<reader::Stage>()> build);
 
-  absl::StatusOr<std::shared_ptr<const runtime::Plan>> Lower(const graph::Network& network,
+  absl::StatusOr<std::shared_ptr<const runtime::Plan>> Lower(const network::Network& network,
                                                              const LoadOptions& options);
 
   EngineShared& shared_;

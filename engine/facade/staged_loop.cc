@@ -14,11 +14,11 @@
 
 namespace tilewire {
 
-using graph::Body;
-using graph::Cut;
-using graph::HeldTensor;
-using graph::Node;
-using graph::StagedTensor;
+using reader::Body;
+using reader::Cut;
+using reader::HeldTensor;
+using reader::Node;
+using reader::StagedTensor;
 
 namespace {
 
@@ -27,7 +27,7 @@ absl::StatusOr<int64_t> OnlyNumber(const Node& loop, absl::string_view what,
                                    const HeldTensor& held) {
   if (!held.tensor.is_integer || ElementCount(held.tensor.dims) != 1)
     return loop.Invalid(absl::StrCat(what, " is not one integer or truth value"));
-  return graph::AsConstant("", held)->ints[0];
+  return reader::AsConstant("", held)->ints[0];
 }
 
 absl::StatusOr<HeldTensor> Finished(const Node& loop, size_t output, std::string bytes,
@@ -102,7 +102,7 @@ absl::StatusOr<StagedRun::HeldTensors> StagedRun::RunLoop(const Node& loop, cons
   if (run == 0 && gathers > 0) ABSL_RETURN_IF_ERROR(GatherNothing(loop, cut, carried, &gathered));
   HeldTensors outputs;
   for (size_t i = 0; i < loop.outputs.size(); ++i) {
-    if (loop.outputs[i] == graph::kNoTensor) continue;
+    if (loop.outputs[i] == reader::kNoTensor) continue;
     if (i < states) {
       outputs.push_back(std::move(carried[i]));
       outputs.back().tensor.id = loop.outputs[i];
@@ -121,16 +121,16 @@ absl::StatusOr<StagedRun::HeldTensors> StagedRun::RunBody(const Node& loop, cons
                                                           int64_t run, const HeldTensors& carried) {
   std::vector<StagedTensor> states;
   for (const HeldTensor& one : carried) states.push_back(one.tensor);
-  ABSL_ASSIGN_OR_RETURN(graph::StageStart start, graph::BodyStart(loop, cut, states));
+  ABSL_ASSIGN_OR_RETURN(reader::StageStart start, reader::BodyStart(loop, cut, states));
   Scope inner;
-  const graph::ConstantPtr number = graph::MakeInts("", {}, {run});
+  const network::ConstantPtr number = network::MakeInts("", {}, {run});
   key.push_back({reinterpret_cast<intptr_t>(&loop)});
   for (size_t i = 0; i < start.inputs.size(); ++i) {
     const StagedTensor& input = start.inputs[i];
     key.push_back(SizeKey(input));
     HeldTensor& held = inner.held[input.id];
     if (i == 0) {
-      ABSL_ASSIGN_OR_RETURN(held, graph::AsTensor(*number, input.id, input.type));
+      ABSL_ASSIGN_OR_RETURN(held, reader::AsTensor(*number, input.id, input.type));
     } else {
       held = i <= carried.size() ? carried[i - 1] : outer.held.at(input.id);
       held.tensor = input;
@@ -143,7 +143,7 @@ absl::StatusOr<StagedRun::HeldTensors> StagedRun::RunBody(const Node& loop, cons
   }));
   ABSL_ASSIGN_OR_RETURN(const PlannedStagePtr last, Advance(first, std::move(key), {}, &inner));
   HeldTensors results;
-  for (graph::TensorId id : last->cut->graph.outputs) {
+  for (reader::TensorId id : last->cut->graph.outputs) {
     ABSL_ASSIGN_OR_RETURN(results.emplace_back(), Find(*last->cut, id, inner));
   }
   return results;
@@ -153,14 +153,14 @@ absl::Status StagedRun::GatherNothing(const Node& loop, const Cut& cut, const He
                                       std::vector<Gathered>* gathered) {
   std::vector<StagedTensor> states;
   for (const HeldTensor& one : carried) states.push_back(one.tensor);
-  ABSL_ASSIGN_OR_RETURN(graph::StageStart start, graph::BodyStart(loop, cut, states));
-  ABSL_ASSIGN_OR_RETURN(const graph::Stage stage,
+  ABSL_ASSIGN_OR_RETURN(reader::StageStart start, reader::BodyStart(loop, cut, states));
+  ABSL_ASSIGN_OR_RETURN(const reader::Stage stage,
                         source_.NextStage(std::move(start), options_.interrupted));
   if (!stage.cut->is_last())
     return loop.Unimplemented("gathers results whose size only a run would tell, and never runs");
   for (size_t i = 0; i < gathered->size(); ++i) {
-    const graph::TensorId id = stage.cut->graph.outputs[1 + carried.size() + i];
-    (*gathered)[i].tensor = graph::OutputOf(*stage.cut, id);
+    const reader::TensorId id = stage.cut->graph.outputs[1 + carried.size() + i];
+    (*gathered)[i].tensor = reader::OutputOf(*stage.cut, id);
   }
   return absl::OkStatus();
 }

@@ -10,12 +10,12 @@
 namespace tilewire {
 namespace {
 
-using graph::Cut;
-using graph::HeldTensor;
-using graph::StagedTensor;
-using graph::TensorId;
+using reader::Cut;
+using reader::HeldTensor;
+using reader::StagedTensor;
+using reader::TensorId;
 
-Dims ElementsKey(const graph::Constant& known) {
+Dims ElementsKey(const network::Constant& known) {
   Dims key(known.ints.begin(), known.ints.end());
   for (float number : known.floats) {
     int32_t bits = 0;
@@ -86,9 +86,9 @@ absl::Status StagedRun::Execute(const PlannedStage& stage,
 }
 
 absl::StatusOr<HeldTensor> StagedRun::Find(const Cut& cut, TensorId id, const Scope& scope) const {
-  if (const graph::ConstantPtr& constant = cut.tensors[id].constant; constant != nullptr) {
-    ABSL_ASSIGN_OR_RETURN(const graph::ConstantPtr known, graph::InMemory(constant));
-    return graph::AsTensor(*known, id);
+  if (const network::ConstantPtr& constant = cut.tensors[id].constant; constant != nullptr) {
+    ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr known, network::InMemory(constant));
+    return reader::AsTensor(*known, id);
   }
   const auto held = scope.held.find(id);
   if (held == scope.held.end()) return absl::InternalError("a tensor that no stage gives");
@@ -99,12 +99,12 @@ absl::StatusOr<PlannedStagePtr> StagedRun::Next(const Cut& cut, StagePlans::Key*
                                                 Scope* scope) {
   std::vector<StagedTensor> computed;
   Tensors kept;
-  for (const graph::Node* node : cut.late) {
+  for (const reader::Node* node : cut.late) {
     std::vector<HeldTensor> results;
     if (node->op() == "Loop") {
       ABSL_ASSIGN_OR_RETURN(results, RunLoop(*node, cut, *key, scope));
     } else {
-      for (const StagedTensor& input : graph::ReadBy(*node, cut))
+      for (const StagedTensor& input : reader::ReadBy(*node, cut))
         results.push_back(scope->held.at(input.id));
       ABSL_ASSIGN_OR_RETURN(results, source_.Compute(*node, cut, results, options_.interrupted));
     }
@@ -114,15 +114,15 @@ absl::StatusOr<PlannedStagePtr> StagedRun::Next(const Cut& cut, StagePlans::Key*
       kept[result.tensor.id] = std::move(result);
     }
   }
-  std::vector<graph::ConstantPtr> known;
+  std::vector<network::ConstantPtr> known;
   for (TensorId id : cut.known) {
-    known.push_back(graph::AsConstant(absl::StrCat("known", id), scope->held.at(id)));
+    known.push_back(reader::AsConstant(absl::StrCat("known", id), scope->held.at(id)));
     key->push_back(ElementsKey(*known.back()));
   }
   for (const StagedTensor& one : cut.kept) kept[one.id] = std::move(scope->held.at(one.id));
   scope->held = std::move(kept);
   return plans_.GetOrMake(*key, planning_, [&] {
-    return source_.NextStage(graph::StartAfter(cut, computed, known), options_.interrupted);
+    return source_.NextStage(reader::StartAfter(cut, computed, known), options_.interrupted);
   });
 }
 

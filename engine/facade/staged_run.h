@@ -31,7 +31,7 @@ class StagedRun {
   static constexpr int64_t kMostGathered = int64_t{1} << 30;
 
   // Everything must outlive the run.
-  StagedRun(const graph::OnnxModel* source, EngineShared* shared, StagePlans* plans,
+  StagedRun(const reader::OnnxModel* source, EngineShared* shared, StagePlans* plans,
             const RunOptions* options)
       : source_(*source),
         shared_(*shared),
@@ -52,7 +52,7 @@ class StagedRun {
   absl::Status Reserve(int64_t more);
 
  private:
-  using Tensors = absl::flat_hash_map<graph::TensorId, graph::HeldTensor>;
+  using Tensors = absl::flat_hash_map<reader::TensorId, reader::HeldTensor>;
   // The tensors of one graph between two of its stages.
   struct Scope {
     Tensors held;
@@ -62,13 +62,13 @@ class StagedRun {
 
   // Results of a loop's runs, one after the other along a new first dimension.
   struct Gathered {
-    graph::StagedTensor tensor;  // of one run
+    reader::StagedTensor tensor;  // of one run
     std::string bytes;
     int64_t runs = 0;
   };
 
   // The part of a key for a tensor that a plan takes.
-  static Dims SizeKey(const graph::StagedTensor& tensor);
+  static Dims SizeKey(const reader::StagedTensor& tensor);
   // Executes stages up to the last one; of the model, before it, else with it.
   absl::StatusOr<PlannedStagePtr> Advance(PlannedStagePtr stage, StagePlans::Key key,
                                           absl::Span<const runtime::InputBytes> first,
@@ -77,28 +77,28 @@ class StagedRun {
   absl::Status Execute(const PlannedStage& stage, absl::Span<const runtime::InputBytes> inputs,
                        Scope* scope);
   // Computes the late nodes of `cut`; the plan of the stage after it, whose key is `key` then.
-  absl::StatusOr<PlannedStagePtr> Next(const graph::Cut& cut, StagePlans::Key* key, Scope* scope);
-  absl::StatusOr<graph::HeldTensor> Find(const graph::Cut& cut, graph::TensorId id,
-                                         const Scope& scope) const;
+  absl::StatusOr<PlannedStagePtr> Next(const reader::Cut& cut, StagePlans::Key* key, Scope* scope);
+  absl::StatusOr<reader::HeldTensor> Find(const reader::Cut& cut, reader::TensorId id,
+                                          const Scope& scope) const;
 
   // The outputs of a Loop (staged_loop.cc).
-  using HeldTensors = std::vector<graph::HeldTensor>;
-  absl::StatusOr<HeldTensors> RunLoop(const graph::Node& loop, const graph::Cut& cut,
+  using HeldTensors = std::vector<reader::HeldTensor>;
+  absl::StatusOr<HeldTensors> RunLoop(const reader::Node& loop, const reader::Cut& cut,
                                       const StagePlans::Key& key, Scope* scope);
   // One run of its body: the condition, what is carried, and what is gathered.
-  absl::StatusOr<HeldTensors> RunBody(const graph::Node& loop, const graph::Cut& cut,
+  absl::StatusOr<HeldTensors> RunBody(const reader::Node& loop, const reader::Cut& cut,
                                       StagePlans::Key key, const Scope& outer, int64_t run,
                                       const HeldTensors& carried);
-  absl::Status Gather(const graph::Node& loop, const graph::HeldTensor& result, Scope* scope,
+  absl::Status Gather(const reader::Node& loop, const reader::HeldTensor& result, Scope* scope,
                       Gathered* gathered);
   // The dims of what is gathered by a loop that never runs.
-  absl::Status GatherNothing(const graph::Node& loop, const graph::Cut& cut,
+  absl::Status GatherNothing(const reader::Node& loop, const reader::Cut& cut,
                              const HeldTensors& carried, std::vector<Gathered>* gathered);
   // The only element of an input of the loop.
-  absl::StatusOr<int64_t> Number(const graph::Node& loop, const graph::Cut& cut, size_t input,
+  absl::StatusOr<int64_t> Number(const reader::Node& loop, const reader::Cut& cut, size_t input,
                                  int64_t absent, const Scope& scope) const;
 
-  const graph::OnnxModel& source_;
+  const reader::OnnxModel& source_;
   EngineShared& shared_;
   StagePlans& plans_;
   const RunOptions& options_;

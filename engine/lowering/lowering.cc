@@ -10,11 +10,11 @@
 
 namespace tilewire::lowering {
 
-absl::StatusOr<std::shared_ptr<const runtime::Plan>> LowerNetwork(const graph::Network& network,
+absl::StatusOr<std::shared_ptr<const runtime::Plan>> LowerNetwork(const network::Network& network,
                                                                   const LoweringContext& context) {
-  ABSL_RETURN_IF_ERROR(graph::CheckNetwork(network));
+  ABSL_RETURN_IF_ERROR(network::CheckNetwork(network));
   PlanBuilder plan(network, context);
-  for (const graph::Operation& operation : network.operations) {
+  for (const network::Operation& operation : network.operations) {
     if (context.between_operations) ABSL_RETURN_IF_ERROR(context.between_operations());
     OperationContext operation_context(network, operation, &plan);
     const absl::Status status = std::visit(

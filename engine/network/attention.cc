@@ -6,7 +6,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/types/span.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 namespace {
 
 using Sizes = absl::Span<const int64_t>;
@@ -102,4 +102,4 @@ bool IsMaskOf(const Dims& scores, const Dims& mask) {
   return FoldScores(scores, {mask}).has_value();
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network

@@ -12,7 +12,7 @@
 
 #include "engine/memory/dims.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 
 struct HeadFold {
   int64_t batches = 1, heads = 1;
@@ -28,6 +28,6 @@ std::optional<HeadFold> FoldHeads(const std::vector<Dims>& srcs);
 // Whether there is a fold of scores for this mask alone.
 bool IsMaskOf(const Dims& scores, const Dims& mask);
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network
 
 #endif  // ENGINE_NETWORK_ATTENTION_H_

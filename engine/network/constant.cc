@@ -5,7 +5,7 @@
 
 #include "engine/base/status_macros.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 
 int64_t BytesOfElement(const Constant& constant) {
   if (constant.is_float) return sizeof(float);
@@ -84,4 +84,4 @@ ConstantPtr Reshaped(const Constant& constant, std::string name, Dims dims) {
   return reshaped;
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network

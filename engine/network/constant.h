@@ -15,7 +15,7 @@
 #include "engine/memory/dims.h"
 #include "engine/network/quantization_params.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 
 // Floats in memory and their owner.
 struct HeldFloats {
@@ -85,6 +85,6 @@ absl::StatusOr<HeldBytes> LoadBytes(const Constant& constant);
 // The same elements, not copied, under other dims (of the same count).
 ConstantPtr Reshaped(const Constant& constant, std::string name, Dims dims);
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network
 
 #endif  // ENGINE_NETWORK_CONSTANT_H_

@@ -15,7 +15,7 @@
 #include "engine/network/quantization_params.h"
 #include "engine/network/weights.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 
 // A source or result with quantization params holds integers that stand for the real numbers of the
 // formula (padding is real 0); the weights of such a source are s8.
@@ -55,6 +55,6 @@ struct DynamicConvolution {
   std::vector<FusedStep> fused;
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network
 
 #endif  // ENGINE_NETWORK_CONVOLUTIONS_H_

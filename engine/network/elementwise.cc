@@ -5,7 +5,7 @@
 
 #include "engine/base/checked_math.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 namespace {
 
 using Function = Elementwise::Function;
@@ -88,4 +88,4 @@ std::optional<Dims> Broadcast(const Dims& a, const Dims& b) {
   return dst;
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network

@@ -11,7 +11,7 @@
 #include "engine/jit/elementwise.h"
 #include "engine/memory/dims.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 
 using jit::ArityOf;
 using jit::Elementwise;
@@ -23,6 +23,6 @@ std::optional<int64_t> EvaluateInts(Elementwise::Function function, const int64_
 // Broadcasts by numpy's rule; returns nullopt if the dims do not fit.
 std::optional<Dims> Broadcast(const Dims& a, const Dims& b);
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network
 
 #endif  // ENGINE_NETWORK_ELEMENTWISE_H_

@@ -12,7 +12,7 @@
 #include "engine/memory/dims.h"
 #include "engine/network/quantization_params.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 
 using ValueId = int;  // index into Network::values
 constexpr ValueId kNoValue = -1;
@@ -33,6 +33,6 @@ struct FusedPooling {
   Dims src;          // of its source
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network
 
 #endif  // ENGINE_NETWORK_FUSED_STEP_H_

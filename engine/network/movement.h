@@ -10,7 +10,7 @@
 #include "engine/memory/data_type.h"
 #include "engine/memory/index_run.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 
 struct Concat {
   int axis = 1;
@@ -52,6 +52,6 @@ struct Gather {
   int axis = 0;
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network
 
 #endif  // ENGINE_NETWORK_MOVEMENT_H_

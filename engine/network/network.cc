@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/network/network.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 
 absl::StatusOr<HeldFloats> LoadElements(const Weights& weights) {
   if (weights.s8 != nullptr) return weights.s8->Load();
@@ -9,4 +9,4 @@ absl::StatusOr<HeldFloats> LoadElements(const Weights& weights) {
   return weights.stored->Load();
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network

@@ -27,7 +27,7 @@
 #include "engine/network/recurrent.h"
 #include "engine/network/weights.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 
 // A tensor that is computed or given at run time. Numbers that f32 holds exactly may be f32,
 // whatever their type in the model is; f16, bf16 and truth values are f32 except where they come in
@@ -191,6 +191,6 @@ struct Network {
   std::vector<Dims> output_dims;      // as in the model: without dimensions where a value has [1]
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network
 
 #endif  // ENGINE_NETWORK_NETWORK_H_

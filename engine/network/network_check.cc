@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/network/attention.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 namespace {
 
 using Text = absl::string_view;
@@ -401,4 +401,4 @@ class Check {
 
 absl::Status CheckNetwork(const Network& network) { return Check(network).Run(); }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network

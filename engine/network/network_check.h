@@ -11,7 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "engine/network/network.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 
 // kInternal: an operation that breaks its contract, or reads what nothing before it computes.
 absl::Status CheckNetwork(const Network& network);
@@ -39,6 +39,6 @@ absl::string_view Lack(const Pooling& pooling, const Tensors& tensors);
 absl::string_view Lack(const MaxWindow& window, const Tensors& tensors);
 absl::string_view Lack(const Rnn& rnn, const Tensors& tensors);
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network
 
 #endif  // ENGINE_NETWORK_NETWORK_CHECK_H_

@@ -15,7 +15,7 @@
 
 #include "engine/memory/data_type.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 
 struct QuantizationParams {
   float scale = 1;  // positive, finite
@@ -52,6 +52,6 @@ constexpr int64_t kMostProductsOfBytes = INT32_MAX / (255 * 255);
 // Whether products and quotients of three such scales are far from the limits of f32.
 inline bool IsOrdinary(float scale) { return scale >= 1e-12f && scale <= 1e12f; }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network
 
 #endif  // ENGINE_NETWORK_QUANTIZATION_PARAMS_H_

@@ -11,7 +11,7 @@
 #include "engine/jit/rnn_cell.h"
 #include "engine/network/weights.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 
 // The cell (engine/jit/rnn_cell.h) passes over the T steps of N sequences, in D directions, each
 // with weights of its own. What it reads are sources of the operation or known, each in the dims
@@ -40,6 +40,6 @@ struct Rnn {
   bool gives_iter = false, gives_iter_c = false;
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network
 
 #endif  // ENGINE_NETWORK_RECURRENT_H_

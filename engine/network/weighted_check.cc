@@ -5,7 +5,7 @@
 #include "absl/algorithm/container.h"
 #include "engine/network/network_check.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 namespace {
 
 // Lists of a window have an entry per spatial dimension of src and dst.
@@ -164,4 +164,4 @@ absl::string_view Lack(const Rnn& rnn, const Tensors& tensors) {
   return fits ? "" : "steps of states as its result";
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network

@@ -13,7 +13,7 @@
 #include "engine/memory/dims.h"
 #include "engine/network/constant.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 
 // Weights as they are in the file, row-major, and the factors that were folded into them:
 //   effective[oc, ...] = element[oc, ...] * (scale.empty() ? 1 : scale[oc])
@@ -37,6 +37,6 @@ struct Weights {
 // Returns the elements, of either type, as floats. Errors are those of StoredNumbers.
 absl::StatusOr<HeldFloats> LoadElements(const Weights& weights);
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network
 
 #endif  // ENGINE_NETWORK_WEIGHTS_H_

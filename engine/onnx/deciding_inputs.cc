@@ -11,7 +11,7 @@
 #include "engine/onnx/file/onnx_types.h"
 #include "engine/onnx/ops/op_table.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 // Whether the operator reads its input's dims and none of its elements.
@@ -74,8 +74,8 @@ std::vector<bool> DecidingInputs(const ModelGraph& graph, const std::vector<Oper
   return inputs;
 }
 
-absl::StatusOr<ConstantPtr> DecidingConstant(const std::string& name, DataType type,
-                                             const Dims& dims, absl::string_view bytes) {
+absl::StatusOr<network::ConstantPtr> DecidingConstant(const std::string& name, DataType type,
+                                                      const Dims& dims, absl::string_view bytes) {
   const int64_t count = ElementCount(dims).value_or(kLargestDeciding + 1);
   if (count > kLargestDeciding) {
     return absl::ResourceExhaustedError(absl::StrCat("input '", name.substr(0, 200),
@@ -86,10 +86,10 @@ absl::StatusOr<ConstantPtr> DecidingConstant(const std::string& name, DataType t
     return absl::InvalidArgumentError(
         absl::StrCat("input '", name.substr(0, 200), "' has ", bytes.size(), " bytes"));
   }
-  if (type == DataType::kF32) return MakeFloats(name, dims, Read<float, float>(bytes));
-  if (type == DataType::kF64) return MakeFloats(name, dims, Read<float, double>(bytes));
-  if (type == DataType::kBool) return MakeInts(name, dims, Read<int64_t, bool>(bytes));
-  auto constant = std::make_shared<Constant>();
+  if (type == DataType::kF32) return network::MakeFloats(name, dims, Read<float, float>(bytes));
+  if (type == DataType::kF64) return network::MakeFloats(name, dims, Read<float, double>(bytes));
+  if (type == DataType::kBool) return network::MakeInts(name, dims, Read<int64_t, bool>(bytes));
+  auto constant = std::make_shared<network::Constant>();
   constant->name = name;
   constant->dims = dims;
   if (IsByte(type)) constant->integers = type;
@@ -98,4 +98,4 @@ absl::StatusOr<ConstantPtr> DecidingConstant(const std::string& name, DataType t
   return constant;
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

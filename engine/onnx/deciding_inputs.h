@@ -16,7 +16,7 @@
 #include "engine/onnx/file/model_graph.h"
 #include "engine/onnx/node_context.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 // In elements, of one input.
 inline constexpr int64_t kLargestDeciding = 1024;
@@ -29,9 +29,9 @@ std::vector<bool> DecidingInputs(const ModelGraph& graph, const std::vector<Oper
 // The elements of such an input, row-major in `bytes`.
 //   kInvalidArgument    bytes that do not fit the dims
 //   kResourceExhausted  more than kLargestDeciding elements
-absl::StatusOr<ConstantPtr> DecidingConstant(const std::string& name, DataType type,
-                                             const Dims& dims, absl::string_view bytes);
+absl::StatusOr<network::ConstantPtr> DecidingConstant(const std::string& name, DataType type,
+                                                      const Dims& dims, absl::string_view bytes);
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_DECIDING_INPUTS_H_

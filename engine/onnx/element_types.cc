@@ -4,7 +4,7 @@
 #include "engine/onnx/ops/op_table.h"
 #include "engine/onnx/typed_node.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 // A loop's body takes the number of the run, the condition, and what goes from run to run.
@@ -42,4 +42,4 @@ std::vector<DataType> ElementTypes(const ModelGraph& graph) {
   return types;
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

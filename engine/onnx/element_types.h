@@ -11,11 +11,11 @@
 #include "engine/memory/data_type.h"
 #include "engine/onnx/file/model_graph.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 // By TensorId, of the graphs in attributes too. The nodes are in an order in which they can run.
 std::vector<DataType> ElementTypes(const ModelGraph& graph);
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_ELEMENT_TYPES_H_

@@ -12,7 +12,16 @@
 #include "engine/base/status_macros.h"
 #include "engine/onnx/file/onnx_types.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::Literal;
+using network::MakeFloats;
+using network::Network;
+using network::Operation;
+using network::Reduce;
+using network::Select;
+using network::Value;
+using network::ValueId;
 namespace {
 
 // The result of a reduction over no elements of f32; nullopt where that is not defined.
@@ -57,21 +66,21 @@ class Elision {
   bool IsEmptyValue(ValueId id) const { return IsEmpty(network_.values[id].dims); }
 
   absl::Status Replace(Operation operation) {
-    if (std::holds_alternative<Concat>(operation.params)) {
+    if (std::holds_alternative<network::Concat>(operation.params)) {
       std::erase_if(operation.srcs, [this](ValueId src) { return IsEmptyValue(src); });
-      if (operation.srcs.size() == 1) operation.params = Reshape{};
+      if (operation.srcs.size() == 1) operation.params = network::Reshape{};
       kept_.push_back(std::move(operation));
       return absl::OkStatus();
     }
-    if (const auto* product = std::get_if<InnerProduct>(&operation.params)) {
+    if (const auto* product = std::get_if<network::InnerProduct>(&operation.params)) {
       if (product->bias.empty()) return Fill(operation, 0);
       Dims row = {1, static_cast<int64_t>(product->bias.size())};
       return Spread(operation, MakeFloats("", row, product->bias));
     }
-    if (std::holds_alternative<QuantizationRange>(operation.params))
+    if (std::holds_alternative<network::QuantizationRange>(operation.params))
       return Spread(operation, MakeFloats("", {2}, {1, 0}));
     std::optional<float> fill;
-    if (std::holds_alternative<Matmul>(operation.params)) fill = 0.0f;
+    if (std::holds_alternative<network::Matmul>(operation.params)) fill = 0.0f;
     if (const auto* select = std::get_if<Select>(&operation.params)) fill = select->fill;
     if (const auto* reduce = std::get_if<Reduce>(&operation.params))
       fill = ReductionOfNothing(reduce->function);
@@ -91,14 +100,14 @@ class Elision {
       return absl::UnimplementedError(absl::StrCat("node '", operation.name.substr(0, 200),
                                                    "': a limit of ", DataTypeName(dst.type)));
     }
-    return Spread(operation, MakeInts("", one, {static_cast<int64_t>(number)}));
+    return Spread(operation, network::MakeInts("", one, {static_cast<int64_t>(number)}));
   }
 
   // The elements, which have dst's rank, repeated along dimensions of 1 up to dst's dims.
-  absl::Status Spread(const Operation& operation, ConstantPtr elements) {
+  absl::Status Spread(const Operation& operation, network::ConstantPtr elements) {
     const Value dst = network_.values[operation.dst];
     const Dims dims = elements->dims;
-    auto named = std::make_shared<Constant>(*elements);
+    auto named = std::make_shared<network::Constant>(*elements);
     named->name = absl::StrCat(dst.name, "/of_nothing");
     if (dims == dst.dims) {
       kept_.push_back({operation.name, Literal{std::move(named)}, {}, operation.dst});
@@ -122,8 +131,9 @@ class Elision {
       if (!IsEmptyValue(output) || absl::c_linear_search(given, output)) continue;
       given.push_back(output);
       const Value& value = network_.values[output];
-      ConstantPtr nothing = IsIntegerOrBool(value.type) ? MakeInts(value.name, value.dims, {})
-                                                        : MakeFloats(value.name, value.dims, {});
+      network::ConstantPtr nothing = IsIntegerOrBool(value.type)
+                                         ? network::MakeInts(value.name, value.dims, {})
+                                         : MakeFloats(value.name, value.dims, {});
       kept_.push_back({value.name, Literal{std::move(nothing)}, {}, output});
     }
   }
@@ -136,9 +146,9 @@ class Elision {
 
 bool IsEmpty(const Dims& dims) { return absl::c_linear_search(dims, 0); }
 
-bool MayDropAll(const OperationParams& params) {
+bool MayDropAll(const network::OperationParams& params) {
   return std::holds_alternative<Select>(params) || std::holds_alternative<Literal>(params) ||
-         std::holds_alternative<TopK>(params);
+         std::holds_alternative<network::TopK>(params);
 }
 
 absl::Status ElideEmpty(Network* network) {
@@ -147,4 +157,4 @@ absl::Status ElideEmpty(Network* network) {
   return Elision(network).Run();
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

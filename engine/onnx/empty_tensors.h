@@ -8,12 +8,12 @@
 #include "absl/status/status.h"
 #include "engine/network/network.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 bool IsEmpty(const Dims& dims);
 
 // Whether the operation may give a tensor without elements though all its sources have some.
-bool MayDropAll(const OperationParams& params);
+bool MayDropAll(const network::OperationParams& params);
 
 // Removes the operations whose results have no elements. Of those that read such a tensor and give
 // elements all the same, a concatenation leaves it out, and the others give what the formula says
@@ -21,8 +21,8 @@ bool MayDropAll(const OperationParams& params);
 // without elements become literals.
 //   kInvalidArgument  an operation whose formula says nothing of an empty source: a mean, an index
 //                     of the largest element, a pooling
-absl::Status ElideEmpty(Network* network);
+absl::Status ElideEmpty(network::Network* network);
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_EMPTY_TENSORS_H_

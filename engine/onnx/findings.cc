@@ -12,7 +12,7 @@
 #include "absl/types/span.h"
 #include "engine/base/utf8.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 constexpr char kPayload[] = "tilewire/findings";
@@ -75,4 +75,4 @@ std::vector<std::string> FindingsOf(const absl::Status& status) {
   return absl::StrSplit(std::string(*payload), '\n');
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "engine/onnx/file/node.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 // Thread-compatible.
 class Findings {
@@ -39,6 +39,6 @@ class Findings {
 // The findings that `status` was made of, one text each; its message where it was not made of any.
 std::vector<std::string> FindingsOf(const absl::Status& status);
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_FINDINGS_H_

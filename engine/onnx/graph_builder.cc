@@ -12,7 +12,7 @@
 #include "engine/onnx/file/onnx_types.h"
 #include "engine/onnx/node_expansion.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 std::string Quoted(absl::string_view name) { return absl::StrCat("'", name.substr(0, 200), "'"); }
@@ -58,9 +58,9 @@ class Builder {
 
  private:
   absl::Status AddInitializers() {
-    for (ConstantPtr& constant : file_.initializers) {
+    for (network::ConstantPtr& constant : file_.initializers) {
       ABSL_ASSIGN_OR_RETURN(const TensorId id, expansion_.Define(constant->name, &main_));
-      graph_.weights_bytes += constant->count() * BytesOfElement(*constant);
+      graph_.weights_bytes += constant->count() * network::BytesOfElement(*constant);
       graph_.initializers[id] = std::move(constant);
     }
     return absl::OkStatus();
@@ -148,4 +148,4 @@ absl::StatusOr<ModelGraph> BuildModelGraph(OnnxFile file) {
   return Builder(std::move(file)).Build();
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -8,7 +8,7 @@
 #include "engine/onnx/file/model_graph.h"
 #include "engine/onnx/file/onnx_file.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 // Resolves names, and checks and orders the nodes.
 //   kInvalidArgument  no input or output, names that are dangling, duplicate or empty, cycles,
@@ -18,6 +18,6 @@ namespace tilewire::graph {
 //                     numbers or truth values
 absl::StatusOr<ModelGraph> BuildModelGraph(OnnxFile file);
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_GRAPH_BUILDER_H_

@@ -11,7 +11,7 @@
 #include "engine/onnx/findings.h"
 #include "engine/onnx/onnx_model.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 // The name that the protocol has for a type.
@@ -59,7 +59,7 @@ void AddDeclared(const OnnxFile& file, ModelCheck* check) {
   if (opset != file.opsets.end()) check->opset = opset->second;
   check->nodes = file.graph->node_size();
   std::set<std::string> constants;  // which IR versions before 4 declare as inputs, too
-  for (const ConstantPtr& constant : file.initializers) constants.insert(constant->name);
+  for (const network::ConstantPtr& constant : file.initializers) constants.insert(constant->name);
   for (const onnx::ValueInfoProto& input : file.graph->input()) {
     if (constants.count(input.name()) == 0) check->inputs.push_back(AsDeclared(input));
   }
@@ -88,4 +88,4 @@ ModelCheck CheckModel(const std::string& path) {
   return check;
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 // An input or an output, in the file's words.
 struct CheckedTensor {
@@ -39,6 +39,6 @@ struct ModelCheck {
 
 ModelCheck CheckModel(const std::string& path);
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_MODEL_CHECK_H_

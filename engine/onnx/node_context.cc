@@ -8,7 +8,13 @@
 #include "engine/base/status_macros.h"
 #include "engine/onnx/empty_tensors.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::ConstantPtr;
+using network::InMemory;
+using network::kNoValue;
+using network::OperationParams;
+using network::ValueId;
 namespace {
 
 // Limits the bytes of one tensor: far above any memory, far below an overflow in later arithmetic.
@@ -16,11 +22,14 @@ constexpr int64_t kLargestTensorBytes = int64_t{1} << 46;
 
 // Whether the operation only moves or compares elements, so that integers keep their type.
 bool KeepsType(const OperationParams& params) {
-  if (const auto* pooling = std::get_if<Pooling>(&params))
-    return pooling->algorithm == Pooling::Algorithm::kMax;
-  return std::holds_alternative<Reshape>(params) || std::holds_alternative<Transpose>(params) ||
-         std::holds_alternative<Select>(params) || std::holds_alternative<Shuffle>(params) ||
-         std::holds_alternative<Concat>(params) || std::holds_alternative<Gather>(params);
+  if (const auto* pooling = std::get_if<network::Pooling>(&params))
+    return pooling->algorithm == network::Pooling::Algorithm::kMax;
+  return std::holds_alternative<network::Reshape>(params) ||
+         std::holds_alternative<network::Transpose>(params) ||
+         std::holds_alternative<network::Select>(params) ||
+         std::holds_alternative<network::Shuffle>(params) ||
+         std::holds_alternative<network::Concat>(params) ||
+         std::holds_alternative<network::Gather>(params);
 }
 
 // Constants that a visit computes count as a visit for so many elements.
@@ -111,17 +120,17 @@ absl::StatusOr<ValueId> NodeContext::Numbers(const Operand& operand) {
                                              "are f32, f64, u8 and s8"));
     }
     const std::string suffix = absl::StrCat("/", value(operand.value).name);
-    return Emit(Dequantize{}, {operand.value}, operand.dims, suffix);
+    return Emit(network::Dequantize{}, {operand.value}, operand.dims, suffix);
   }
   ConstantPtr numbers = operand.constant;
   const std::string suffix = absl::StrCat("/", numbers->name);
   if (!numbers->is_float) {
     ABSL_ASSIGN_OR_RETURN(numbers, InMemory(numbers));
-    numbers = MakeFloats(numbers->name, numbers->dims,
-                         std::vector<float>(numbers->ints.begin(), numbers->ints.end()));
+    numbers = network::MakeFloats(numbers->name, numbers->dims,
+                                  std::vector<float>(numbers->ints.begin(), numbers->ints.end()));
   }
   const Dims dims = numbers->dims;
-  return Emit(Literal{std::move(numbers)}, {}, dims, suffix);
+  return Emit(network::Literal{std::move(numbers)}, {}, dims, suffix);
 }
 
 namespace {
@@ -145,10 +154,10 @@ bool FitIn(absl::Span<const int64_t> integers, DataType type) {
 
 absl::StatusOr<ValueId> NodeContext::InType(const Operand& operand, DataType type) {
   if (operand.value != kNoValue) {
-    const Value& src = value(operand.value);
+    const network::Value& src = value(operand.value);
     if (src.type == type) return operand.value;
     const std::string suffix = absl::StrCat("/", src.name, "/", DataTypeName(type));
-    return Emit(Convert{}, {operand.value}, operand.dims, suffix, type);
+    return Emit(network::Convert{}, {operand.value}, operand.dims, suffix, type);
   }
   if (type == DataType::kF32) return Numbers(operand);
   ABSL_ASSIGN_OR_RETURN(ConstantPtr constant, InMemory(operand.constant));
@@ -158,7 +167,7 @@ absl::StatusOr<ValueId> NodeContext::InType(const Operand& operand, DataType typ
   }
   const Dims dims = constant->dims;
   const std::string suffix = absl::StrCat("/", constant->name, "/", DataTypeName(type));
-  return Emit(Literal{std::move(constant)}, {}, dims, suffix, type);
+  return Emit(network::Literal{std::move(constant)}, {}, dims, suffix, type);
 }
 
 absl::StatusOr<ValueId> NodeContext::OfAnyType(const Operand& operand) {
@@ -187,7 +196,7 @@ absl::StatusOr<ValueId> NodeContext::Emit(OperationParams params, std::vector<Va
 
 absl::StatusOr<ValueId> NodeContext::EmitReshape(ValueId src, Dims dims, absl::string_view suffix) {
   if (value(src).dims == dims) return src;
-  return Emit(Reshape{}, {src}, std::move(dims), suffix);
+  return Emit(network::Reshape{}, {src}, std::move(dims), suffix);
 }
 
 absl::Status NodeContext::SetOutput(const Operand& operand, int i) {
@@ -241,4 +250,4 @@ absl::StatusOr<std::vector<Operand>> NodeContext::Visit(const Body& body,
   return outputs;
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -12,7 +12,7 @@
 #include "engine/onnx/ops/composition.h"
 #include "engine/onnx/ops/op_table.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 // Functions that call each other twice would double at each level.
@@ -188,11 +188,12 @@ absl::Status NodeExpansion::ConnectInputs(Node* node, const Scope& scope) const 
 
 absl::Status NodeExpansion::AddInitializers(const onnx::GraphProto& graph, Scope* scope) {
   const auto add = [&](const std::string& name,
-                       absl::StatusOr<ConstantPtr> constant) -> absl::Status {
+                       absl::StatusOr<network::ConstantPtr> constant) -> absl::Status {
     ABSL_ASSIGN_OR_RETURN(const TensorId id, Define(name, scope));
     ABSL_RETURN_IF_ERROR(constant.status());
-    graph_.initializers[id] = Reshaped(**constant, graph_.tensor_names[id], (*constant)->dims);
-    graph_.weights_bytes += (*constant)->count() * BytesOfElement(**constant);
+    graph_.initializers[id] =
+        network::Reshaped(**constant, graph_.tensor_names[id], (*constant)->dims);
+    graph_.weights_bytes += (*constant)->count() * network::BytesOfElement(**constant);
     return absl::OkStatus();
   };
   for (const onnx::TensorProto& tensor : graph.initializer())
@@ -327,4 +328,4 @@ absl::Status NodeExpansion::Expand(const NodeProtos& protos, Scope* scope,
   return absl::OkStatus();
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

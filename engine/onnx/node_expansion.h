@@ -21,7 +21,7 @@
 #include "engine/onnx/findings.h"
 #include "engine/onnx/ops/op_row.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 // Adds to the tensors of a ModelGraph. Thread-compatible.
 class NodeExpansion {
@@ -78,6 +78,6 @@ class NodeExpansion {
   int64_t copied_ = 0;   // bytes of nodes and names
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_NODE_EXPANSION_H_

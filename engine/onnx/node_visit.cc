@@ -9,7 +9,9 @@
 #include "engine/onnx/findings.h"
 #include "engine/onnx/ops/op_table.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::Network;
 namespace {
 
 // An input is missing only when its producer has an output that this engine does not compute.
@@ -50,7 +52,8 @@ absl::Status LoadConstants(const Node& node, const NodeContext& context,
   if (FindOp(node)->folds != Folds::kInMemory || !context.AllConstant()) return absl::OkStatus();
   for (TensorId input : node.inputs) {
     if (input == kNoTensor) continue;
-    ABSL_ASSIGN_OR_RETURN((*tensors)[input].constant, InMemory((*tensors)[input].constant));
+    ABSL_ASSIGN_OR_RETURN((*tensors)[input].constant,
+                          network::InMemory((*tensors)[input].constant));
   }
   return absl::OkStatus();
 }
@@ -62,12 +65,13 @@ void MarkOwnWeights(const Node& node, const std::vector<Operand>& tensors, size_
     return id != kNoTensor && tensors[id].constant != nullptr && !tensors[id].is_of_model;
   });
   for (size_t i = first_operation; reads_own && i < network->operations.size(); ++i) {
-    OperationParams& params = network->operations[i].params;
-    if (auto* convolution = std::get_if<Convolution>(&params)) convolution->weights.own = true;
-    if (auto* deconvolution = std::get_if<Deconvolution>(&params))
+    network::OperationParams& params = network->operations[i].params;
+    if (auto* convolution = std::get_if<network::Convolution>(&params))
+      convolution->weights.own = true;
+    if (auto* deconvolution = std::get_if<network::Deconvolution>(&params))
       deconvolution->weights.own = true;
-    if (auto* product = std::get_if<InnerProduct>(&params)) product->weights.own = true;
-    if (auto* rnn = std::get_if<Rnn>(&params)) {
+    if (auto* product = std::get_if<network::InnerProduct>(&params)) product->weights.own = true;
+    if (auto* rnn = std::get_if<network::Rnn>(&params)) {
       for (auto& [role, weights] : rnn->known) weights.own = true;
     }
   }
@@ -115,4 +119,4 @@ absl::Status VisitNodes(const std::vector<Node>& nodes, const ModelGraph& graph,
   return findings.AsStatus();
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -16,7 +16,11 @@
 #include "engine/onnx/signature.h"
 #include "engine/onnx/specialization.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::ConstantPtr;
+using network::Network;
+using network::RunPasses;
 namespace {
 
 bool HasLoop(const std::vector<Node>& nodes) {
@@ -187,4 +191,4 @@ absl::StatusOr<std::shared_ptr<const OnnxModel>> OnnxModel::Open(const std::stri
   return ParsedModel::Create(std::move(graph));
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

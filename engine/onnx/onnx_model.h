@@ -23,7 +23,7 @@
 #include "engine/onnx/stages/late_node.h"
 #include "engine/onnx/stages/made_up_stages.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 class OnnxModel {
  public:
@@ -47,8 +47,8 @@ class OnnxModel {
   //                       impossible (the message names the node)
   //   kResourceExhausted  an input that decides shapes of too many elements, or shapes that it
   //                       decides and that are too large
-  virtual absl::StatusOr<Network> Specialize(absl::Span<const Dims> input_dims,
-                                             absl::Span<const std::string> deciding = {}) const = 0;
+  virtual absl::StatusOr<network::Network> Specialize(
+      absl::Span<const Dims> input_dims, absl::Span<const std::string> deciding = {}) const = 0;
 
   // The same in stages (cut.h), which a model has whose sizes are known only once something is
   // computed; for all others, the network that Specialize() gives and no cut. Errors are the same,
@@ -76,6 +76,6 @@ class OnnxModel {
   virtual absl::Status CheckFiles() const { return absl::OkStatus(); }
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_ONNX_MODEL_H_

@@ -16,7 +16,7 @@
 #include "engine/onnx/specialization.h"
 #include "engine/onnx/stages/made_up_stages.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 constexpr int64_t kOpen = -1;
@@ -135,16 +135,16 @@ class Inference {
   }
 
   // Each element of each input that decides shapes is `element`.
-  std::vector<ConstantPtr> KnownInputs(absl::Span<const Dims> dims, int element) const {
-    std::vector<ConstantPtr> known(dims.size());
+  std::vector<network::ConstantPtr> KnownInputs(absl::Span<const Dims> dims, int element) const {
+    std::vector<network::ConstantPtr> known(dims.size());
     for (size_t i = 0; i < dims.size(); ++i) {
       const TensorSpec& spec = signature_.inputs[i];
       if (!spec.decides_shapes) continue;
       const int64_t count = ElementCount(dims[i]).value_or(0);
       known[i] = IsIntegerOrBool(spec.type)
-                     ? MakeInts(spec.name, dims[i], std::vector<int64_t>(count, element))
-                     : MakeFloats(spec.name, dims[i],
-                                  std::vector<float>(count, static_cast<float>(element)));
+                     ? network::MakeInts(spec.name, dims[i], std::vector<int64_t>(count, element))
+                     : network::MakeFloats(spec.name, dims[i],
+                                           std::vector<float>(count, static_cast<float>(element)));
     }
     return known;
   }
@@ -152,7 +152,7 @@ class Inference {
   // The dims of the outputs. Remembers the first error.
   std::optional<std::vector<Dims>> Try(const Probe& probe, int rank, int element = 1) {
     const std::vector<Dims> dims = DimsOf(probe, rank);
-    absl::StatusOr<Network> network =
+    absl::StatusOr<network::Network> network =
         BuildNetwork(graph_, folded_, dims, KnownInputs(dims, element));
     if (network.ok()) {
       fits_ = true;
@@ -319,4 +319,4 @@ absl::StatusOr<Signature> InferSignature(const ModelGraph& graph,
   return Inference(graph, folded).Run();
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

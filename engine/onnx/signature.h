@@ -13,7 +13,7 @@
 #include "engine/onnx/file/model_graph.h"
 #include "engine/onnx/node_context.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 struct Signature {
   std::vector<TensorSpec> inputs, outputs;
@@ -32,6 +32,6 @@ struct Signature {
 absl::StatusOr<Signature> InferSignature(const ModelGraph& graph,
                                          const std::vector<Operand>& folded);
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_SIGNATURE_H_

@@ -14,7 +14,13 @@
 #include "engine/onnx/node_visit.h"
 #include "engine/onnx/ops/op_table.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::ConstantPtr;
+using network::kNoValue;
+using network::Network;
+using network::Value;
+using network::ValueId;
 namespace {
 
 std::vector<Operand> Initializers(const ModelGraph& graph) {
@@ -33,7 +39,7 @@ ValueId InFloats(ValueId value, Network* network) {
   const ValueId wide = static_cast<ValueId>(network->values.size());
   Value copy = network->values[value];
   copy.type = DataType::kF32;
-  network->operations.push_back({copy.name, Dequantize{}, {value}, wide});
+  network->operations.push_back({copy.name, network::Dequantize{}, {value}, wide});
   network->values.push_back(std::move(copy));
   return wide;
 }
@@ -42,7 +48,8 @@ ValueId InFloats(ValueId value, Network* network) {
 ValueId AddLiteral(ConstantPtr constant, std::string name, DataType type, Network* network) {
   const ValueId value = static_cast<ValueId>(network->values.size());
   network->values.push_back({name, type, constant->dims});
-  network->operations.push_back({std::move(name), Literal{std::move(constant)}, {}, value});
+  network->operations.push_back(
+      {std::move(name), network::Literal{std::move(constant)}, {}, value});
   return value;
 }
 
@@ -51,7 +58,7 @@ ValueId AddConvert(ValueId src, DataType type, Network* network) {
   const ValueId value = static_cast<ValueId>(network->values.size());
   Value converted = network->values[src];
   converted.type = type;
-  network->operations.push_back({converted.name, Convert{}, {src}, value});
+  network->operations.push_back({converted.name, network::Convert{}, {src}, value});
   network->values.push_back(std::move(converted));
   return value;
 }
@@ -107,7 +114,7 @@ namespace {
 // A constant that its file still holds gives up its copy in memory.
 void ReleaseStored(Operand* operand) {
   if (operand->constant == nullptr || operand->constant->stored == nullptr) return;
-  auto released = std::make_shared<Constant>(*operand->constant);
+  auto released = std::make_shared<network::Constant>(*operand->constant);
   released->floats = {};
   released->owner = nullptr;
   released->ints.clear();
@@ -119,7 +126,8 @@ void ReleaseStored(Operand* operand) {
 absl::Status Fold(const Node& node, NodeContext* context, std::vector<Operand>* tensors) {
   for (TensorId input : node.inputs) {
     if (input == kNoTensor || FindOp(node)->folds == Folds::kInPlace) continue;
-    ABSL_ASSIGN_OR_RETURN((*tensors)[input].constant, InMemory((*tensors)[input].constant));
+    ABSL_ASSIGN_OR_RETURN((*tensors)[input].constant,
+                          network::InMemory((*tensors)[input].constant));
   }
   ABSL_RETURN_IF_ERROR(FindOp(node)->build(*context));
   for (TensorId id : node.inputs) {
@@ -210,8 +218,8 @@ absl::StatusOr<Network> BuildNetwork(const ModelGraph& graph, std::vector<Operan
                                   {.suffix = "", .interrupted = &interrupted}));
   ABSL_RETURN_IF_ERROR(SetOutputs(graph, tensors, &network));
   ABSL_RETURN_IF_ERROR(ElideEmpty(&network));
-  ABSL_RETURN_IF_ERROR(CheckNetwork(network));
+  ABSL_RETURN_IF_ERROR(network::CheckNetwork(network));
   return network;
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -16,7 +16,7 @@
 #include "engine/onnx/file/model_graph.h"
 #include "engine/onnx/node_context.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 // Folds every node that depends on no input. Called once per model; BuildNetwork() starts from the
 // result.
@@ -31,20 +31,20 @@ absl::StatusOr<std::vector<Operand>> FoldConstants(const ModelGraph& graph);
 //                     below 0
 //   kUnimplemented    uses of operators that are not supported
 //   kInternal         an operation that breaks its contract (network_check.h)
-absl::StatusOr<Network> BuildNetwork(const ModelGraph& graph, std::vector<Operand> folded,
-                                     absl::Span<const Dims> input_dims,
-                                     absl::Span<const ConstantPtr> known = {},
-                                     const std::function<absl::Status()>& interrupted = {});
+absl::StatusOr<network::Network> BuildNetwork(
+    const ModelGraph& graph, std::vector<Operand> folded, absl::Span<const Dims> input_dims,
+    absl::Span<const network::ConstantPtr> known = {},
+    const std::function<absl::Status()>& interrupted = {});
 
 // The two ends of a network. The inputs become values of it; those whose elements are known are
 // constants besides.
 absl::Status AddInputs(const ModelGraph& graph, absl::Span<const Dims> dims,
-                       absl::Span<const ConstantPtr> known, std::vector<Operand>* tensors,
-                       Network* network);
+                       absl::Span<const network::ConstantPtr> known, std::vector<Operand>* tensors,
+                       network::Network* network);
 // An output that is known already is a literal. Values without dimensions become [1].
 absl::Status SetOutputs(const ModelGraph& graph, const std::vector<Operand>& tensors,
-                        Network* network);
+                        network::Network* network);
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_SPECIALIZATION_H_

@@ -7,7 +7,7 @@
 #include "engine/onnx/file/onnx_types.h"
 #include "engine/onnx/file/stored_type.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 // The type that a tensor of the file is read as.
@@ -38,4 +38,4 @@ DataType TypedNode::named(absl::string_view attribute, DataType absent) const {
   return number == 0 ? absent : TypeOfElements(number).value_or(kAbsent);
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

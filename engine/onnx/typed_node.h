@@ -10,7 +10,7 @@
 #include "engine/memory/data_type.h"
 #include "engine/onnx/file/node.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 // A node and the types of the tensors that come before it.
 class TypedNode {
@@ -37,6 +37,6 @@ class TypedNode {
 // The type of output i of a node by ONNX's rules: a column of the operators' table (ops/op_row.h).
 using ResultType = DataType (*)(const TypedNode& node, int i);
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_TYPED_NODE_H_

@@ -7,12 +7,12 @@
 
 namespace tilewire::runtime {
 
-bool MergesGroups(const graph::Weights& weights, const Dims& target) {
+bool MergesGroups(const network::Weights& weights, const Dims& target) {
   return target.size() == weights.dims.size() + 1 && target.size() > 2 &&
          target[2] > weights.dims[1];
 }
 
-absl::StatusOr<AlignedBuffer> WithZerosBetweenGroups(const graph::Weights& weights,
+absl::StatusOr<AlignedBuffer> WithZerosBetweenGroups(const network::Weights& weights,
                                                      absl::Span<const float> elements,
                                                      const Dims& target) {
   const int64_t count = static_cast<int64_t>(elements.size()), rows = weights.dims[0];

@@ -15,12 +15,12 @@ namespace tilewire::runtime {
 
 // Whether `target` are the dims [g', O/g', I/g', k...] of such weights, with fewer groups than the
 // weights [O, I/g, k...] have.
-bool MergesGroups(const graph::Weights& weights, const Dims& target);
+bool MergesGroups(const network::Weights& weights, const Dims& target);
 
 // The `elements` of the weights in row-major order of the dims of `target`, with zeros between
 // groups.
 //   kResourceExhausted  memory
-absl::StatusOr<AlignedBuffer> WithZerosBetweenGroups(const graph::Weights& weights,
+absl::StatusOr<AlignedBuffer> WithZerosBetweenGroups(const network::Weights& weights,
                                                      absl::Span<const float> elements,
                                                      const Dims& target);
 

@@ -17,7 +17,7 @@ namespace {
 
 // The layout of the weights in the file, with the dims of the primitive. Where they are stored as
 // [I, O], neighbouring output channels are one element apart, and everything else is O apart.
-absl::StatusOr<MemoryDesc> StoredDesc(const graph::Weights& weights, int64_t count,
+absl::StatusOr<MemoryDesc> StoredDesc(const network::Weights& weights, int64_t count,
                                       const Dims& dims, DataType type) {
   ABSL_ASSIGN_OR_RETURN(MemoryDesc desc, PlainDesc(dims, type, /*channels_last=*/false));
   if (desc.ElementCount() != count) {
@@ -38,7 +38,7 @@ absl::StatusOr<MemoryDesc> StoredDesc(const graph::Weights& weights, int64_t cou
 
 // data * scale of the output channel, in the same order: an output channel is a row, or a column if
 // transposed.
-absl::StatusOr<AlignedBuffer> Scaled(const graph::Weights& weights, absl::Span<const float> data,
+absl::StatusOr<AlignedBuffer> Scaled(const network::Weights& weights, absl::Span<const float> data,
                                      const threading::Team& team) {
   const int64_t outputs = static_cast<int64_t>(weights.scale.size());
   const int64_t count = static_cast<int64_t>(data.size());
@@ -69,7 +69,7 @@ absl::Span<const float> FloatsIn(const AlignedBuffer& buffer) {
 
 }  // namespace
 
-absl::StatusOr<PackedWeights::Bytes> PackedWeights::Pack(const graph::Weights& weights,
+absl::StatusOr<PackedWeights::Bytes> PackedWeights::Pack(const network::Weights& weights,
                                                          const MemoryDesc& target,
                                                          const threading::Team& team) {
   if (weights.own) return MakePacked(weights, target, team);
@@ -96,10 +96,10 @@ absl::StatusOr<PackedWeights::Bytes> PackedWeights::Reordered(const void* elemen
   return std::make_shared<const AlignedBuffer>(std::move(packed));
 }
 
-absl::StatusOr<PackedWeights::Bytes> PackedWeights::PackIntegers(const graph::Weights& weights,
+absl::StatusOr<PackedWeights::Bytes> PackedWeights::PackIntegers(const network::Weights& weights,
                                                                  const MemoryDesc& target,
                                                                  const threading::Team& team) {
-  ABSL_ASSIGN_OR_RETURN(const graph::HeldBytes held, weights.s8->LoadBytes());
+  ABSL_ASSIGN_OR_RETURN(const network::HeldBytes held, weights.s8->LoadBytes());
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc stored,
                         StoredDesc(weights, static_cast<int64_t>(held.values.size()), target.dims(),
                                    target.data_type()));
@@ -110,11 +110,11 @@ absl::StatusOr<PackedWeights::Bytes> PackedWeights::PackIntegers(const graph::We
   return std::make_shared<const AlignedBuffer>(std::move(copy));
 }
 
-absl::StatusOr<PackedWeights::Bytes> PackedWeights::MakePacked(const graph::Weights& weights,
+absl::StatusOr<PackedWeights::Bytes> PackedWeights::MakePacked(const network::Weights& weights,
                                                                const MemoryDesc& target,
                                                                const threading::Team& team) {
   if (target.data_type() == DataType::kS8) return PackIntegers(weights, target, team);
-  ABSL_ASSIGN_OR_RETURN(const graph::HeldFloats held, graph::LoadElements(weights));
+  ABSL_ASSIGN_OR_RETURN(const network::HeldFloats held, network::LoadElements(weights));
   absl::Span<const float> elements = held.values;
   AlignedBuffer converted;
   const bool scales = !weights.scale.empty(), merges = MergesGroups(weights, target.dims());
@@ -135,13 +135,13 @@ absl::StatusOr<PackedWeights::Bytes> PackedWeights::MakePacked(const graph::Weig
   return Reordered(elements.data(), stored, target, team);
 }
 
-absl::StatusOr<PackedWeights::Bytes> PackedWeights::SumOutputs(const graph::Weights& weights) {
+absl::StatusOr<PackedWeights::Bytes> PackedWeights::SumOutputs(const network::Weights& weights) {
   if (weights.own) return MakeSums(weights);
   return packed_.GetOrMake(absl::StrCat("sums:", weights.key), [&] { return MakeSums(weights); });
 }
 
-absl::StatusOr<PackedWeights::Bytes> PackedWeights::MakeSums(const graph::Weights& weights) {
-  ABSL_ASSIGN_OR_RETURN(const graph::HeldFloats held, graph::LoadElements(weights));
+absl::StatusOr<PackedWeights::Bytes> PackedWeights::MakeSums(const network::Weights& weights) {
+  ABSL_ASSIGN_OR_RETURN(const network::HeldFloats held, network::LoadElements(weights));
   const int64_t outputs = weights.dims[0];
   const int64_t count = static_cast<int64_t>(held.values.size());
   ABSL_ASSIGN_OR_RETURN(AlignedBuffer buffer, AlignedBuffer::Allocate(outputs * sizeof(float)));

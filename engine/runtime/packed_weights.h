@@ -34,11 +34,11 @@ class PackedWeights {
   //   kInvalidArgument     sizes that do not fit each other
   //   kFailedPrecondition  the model's file, which still holds the weights, was written to
   //   kResourceExhausted   memory
-  absl::StatusOr<Bytes> Pack(const graph::Weights& weights, const MemoryDesc& target,
+  absl::StatusOr<Bytes> Pack(const network::Weights& weights, const MemoryDesc& target,
                              const threading::Team& team);
 
   // The sum of the weights per output, without their scales, as floats.
-  absl::StatusOr<Bytes> SumOutputs(const graph::Weights& weights);
+  absl::StatusOr<Bytes> SumOutputs(const network::Weights& weights);
 
   // A bias in the layout of `target`, which has one dimension and may be padded with zeros. One
   // that is a specialization's `own` is not kept for others.
@@ -48,12 +48,12 @@ class PackedWeights {
   int64_t HeldBytes() const { return packed_.bytes(); }
 
  private:
-  absl::StatusOr<Bytes> MakePacked(const graph::Weights& weights, const MemoryDesc& target,
+  absl::StatusOr<Bytes> MakePacked(const network::Weights& weights, const MemoryDesc& target,
                                    const threading::Team& team);
-  absl::StatusOr<Bytes> MakeSums(const graph::Weights& weights);
+  absl::StatusOr<Bytes> MakeSums(const network::Weights& weights);
 
   // s8 weights go from their bytes to the packed ones in one pass.
-  absl::StatusOr<Bytes> PackIntegers(const graph::Weights& weights, const MemoryDesc& target,
+  absl::StatusOr<Bytes> PackIntegers(const network::Weights& weights, const MemoryDesc& target,
                                      const threading::Team& team);
   absl::StatusOr<Bytes> Reordered(const void* elements, const MemoryDesc& stored,
                                   const MemoryDesc& target, const threading::Team& team);

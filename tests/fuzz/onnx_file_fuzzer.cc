@@ -12,7 +12,7 @@
 #include "engine/onnx/graph_builder.h"
 #include "engine/onnx/specialization.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 // A few bytes may ask for a constant of 16 million elements, the most that is folded; a fuzzer that
@@ -22,7 +22,7 @@ constexpr uint8_t kRareFolds = 128;
 
 // Shapes come from constants of integers; true if one of these describes many elements.
 bool FoldsMuch(const ModelGraph& graph) {
-  for (const ConstantPtr& constant : graph.initializers) {
+  for (const network::ConstantPtr& constant : graph.initializers) {
     if (constant == nullptr || constant->is_float) continue;
     int64_t elements = 1;
     for (const int64_t dim : constant->ints) {
@@ -35,10 +35,10 @@ bool FoldsMuch(const ModelGraph& graph) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
-  using namespace tilewire::graph;
+  using namespace tilewire::reader;
   const MemorySource source(absl::string_view(reinterpret_cast<const char*>(bytes), size));
   absl::StatusOr<OnnxFile> file = ReadOnnxFile(source, "");
   if (!file.ok()) return 0;

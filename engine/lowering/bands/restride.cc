@@ -75,7 +75,7 @@ class Restriding {
   }
 
   absl::Status FindPlaces(int buffer) {
-    for (const graph::ValueId id : draft_.buffer_values[draft_.plan.WholeOf(buffer)]) {
+    for (const network::ValueId id : draft_.buffer_values[draft_.plan.WholeOf(buffer)]) {
       for (Place& place : draft_.places[id]) {
         if (!inside_[place.buffer]) continue;
         ABSL_ASSIGN_OR_RETURN(MemoryDesc desc, Restrided(place.desc, from_, strides_));

@@ -6,7 +6,7 @@
 
 namespace tilewire::lowering {
 
-absl::Status LowerActivation(const graph::Activation& activation, OperationContext& context) {
+absl::Status LowerActivation(const network::Activation& activation, OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Place src, context.DenseHome(context.src()));
   ABSL_ASSIGN_OR_RETURN(
       auto primitive,

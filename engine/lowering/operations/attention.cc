@@ -15,26 +15,26 @@
 namespace tilewire::lowering {
 namespace {
 
-absl::StatusOr<graph::HeadFold> FoldOf(const OperationContext& context) {
+absl::StatusOr<network::HeadFold> FoldOf(const OperationContext& context) {
   std::vector<Dims> dims;
   std::string text;
-  for (graph::ValueId src : context.srcs()) {
+  for (network::ValueId src : context.srcs()) {
     dims.push_back(context.value(src).dims);
     absl::StrAppend(&text, " ", DimsToString(dims.back()));
   }
-  std::optional<graph::HeadFold> fold = graph::FoldHeads(dims);
+  std::optional<network::HeadFold> fold = network::FoldHeads(dims);
   if (fold) return *std::move(fold);
   return absl::InvalidArgumentError(absl::StrCat("attention of sources that do not fit:", text));
 }
 
 // The batches of heads of queries, keys, values or the result.
-absl::StatusOr<MemoryDesc> Folded(const MemoryDesc& desc, const graph::HeadFold& fold) {
+absl::StatusOr<MemoryDesc> Folded(const MemoryDesc& desc, const network::HeadFold& fold) {
   const int rank = desc.rank();
   return StridedView(desc, {fold.batches, fold.heads, desc.dim(rank - 2), desc.dim(rank - 1)});
 }
 
 absl::StatusOr<MemoryDesc> FoldedSource(const MemoryDesc& desc, int i,
-                                        const graph::HeadFold& fold) {
+                                        const network::HeadFold& fold) {
   if (i >= AttentionDesc::kFirstMask)
     return StridedView(desc, fold.masks[i - AttentionDesc::kFirstMask]);
   ABSL_ASSIGN_OR_RETURN(MemoryDesc folded, Folded(desc, fold));
@@ -43,7 +43,7 @@ absl::StatusOr<MemoryDesc> FoldedSource(const MemoryDesc& desc, int i,
 }
 
 // A source where it lies if its strides can be followed, else in row-major order.
-absl::StatusOr<Place> Operand(OperationContext& context, int i, const graph::HeadFold& fold) {
+absl::StatusOr<Place> Operand(OperationContext& context, int i, const network::HeadFold& fold) {
   ABSL_ASSIGN_OR_RETURN(Place place, context.Home(context.src(i)));
   absl::StatusOr<MemoryDesc> desc = FoldedSource(place.desc, i, fold);
   if (!desc.ok()) {
@@ -56,7 +56,7 @@ absl::StatusOr<Place> Operand(OperationContext& context, int i, const graph::Hea
 
 // The result's layout, as its reader would have it if it can be written there.
 absl::StatusOr<MemoryDesc> FoldableResult(const OperationContext& context,
-                                          const graph::HeadFold& fold) {
+                                          const network::HeadFold& fold) {
   ABSL_ASSIGN_OR_RETURN(MemoryDesc result, ResultDesc(context));
   if (Folded(result, fold).ok()) return result;
   return context.RowMajorDesc(context.dst());
@@ -64,8 +64,8 @@ absl::StatusOr<MemoryDesc> FoldableResult(const OperationContext& context,
 
 }  // namespace
 
-absl::Status LowerAttention(const graph::Attention& attention, OperationContext& context) {
-  ABSL_ASSIGN_OR_RETURN(const graph::HeadFold fold, FoldOf(context));
+absl::Status LowerAttention(const network::Attention& attention, OperationContext& context) {
+  ABSL_ASSIGN_OR_RETURN(const network::HeadFold fold, FoldOf(context));
   AttentionDesc desc;
   desc.scale = attention.scale;
   std::vector<Place> sources;

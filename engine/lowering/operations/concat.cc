@@ -55,11 +55,11 @@ std::optional<std::vector<Part>> PartsOf(const std::vector<Place>& sources, cons
 // will be a part, so that what it holds is moved only once.
 absl::StatusOr<MemoryDesc> ResultDesc(const MemoryDesc& layout, int axis,
                                       const OperationContext& context) {
-  const graph::Network& network = context.network();
-  graph::ValueId largest = context.dst();
-  for (const graph::Operation& other : network.operations) {
+  const network::Network& network = context.network();
+  network::ValueId largest = context.dst();
+  for (const network::Operation& other : network.operations) {
     if (absl::c_linear_search(network.outputs, largest)) break;
-    const auto* concat = std::get_if<graph::Concat>(&other.params);
+    const auto* concat = std::get_if<network::Concat>(&other.params);
     if (concat != nullptr && concat->axis == axis && absl::c_linear_search(other.srcs, largest))
       largest = other.dst;
   }
@@ -70,7 +70,7 @@ absl::StatusOr<MemoryDesc> ResultDesc(const MemoryDesc& layout, int axis,
 }
 
 // The source where it is if that is nested and blocked as `layout`, otherwise a copy that is.
-absl::StatusOr<Place> SourceLike(graph::ValueId src, const MemoryDesc& layout,
+absl::StatusOr<Place> SourceLike(network::ValueId src, const MemoryDesc& layout,
                                  OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc, LayoutLike(layout, context.value(src).dims));
   if (!context.plan().IsUnplaced(src)) {
@@ -123,10 +123,10 @@ absl::StatusOr<std::optional<Place>> TryParts(const std::vector<Place>& sources,
 
 }  // namespace
 
-absl::Status LowerConcat(const graph::Concat& concat, OperationContext& context) {
+absl::Status LowerConcat(const network::Concat& concat, OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc layout, LayoutOfSources(context));
   std::vector<Place> sources;
-  for (graph::ValueId src : context.srcs()) {
+  for (network::ValueId src : context.srcs()) {
     ABSL_ASSIGN_OR_RETURN(sources.emplace_back(), SourceLike(src, layout, context));
   }
   ConcatDesc desc{.axis = concat.axis};

@@ -17,7 +17,7 @@ bool IsReorder(DataType from, DataType to) {
 }  // namespace
 
 // Keeps the layout of its source.
-absl::Status LowerConvert(const graph::Convert& convert, OperationContext& context) {
+absl::Status LowerConvert(const network::Convert& convert, OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Place src, context.DenseHome(context.src()));
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst, src.desc.WithDataType(context.dst_value().type));
   const bool is_reorder = convert.via.empty() && IsReorder(src.desc.data_type(), dst.data_type());

@@ -15,8 +15,8 @@ namespace {
 
 using PrimitivePtr = std::shared_ptr<const Primitive>;
 
-absl::StatusOr<ConvolutionDesc> DescOf(const graph::Convolution& convolution, const Fusion& fusion,
-                                       const OperationContext& context) {
+absl::StatusOr<ConvolutionDesc> DescOf(const network::Convolution& convolution,
+                                       const Fusion& fusion, const OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc src, context.AnyDesc(context.src()));
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc result, context.AnyDesc(context.dst()));
   ABSL_ASSIGN_OR_RETURN(
@@ -27,7 +27,7 @@ absl::StatusOr<ConvolutionDesc> DescOf(const graph::Convolution& convolution, co
 
 // A Winograd convolution computes a pooling that follows it along the way. It does both where it is
 // chosen for the convolution alone; `fusion` then ends in the pooling.
-absl::StatusOr<PrimitivePtr> CreateWithPooling(const graph::Convolution& convolution,
+absl::StatusOr<PrimitivePtr> CreateWithPooling(const network::Convolution& convolution,
                                                const ConvolutionDesc& desc, Fusion* fusion,
                                                OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(PrimitivePtr primitive, context.Create(desc, fusion->attributes));
@@ -84,7 +84,7 @@ absl::Status OfferChannelsLast(ConvolutionDesc desc, const Attributes& attribute
   return absl::OkStatus();
 }
 
-absl::StatusOr<Place> EmitPooling(const graph::FusedPooling& pooling, const Place& src,
+absl::StatusOr<Place> EmitPooling(const network::FusedPooling& pooling, const Place& src,
                                   OperationContext& context) {
   PoolingDesc desc{.src = src.desc,
                    .kernel = {2, 2},
@@ -101,7 +101,7 @@ absl::StatusOr<Place> EmitPooling(const graph::FusedPooling& pooling, const Plac
 
 }  // namespace
 
-absl::Status LowerConvolution(const graph::Convolution& convolution, OperationContext& context) {
+absl::Status LowerConvolution(const network::Convolution& convolution, OperationContext& context) {
   const WeightedOperation operation(convolution);
   ABSL_ASSIGN_OR_RETURN(Fusion fusion, PlanFusion(operation, context.settings()));
   ABSL_ASSIGN_OR_RETURN(const ConvolutionDesc desc, DescOf(convolution, fusion, context));

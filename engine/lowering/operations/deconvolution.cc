@@ -7,7 +7,7 @@
 
 namespace tilewire::lowering {
 
-absl::Status LowerDeconvolution(const graph::Deconvolution& deconvolution,
+absl::Status LowerDeconvolution(const network::Deconvolution& deconvolution,
                                 OperationContext& context) {
   const WeightedOperation operation(deconvolution);
   ABSL_ASSIGN_OR_RETURN(const Fusion fusion, PlanFusion(operation, context.settings()));

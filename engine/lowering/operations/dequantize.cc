@@ -9,11 +9,11 @@
 namespace tilewire::lowering {
 
 // Keeps the layout of its source. Integers that stand for themselves are converted.
-absl::Status LowerDequantize(const graph::Dequantize& dequantize, OperationContext& context) {
+absl::Status LowerDequantize(const network::Dequantize& dequantize, OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Place src, context.Home(context.src()));
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc layout, context.DstLike(src.desc));
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst, layout.WithDataType(DataType::kF32));
-  const bool is_as_it_is = dequantize.params == std::vector{graph::QuantizationParams()};
+  const bool is_as_it_is = dequantize.params == std::vector{network::QuantizationParams()};
   if (is_as_it_is && src.desc.data_type() != DataType::kF32) {
     ABSL_ASSIGN_OR_RETURN(auto convert, context.Create(ConvertDesc{src.desc, dst}));
     return context.EmitUnary(std::move(convert), src);

@@ -20,7 +20,7 @@ Fusion FusionOf(const WeightedOperation& operation) {
   return fusion;
 }
 
-absl::StatusOr<ConvolutionDesc> DescOf(const graph::DynamicConvolution& convolution,
+absl::StatusOr<ConvolutionDesc> DescOf(const network::DynamicConvolution& convolution,
                                        const QuantizeDesc& quantize,
                                        const OperationContext& context) {
   const Dims none(convolution.strides.size(), 0);
@@ -76,7 +76,7 @@ absl::StatusOr<MemoryDesc> PixelsOf(int64_t rows, int64_t size, DataType type) {
 
 }  // namespace
 
-absl::Status LowerQuantizationRange(const graph::QuantizationRange&, OperationContext& context) {
+absl::Status LowerQuantizationRange(const network::QuantizationRange&, OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Place src, context.DenseHome(context.src()));
   QuantizationRangeDesc desc{.src = src.desc};
   ABSL_ASSIGN_OR_RETURN(desc.dst, context.RowMajorDesc(context.dst()));
@@ -85,7 +85,7 @@ absl::Status LowerQuantizationRange(const graph::QuantizationRange&, OperationCo
 }
 
 // In row-major order for products of matrices.
-absl::Status LowerDynamicQuantize(const graph::DynamicQuantize&, OperationContext& context) {
+absl::Status LowerDynamicQuantize(const network::DynamicQuantize&, OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Place range, context.RowMajor(context.src(1)));
   ABSL_ASSIGN_OR_RETURN(QuantizeDesc desc, QuantizeDescOf(range.desc, {}, {}, context));
   if (IsReadByStrides(context, context.dst())) {
@@ -98,7 +98,7 @@ absl::Status LowerDynamicQuantize(const graph::DynamicQuantize&, OperationContex
   return context.EmitUnary(std::move(primitive), src, {{kArgQuantizationRange, range.buffer}});
 }
 
-absl::Status LowerDynamicConvolution(const graph::DynamicConvolution& convolution,
+absl::Status LowerDynamicConvolution(const network::DynamicConvolution& convolution,
                                      OperationContext& context) {
   const WeightedOperation operation(convolution);
   const Fusion fusion = FusionOf(operation);
@@ -114,7 +114,7 @@ absl::Status LowerDynamicConvolution(const graph::DynamicConvolution& convolutio
 }
 
 // A convolution of one pixel at a time, over as many pixels as there are rows.
-absl::Status LowerDynamicInnerProduct(const graph::DynamicInnerProduct& product,
+absl::Status LowerDynamicInnerProduct(const network::DynamicInnerProduct& product,
                                       OperationContext& context) {
   const WeightedOperation operation(product);
   const Fusion fusion = FusionOf(operation);

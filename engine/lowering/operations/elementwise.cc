@@ -10,10 +10,10 @@
 namespace tilewire::lowering {
 namespace {
 
-using graph::ValueId;
+using network::ValueId;
 using runtime::LayoutLike;
 using runtime::SameMemory;
-using Function = graph::Elementwise::Function;
+using Function = network::Elementwise::Function;
 
 // The eltwise primitive's form of a function of one tensor.
 std::optional<EltwiseOp> EltwiseOf(Function function) {
@@ -84,7 +84,8 @@ absl::StatusOr<Place> PlaceLike(ValueId id, const MemoryDesc& layout, OperationC
   return context.Copy(place, wanted, "another layout is wanted");
 }
 
-absl::StatusOr<bool> TryEltwise(const graph::Elementwise& elementwise, OperationContext& context) {
+absl::StatusOr<bool> TryEltwise(const network::Elementwise& elementwise,
+                                OperationContext& context) {
   const std::optional<EltwiseOp> function = EltwiseOf(elementwise.function);
   if (!function) return false;
   ABSL_ASSIGN_OR_RETURN(const Place src, context.DenseHome(context.src()));
@@ -151,7 +152,7 @@ class BinaryOperation {
   Place b_;  // the second source
 };
 
-absl::StatusOr<bool> TryBinary(const graph::Elementwise& elementwise, OperationContext& context) {
+absl::StatusOr<bool> TryBinary(const network::Elementwise& elementwise, OperationContext& context) {
   const std::optional<BinaryAlgorithm> algorithm = BinaryOf(elementwise.function);
   if (!algorithm) return false;
   return BinaryOperation(*algorithm, context.srcs(), context).Try();
@@ -159,8 +160,8 @@ absl::StatusOr<bool> TryBinary(const graph::Elementwise& elementwise, OperationC
 
 // By the primitive for any function, which reads every source where it is, in the layout of the
 // first source that is not broadcast.
-absl::Status LowerGeneral(const graph::Elementwise& elementwise, OperationContext& context) {
-  const graph::Value& value = context.dst_value();
+absl::Status LowerGeneral(const network::Elementwise& elementwise, OperationContext& context) {
+  const network::Value& value = context.dst_value();
   ABSL_ASSIGN_OR_RETURN(MemoryDesc dst, context.RowMajorDesc(context.dst()));
   std::vector<MemoryDesc> descs;
   std::vector<Place> places;
@@ -185,7 +186,7 @@ absl::Status LowerGeneral(const graph::Elementwise& elementwise, OperationContex
 
 // By the eltwise or binary primitive where that has generated code for f32, otherwise by the
 // primitive that computes any function of any type in plain loops.
-absl::Status LowerElementwise(const graph::Elementwise& elementwise, OperationContext& context) {
+absl::Status LowerElementwise(const network::Elementwise& elementwise, OperationContext& context) {
   if (context.value(context.srcs().back()).type != DataType::kF32)
     return LowerGeneral(elementwise, context);
   ABSL_ASSIGN_OR_RETURN(bool done, TryEltwise(elementwise, context));

@@ -6,7 +6,7 @@
 
 namespace tilewire::lowering {
 
-absl::Status LowerGather(const graph::Gather& gather, OperationContext& context) {
+absl::Status LowerGather(const network::Gather& gather, OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Place src, context.RowMajor(context.src(0)));
   ABSL_ASSIGN_OR_RETURN(const Place indices, context.RowMajor(context.src(1)));
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst, context.RowMajorDesc(context.dst()));

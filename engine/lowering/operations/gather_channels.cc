@@ -8,13 +8,13 @@
 
 namespace tilewire::lowering {
 
-absl::Status LowerGatherChannels(const graph::GatherChannels& gather, OperationContext& context) {
+absl::Status LowerGatherChannels(const network::GatherChannels& gather, OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc layout, LayoutOfSources(context));
   ABSL_ASSIGN_OR_RETURN(const std::vector<Place> sources, SourcesInLayout(layout, context));
   context.ConsumeSources();
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst, context.DstLike(layout));
   GatherChannelsDesc desc{.srcs = DescsOf(sources), .dst = dst};
-  for (const graph::GatherChannels::From& from : gather.from)
+  for (const network::GatherChannels::From& from : gather.from)
     desc.channels.push_back({from.src, from.channel});
   ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc));
   return context.EmitMultiple(std::move(primitive), sources);

@@ -26,7 +26,7 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateInnerProductFor(InnerProd
 
 }  // namespace
 
-absl::Status LowerInnerProduct(const graph::InnerProduct& product, OperationContext& context) {
+absl::Status LowerInnerProduct(const network::InnerProduct& product, OperationContext& context) {
   const WeightedOperation operation(product);
   ABSL_ASSIGN_OR_RETURN(Fusion fusion, PlanFusion(operation, context.settings()));
   if (!product.src_quantization) fusion.attributes.precision = context.settings().precision;

@@ -19,10 +19,10 @@ absl::StatusOr<Place> Factor(OperationContext& context, int i, size_t rank) {
 }
 
 // The scale of the sums, and the zero point of the result.
-absl::StatusOr<Attributes> AttributesOf(const graph::IntegerMatmul& product) {
+absl::StatusOr<Attributes> AttributesOf(const network::IntegerMatmul& product) {
   Attributes attributes;
-  const graph::QuantizationParams dst =
-      product.dst_quantization.value_or(graph::QuantizationParams());
+  const network::QuantizationParams dst =
+      product.dst_quantization.value_or(network::QuantizationParams());
   attributes.output_scales.scales = {product.src_quantization.scale *
                                      product.weights_quantization.scale / dst.scale};
   if (dst.zero_point == 0) return attributes;
@@ -33,7 +33,7 @@ absl::StatusOr<Attributes> AttributesOf(const graph::IntegerMatmul& product) {
 
 }  // namespace
 
-absl::Status LowerIntegerMatmul(const graph::IntegerMatmul& product, OperationContext& context) {
+absl::Status LowerIntegerMatmul(const network::IntegerMatmul& product, OperationContext& context) {
   const size_t rank = context.dst_value().dims.size();
   ABSL_ASSIGN_OR_RETURN(const Place src, Factor(context, 0, rank));
   ABSL_ASSIGN_OR_RETURN(const Place weights, Factor(context, 1, rank));
@@ -52,7 +52,7 @@ absl::Status LowerIntegerMatmul(const graph::IntegerMatmul& product, OperationCo
 }
 
 // A product of two sides that are quantised in the run.
-absl::Status LowerDynamicMatmul(const graph::DynamicMatmul& product, OperationContext& context) {
+absl::Status LowerDynamicMatmul(const network::DynamicMatmul& product, OperationContext& context) {
   const size_t rank = context.dst_value().dims.size();
   ABSL_ASSIGN_OR_RETURN(const Place src, Factor(context, 0, rank));
   ABSL_ASSIGN_OR_RETURN(const Place src_range, context.RowMajor(context.src(1)));

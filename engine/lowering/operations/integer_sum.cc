@@ -11,12 +11,12 @@
 namespace tilewire::lowering {
 
 // With the channels last, as all primitives for 8-bit integers have them.
-absl::Status LowerIntegerSum(const graph::IntegerSum& sum, OperationContext& context) {
-  const graph::Value& value = context.dst_value();
+absl::Status LowerIntegerSum(const network::IntegerSum& sum, OperationContext& context) {
+  const network::Value& value = context.dst_value();
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst,
                         runtime::PlainDesc(value.dims, value.type, /*channels_last=*/true));
   std::vector<Place> sources;
-  for (graph::ValueId src : context.srcs()) {
+  for (network::ValueId src : context.srcs()) {
     ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc, dst.WithDataType(context.value(src).type));
     ABSL_ASSIGN_OR_RETURN(sources.emplace_back(), context.InLayout(src, desc));
   }

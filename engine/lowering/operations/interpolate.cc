@@ -7,7 +7,7 @@
 namespace tilewire::lowering {
 
 // Keeps the layout of its source, unless the axis is blocked there.
-absl::Status LowerInterpolate(const graph::Interpolate& interpolate, OperationContext& context) {
+absl::Status LowerInterpolate(const network::Interpolate& interpolate, OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(Place src, context.DenseHome(context.src()));
   if (src.desc.BlockSize(interpolate.axis) != 1) {
     ABSL_ASSIGN_OR_RETURN(src, context.RowMajor(context.src()));

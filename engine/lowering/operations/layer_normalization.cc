@@ -13,7 +13,7 @@ namespace tilewire::lowering {
 namespace {
 
 // The primitive takes scale and shift as one tensor, one after the other.
-absl::StatusOr<runtime::Bindings> ScaleAndShift(const graph::LayerNormalization& norm,
+absl::StatusOr<runtime::Bindings> ScaleAndShift(const network::LayerNormalization& norm,
                                                 OperationContext& context) {
   runtime::Bindings weights;
   if (norm.scale.empty()) return weights;
@@ -27,19 +27,19 @@ absl::StatusOr<runtime::Bindings> ScaleAndShift(const graph::LayerNormalization&
   return weights;
 }
 
-bool ReadsAsRows(const graph::Network& network, const graph::Operation& norm,
-                 graph::ValueId value) {
+bool ReadsAsRows(const network::Network& network, const network::Operation& norm,
+                 network::ValueId value) {
   if (norm.srcs[0] == value) return true;
-  for (const graph::Operation& op : network.operations) {
+  for (const network::Operation& op : network.operations) {
     if (op.dst == norm.srcs[0])
-      return std::holds_alternative<graph::Reshape>(op.params) && op.srcs[0] == value;
+      return std::holds_alternative<network::Reshape>(op.params) && op.srcs[0] == value;
   }
   return false;
 }
 
-const graph::Operation* NormalizationOf(const graph::Network& network, graph::ValueId value) {
-  for (const graph::Operation& op : network.operations) {
-    if (std::holds_alternative<graph::LayerNormalization>(op.params) &&
+const network::Operation* NormalizationOf(const network::Network& network, network::ValueId value) {
+  for (const network::Operation& op : network.operations) {
+    if (std::holds_alternative<network::LayerNormalization>(op.params) &&
         ReadsAsRows(network, op, value)) {
       return &op;
     }
@@ -61,7 +61,7 @@ Place PlaceOfSum(const std::vector<Place>& sources, const MemoryDesc& desc, Plan
 
 // In row-major order: the generated code wants the elements that it normalizes together to be
 // neighbours in memory.
-absl::Status LowerLayerNormalization(const graph::LayerNormalization& norm,
+absl::Status LowerLayerNormalization(const network::LayerNormalization& norm,
                                      OperationContext& context) {
   if (!context.plan().IsUnplaced(context.dst())) {  // computed with the sum that it normalizes
     context.ConsumeSources();
@@ -79,13 +79,13 @@ absl::Status LowerLayerNormalization(const graph::LayerNormalization& norm,
 
 absl::StatusOr<bool> LowerNormalizedSum(const std::vector<Place>& sources,
                                         OperationContext& context) {
-  const graph::Operation* op = NormalizationOf(context.network(), context.dst());
+  const network::Operation* op = NormalizationOf(context.network(), context.dst());
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc plain, context.RowMajorDesc(context.dst()));
   if (op == nullptr || sources.size() != 2 || plain.data_type() != DataType::kF32) return false;
   for (const Place& source : sources) {
     if (!runtime::SameMemory(source.desc, plain)) return false;
   }
-  const auto& norm = std::get<graph::LayerNormalization>(op->params);
+  const auto& norm = std::get<network::LayerNormalization>(op->params);
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc rows, context.RowMajorDesc(op->dst));
   ABSL_ASSIGN_OR_RETURN(
       auto primitive, context.Create(LayerNormalizationDesc{.src = rows,

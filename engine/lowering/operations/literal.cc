@@ -20,7 +20,7 @@ void Store(const Elements& elements, std::byte* to) {
 }
 
 // The elements, which `type` holds, as it holds them.
-void StoreAs(DataType type, const graph::Constant& constant, std::byte* to) {
+void StoreAs(DataType type, const network::Constant& constant, std::byte* to) {
   if (constant.count() == 0) return;
   if (type == DataType::kBool) return Store<uint8_t>(constant.ints, to);
   if (type == DataType::kF32) return Store<float>(constant.floats, to);
@@ -36,19 +36,19 @@ void StoreAs(DataType type, const graph::Constant& constant, std::byte* to) {
 
 // A constant place, no step. Large tables of the model's file are in memory once, shared by all
 // plans of the model.
-absl::Status LowerLiteral(const graph::Literal& literal, OperationContext& context) {
+absl::Status LowerLiteral(const network::Literal& literal, OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc, context.RowMajorDesc(context.dst()));
   std::shared_ptr<const AlignedBuffer> bytes;
   const bool is_f32 = desc.data_type() == DataType::kF32;
   if (is_f32 && literal.constant->stored != nullptr && literal.constant->quantized == nullptr) {
-    graph::Weights table;
+    network::Weights table;
     table.key = literal.constant->name;
     table.dims = context.dst_value().dims;
     table.stored = literal.constant->stored;
     const LoweringContext& settings = context.settings();
     ABSL_ASSIGN_OR_RETURN(bytes, settings.weights->Pack(table, desc, settings.team));
   } else {
-    ABSL_ASSIGN_OR_RETURN(const graph::ConstantPtr constant, graph::InMemory(literal.constant));
+    ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr constant, network::InMemory(literal.constant));
     ABSL_ASSIGN_OR_RETURN(AlignedBuffer copy, AlignedBuffer::Allocate(desc.SizeBytes()));
     StoreAs(desc.data_type(), *constant, copy.data());
     context.plan().CountOwn(copy);

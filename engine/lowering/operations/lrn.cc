@@ -6,7 +6,7 @@
 
 namespace tilewire::lowering {
 
-absl::Status LowerLrn(const graph::Lrn& lrn, OperationContext& context) {
+absl::Status LowerLrn(const network::Lrn& lrn, OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Place src, context.DenseHome(context.src()));
   ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(LrnDesc{.src = src.desc,
                                                                .dst = src.desc,

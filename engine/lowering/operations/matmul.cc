@@ -7,7 +7,7 @@
 namespace tilewire::lowering {
 
 // A product of two computed tensors, all of them in row-major order.
-absl::Status LowerMatmul(const graph::Matmul&, OperationContext& context) {
+absl::Status LowerMatmul(const network::Matmul&, OperationContext& context) {
   const size_t rank = context.dst_value().dims.size();
   ABSL_ASSIGN_OR_RETURN(const Place a, context.RowMajorOfRank(context.src(0), rank));
   ABSL_ASSIGN_OR_RETURN(const Place b, context.RowMajorOfRank(context.src(1), rank));

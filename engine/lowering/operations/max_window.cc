@@ -7,8 +7,8 @@
 namespace tilewire::lowering {
 namespace {
 
-MaxWindowResult ResultOf(graph::MaxWindow::Result result) {
-  using Result = graph::MaxWindow::Result;
+MaxWindowResult ResultOf(network::MaxWindow::Result result) {
+  using Result = network::MaxWindow::Result;
   switch (result) {
     case Result::kElement:
       return MaxWindowResult::kElement;
@@ -23,7 +23,7 @@ MaxWindowResult ResultOf(graph::MaxWindow::Result result) {
 }  // namespace
 
 // In row-major order, in which the indices of maxima count.
-absl::Status LowerMaxWindow(const graph::MaxWindow& window, OperationContext& context) {
+absl::Status LowerMaxWindow(const network::MaxWindow& window, OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Place src, context.RowMajor(context.src()));
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst, context.DstLike(src.desc));
   ABSL_ASSIGN_OR_RETURN(auto primitive,

@@ -5,13 +5,13 @@
 namespace tilewire::lowering {
 namespace {
 
-PoolingAlgorithm AlgorithmOf(graph::Pooling::Algorithm algorithm) {
+PoolingAlgorithm AlgorithmOf(network::Pooling::Algorithm algorithm) {
   switch (algorithm) {
-    case graph::Pooling::Algorithm::kMax:
+    case network::Pooling::Algorithm::kMax:
       return PoolingAlgorithm::kMax;
-    case graph::Pooling::Algorithm::kAvgIncludePadding:
+    case network::Pooling::Algorithm::kAvgIncludePadding:
       return PoolingAlgorithm::kAvgIncludePadding;
-    case graph::Pooling::Algorithm::kAvgExcludePadding:
+    case network::Pooling::Algorithm::kAvgExcludePadding:
       return PoolingAlgorithm::kAvgExcludePadding;
   }
   return PoolingAlgorithm::kMax;
@@ -20,7 +20,7 @@ PoolingAlgorithm AlgorithmOf(graph::Pooling::Algorithm algorithm) {
 }  // namespace
 
 // Keeps the layout of its source, which may be a part of a larger tensor.
-absl::Status LowerPooling(const graph::Pooling& pooling, OperationContext& context) {
+absl::Status LowerPooling(const network::Pooling& pooling, OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Place src, context.Home(context.src()));
   PoolingDesc desc{.algorithm = AlgorithmOf(pooling.algorithm),
                    .src = src.desc,

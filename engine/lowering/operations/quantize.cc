@@ -12,8 +12,8 @@ namespace tilewire::lowering {
 // Writes the channels last, as most primitives for 8-bit integers read them, and in row-major order
 // what products of matrices read. An input of the network is taken from the request in that order,
 // too; any other source is read where it is.
-absl::Status LowerQuantize(const graph::Quantize& quantize, OperationContext& context) {
-  const graph::Value& value = context.dst_value();
+absl::Status LowerQuantize(const network::Quantize& quantize, OperationContext& context) {
+  const network::Value& value = context.dst_value();
   const bool channels_last = !IsReadByStrides(context, context.dst());
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst,
                         runtime::PlainDesc(value.dims, value.type, channels_last));

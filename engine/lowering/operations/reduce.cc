@@ -8,8 +8,8 @@ namespace tilewire::lowering {
 namespace {
 
 // A sum of |x|^p is the p-th power of a norm.
-ReductionDesc ReductionOf(graph::Reduce::Function function) {
-  using Function = graph::Reduce::Function;
+ReductionDesc ReductionOf(network::Reduce::Function function) {
+  using Function = network::Reduce::Function;
   switch (function) {
     case Function::kSum:
       return {.algorithm = ReductionAlgorithm::kSum};
@@ -32,7 +32,7 @@ ReductionDesc ReductionOf(graph::Reduce::Function function) {
 }  // namespace
 
 // Keeps the layout of its source.
-absl::Status LowerReduce(const graph::Reduce& reduce, OperationContext& context) {
+absl::Status LowerReduce(const network::Reduce& reduce, OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Place src, context.Home(context.src()));
   ReductionDesc desc = ReductionOf(reduce.function);
   desc.src = src.desc;

@@ -10,7 +10,7 @@ namespace tilewire::lowering {
 
 // The same bytes under other dims: no step of its own, only a reorder where the source is not in
 // row-major order and its readers do not follow strides.
-absl::Status LowerReshape(const graph::Reshape&, OperationContext& context) {
+absl::Status LowerReshape(const network::Reshape&, OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc src, context.RowMajorDesc(context.src()));
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst, context.RowMajorDesc(context.dst()));
   if (src.SizeBytes() != dst.SizeBytes()) {

@@ -8,7 +8,7 @@
 namespace tilewire::lowering {
 namespace {
 
-using Role = graph::Rnn::Role;
+using Role = network::Rnn::Role;
 
 // Where a role is in the descriptor, and the argument that it is.
 struct Slot {
@@ -29,7 +29,7 @@ const Slot& SlotOf(Role role) { return kSlots[static_cast<int>(role)]; }
 bool IsWeights(Role role) { return role >= Role::kWeightsLayer && role <= Role::kPeephole; }
 
 // dst_layer is the first steps of the result, dst_iter and dst_iter_c the steps after them.
-absl::Status SetResults(const graph::Rnn& rnn, const Dims& dims, RnnDesc* desc) {
+absl::Status SetResults(const network::Rnn& rnn, const Dims& dims, RnnDesc* desc) {
   const int directions = jit::DirectionsOf(rnn.direction);
   const int64_t steps = dims[0] - rnn.gives_iter - rnn.gives_iter_c;
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc whole,
@@ -53,7 +53,7 @@ absl::Status SetResults(const graph::Rnn& rnn, const Dims& dims, RnnDesc* desc) 
 }
 
 // Weights as the primitive wants them, everything else in row-major order.
-absl::StatusOr<RnnDesc> DescOf(const graph::Rnn& rnn, OperationContext& context) {
+absl::StatusOr<RnnDesc> DescOf(const network::Rnn& rnn, OperationContext& context) {
   RnnDesc desc{PropKind::kForwardInference,
                rnn.cell,
                rnn.direction,
@@ -79,7 +79,7 @@ absl::StatusOr<RnnDesc> DescOf(const graph::Rnn& rnn, OperationContext& context)
 }  // namespace
 
 // One step. Its results lie one after the other in one buffer.
-absl::Status LowerRnn(const graph::Rnn& rnn, OperationContext& context) {
+absl::Status LowerRnn(const network::Rnn& rnn, OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(RnnDesc desc, DescOf(rnn, context));
   ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc));
   runtime::Bindings bindings;

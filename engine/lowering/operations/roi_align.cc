@@ -7,7 +7,7 @@
 namespace tilewire::lowering {
 
 // Reads images whose channels lie together, and gives such.
-absl::Status LowerRoiAlign(const graph::RoiAlign& pooling, OperationContext& context) {
+absl::Status LowerRoiAlign(const network::RoiAlign& pooling, OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(
       const MemoryDesc pixels,
       MemoryDesc::Create(context.src_value(0).dims, DataType::kF32, FormatTag::k_nhwc));

@@ -10,7 +10,7 @@ namespace {
 
 // The part of `src` that `select` takes, if that is one box of neighbouring elements.
 //   kInvalidArgument  it is not one box, or the box does not end where blocks do
-absl::StatusOr<MemoryDesc> ViewOf(const graph::Select& select, const MemoryDesc& src) {
+absl::StatusOr<MemoryDesc> ViewOf(const network::Select& select, const MemoryDesc& src) {
   Dims dims = src.dims(), offsets(dims.size(), 0);
   for (size_t d = 0; d < dims.size(); ++d) {
     if (select.from[d].empty()) continue;
@@ -25,7 +25,7 @@ absl::StatusOr<MemoryDesc> ViewOf(const graph::Select& select, const MemoryDesc&
 
 // Creating the primitive takes memory for each index that a dimension's runs list: a result that no
 // run could hold is refused before that.
-absl::Status CheckLists(const graph::Select& select, const MemoryDesc& dst,
+absl::Status CheckLists(const network::Select& select, const MemoryDesc& dst,
                         const LoweringContext& settings) {
   constexpr int64_t kMostListed = int64_t{1} << 22;  // of one dimension
   if (dst.SizeBytes() > settings.max_arena_bytes) {
@@ -45,7 +45,7 @@ absl::Status CheckLists(const graph::Select& select, const MemoryDesc& dst,
 
 // A view of the source, without a step, where the selection is a box of whole blocks; otherwise a
 // step that keeps the layout of the source.
-absl::Status LowerSelect(const graph::Select& select, OperationContext& context) {
+absl::Status LowerSelect(const network::Select& select, OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Place src, context.Home(context.src()));
   if (absl::StatusOr<MemoryDesc> view = ViewOf(select, src.desc); view.ok()) {
     context.ConsumeSources();

@@ -6,7 +6,7 @@
 
 namespace tilewire::lowering {
 
-absl::Status LowerShuffle(const graph::Shuffle& shuffle, OperationContext& context) {
+absl::Status LowerShuffle(const network::Shuffle& shuffle, OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Place src, context.DenseHome(context.src()));
   ABSL_ASSIGN_OR_RETURN(auto primitive,
                         context.Create(ShuffleDesc{.src = src.desc,

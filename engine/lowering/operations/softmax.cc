@@ -10,8 +10,8 @@ namespace tilewire::lowering {
 
 // Makes the axis the innermost dimension: the generated code wants the elements that it
 // exponentiates and adds up to be neighbours in memory.
-absl::Status LowerSoftmax(const graph::Softmax& softmax, OperationContext& context) {
-  const graph::Value& value = context.dst_value();
+absl::Status LowerSoftmax(const network::Softmax& softmax, OperationContext& context) {
+  const network::Value& value = context.dst_value();
   std::vector<int> order;  // of the dimensions, the axis last
   for (int d = 0; d < static_cast<int>(value.dims.size()); ++d) {
     if (d != softmax.axis) order.push_back(d);

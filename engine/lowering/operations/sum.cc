@@ -9,7 +9,7 @@
 
 namespace tilewire::lowering {
 
-absl::Status LowerSum(const graph::Sum&, OperationContext& context) {
+absl::Status LowerSum(const network::Sum&, OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc layout, LayoutOfSources(context));
   ABSL_ASSIGN_OR_RETURN(const std::vector<Place> sources, SourcesInLayout(layout, context));
   ABSL_ASSIGN_OR_RETURN(const bool normalized, LowerNormalizedSum(sources, context));

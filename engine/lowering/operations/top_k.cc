@@ -7,7 +7,7 @@
 namespace tilewire::lowering {
 
 // Keeps the layout of its source.
-absl::Status LowerTopK(const graph::TopK& top, OperationContext& context) {
+absl::Status LowerTopK(const network::TopK& top, OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Place src, context.Home(context.src()));
   ABSL_ASSIGN_OR_RETURN(MemoryDesc dst, context.DstLike(src.desc));
   ABSL_ASSIGN_OR_RETURN(dst, dst.WithDataType(context.dst_value().type));

@@ -15,7 +15,7 @@ namespace {
 // Whether all operations that read the result reorder it anyway.
 bool IsReorderedAnyway(const OperationContext& context, int remaining_uses) {
   int64_t reorders = 0;
-  for (const graph::Operation& op : context.network().operations) {
+  for (const network::Operation& op : context.network().operations) {
     const bool absorbs =
         std::visit([](const auto& params) { return RowOf(params).absorbs_transpose; }, op.params);
     if (absorbs) reorders += absl::c_count(op.srcs, context.dst());
@@ -24,7 +24,7 @@ bool IsReorderedAnyway(const OperationContext& context, int remaining_uses) {
 }
 
 // A reorder in the order of the source's dimensions, in which generated code knows its blocks.
-absl::Status ReorderBlocks(const graph::Transpose& transpose, const Place& src,
+absl::Status ReorderBlocks(const network::Transpose& transpose, const Place& src,
                            const MemoryDesc& desc, OperationContext& context) {
   std::vector<int> back(transpose.order.size());
   for (size_t d = 0; d < back.size(); ++d) back[transpose.order[d]] = static_cast<int>(d);
@@ -42,7 +42,7 @@ absl::Status ReorderBlocks(const graph::Transpose& transpose, const Place& src,
 // A view of the source with its dimensions renamed. No step where every reader reorders the result
 // anyway or follows its strides, nor where the view is in row-major order; otherwise one reorder to
 // that order.
-absl::Status LowerTranspose(const graph::Transpose& transpose, OperationContext& context) {
+absl::Status LowerTranspose(const network::Transpose& transpose, OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Place src, context.Home(context.src()));
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc view, src.desc.Permuted(transpose.order));
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc, context.RowMajorDesc(context.dst()));

@@ -8,7 +8,7 @@
 
 namespace tilewire::lowering {
 
-using graph::ValueId;
+using network::ValueId;
 using runtime::Bindings;
 
 absl::StatusOr<MemoryDesc> OperationContext::AnyDesc(ValueId id) const {
@@ -26,7 +26,7 @@ absl::StatusOr<Place> OperationContext::RowMajor(ValueId id) {
 
 absl::StatusOr<Place> OperationContext::RowMajorOfRank(ValueId id, size_t rank) {
   ABSL_ASSIGN_OR_RETURN(const Place place, RowMajor(id));
-  const graph::Value& given = value(id);
+  const network::Value& given = value(id);
   Dims dims(rank - given.dims.size(), 1);
   dims.insert(dims.end(), given.dims.begin(), given.dims.end());
   ABSL_ASSIGN_OR_RETURN(MemoryDesc raised,

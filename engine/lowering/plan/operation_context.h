@@ -17,43 +17,43 @@ namespace tilewire::lowering {
 
 class OperationContext {
  public:
-  OperationContext(const graph::Network& network, const graph::Operation& operation,
+  OperationContext(const network::Network& network, const network::Operation& operation,
                    PlanBuilder* plan)
       : network_(network), operation_(operation), plan_(*plan) {}
 
-  const graph::Network& network() const { return network_; }
+  const network::Network& network() const { return network_; }
   const LoweringContext& settings() const { return plan_.context(); }
   PlanBuilder& plan() { return plan_; }
 
-  const std::vector<graph::ValueId>& srcs() const { return operation_.srcs; }
-  graph::ValueId src(size_t i = 0) const { return operation_.srcs[i]; }
-  graph::ValueId dst() const { return operation_.dst; }
-  const graph::Value& value(graph::ValueId id) const { return plan_.value(id); }
-  const graph::Value& src_value(size_t i = 0) const { return value(src(i)); }
-  const graph::Value& dst_value() const { return value(dst()); }
+  const std::vector<network::ValueId>& srcs() const { return operation_.srcs; }
+  network::ValueId src(size_t i = 0) const { return operation_.srcs[i]; }
+  network::ValueId dst() const { return operation_.dst; }
+  const network::Value& value(network::ValueId id) const { return plan_.value(id); }
+  const network::Value& src_value(size_t i = 0) const { return value(src(i)); }
+  const network::Value& dst_value() const { return value(dst()); }
   // How many operations have yet to read a value; an output counts as one more.
-  int remaining_uses(graph::ValueId id) const { return plan_.RemainingUses(id); }
+  int remaining_uses(network::ValueId id) const { return plan_.RemainingUses(id); }
 
   // Descriptors of a value: in the layout that the primitive chooses, of the type in which the plan
   // keeps it, and in row-major order.
-  absl::StatusOr<MemoryDesc> AnyDesc(graph::ValueId id) const;
-  absl::StatusOr<MemoryDesc> RowMajorDesc(graph::ValueId id) const {
+  absl::StatusOr<MemoryDesc> AnyDesc(network::ValueId id) const;
+  absl::StatusOr<MemoryDesc> RowMajorDesc(network::ValueId id) const {
     return plan_.RowMajorDesc(id);
   }
   // A dense descriptor of the result, nested and blocked as `layout`.
   absl::StatusOr<MemoryDesc> DstLike(const MemoryDesc& layout) const;
 
   // Places of a value; see PlanBuilder.
-  absl::StatusOr<Place> Home(graph::ValueId id) { return plan_.Home(id); }
-  absl::StatusOr<Place> DenseHome(graph::ValueId id) {
+  absl::StatusOr<Place> Home(network::ValueId id) { return plan_.Home(id); }
+  absl::StatusOr<Place> DenseHome(network::ValueId id) {
     return plan_.DenseHome(id, operation_.name);
   }
-  absl::StatusOr<Place> InLayout(graph::ValueId id, const MemoryDesc& desc) {
+  absl::StatusOr<Place> InLayout(network::ValueId id, const MemoryDesc& desc) {
     return plan_.InLayout(id, desc, operation_.name);
   }
-  absl::StatusOr<Place> RowMajor(graph::ValueId id);
+  absl::StatusOr<Place> RowMajor(network::ValueId id);
   // The value in row-major order, with leading dimensions of 1 up to `rank`.
-  absl::StatusOr<Place> RowMajorOfRank(graph::ValueId id, size_t rank);
+  absl::StatusOr<Place> RowMajorOfRank(network::ValueId id, size_t rank);
 
   absl::StatusOr<std::shared_ptr<const Primitive>> Create(const OpDesc& desc,
                                                           const Attributes& attributes = {}) {
@@ -86,8 +86,8 @@ class OperationContext {
   absl::Status EmitTo(const Place& dst, std::shared_ptr<const Primitive> primitive,
                       const Place& src, runtime::Bindings more);
 
-  const graph::Network& network_;
-  const graph::Operation& operation_;
+  const network::Network& network_;
+  const network::Operation& operation_;
   PlanBuilder& plan_;
 };
 

@@ -18,8 +18,8 @@
 namespace tilewire::lowering {
 namespace {
 
-using graph::FusedStep;
-using graph::ValueId;
+using network::FusedStep;
+using network::ValueId;
 using runtime::Binding;
 using runtime::Bindings;
 using runtime::Plan;
@@ -28,21 +28,22 @@ using runtime::PlanInput;
 using runtime::PlanOutput;
 using runtime::Step;
 
-const std::vector<FusedStep>* FusedSteps(const graph::OperationParams& params) {
-  if (const auto* convolution = std::get_if<graph::Convolution>(&params))
+const std::vector<FusedStep>* FusedSteps(const network::OperationParams& params) {
+  if (const auto* convolution = std::get_if<network::Convolution>(&params))
     return &convolution->fused;
-  if (const auto* deconvolution = std::get_if<graph::Deconvolution>(&params))
+  if (const auto* deconvolution = std::get_if<network::Deconvolution>(&params))
     return &deconvolution->fused;
-  if (const auto* dynamic = std::get_if<graph::DynamicConvolution>(&params)) return &dynamic->fused;
-  if (const auto* product = std::get_if<graph::InnerProduct>(&params)) return &product->fused;
-  if (const auto* product = std::get_if<graph::DynamicInnerProduct>(&params))
+  if (const auto* dynamic = std::get_if<network::DynamicConvolution>(&params))
+    return &dynamic->fused;
+  if (const auto* product = std::get_if<network::InnerProduct>(&params)) return &product->fused;
+  if (const auto* product = std::get_if<network::DynamicInnerProduct>(&params))
     return &product->fused;
   return nullptr;
 }
 
-std::vector<int> CountUses(const graph::Network& network) {
+std::vector<int> CountUses(const network::Network& network) {
   std::vector<int> uses(network.values.size());
-  for (const graph::Operation& operation : network.operations) {
+  for (const network::Operation& operation : network.operations) {
     for (ValueId src : operation.srcs) ++uses[src];
     if (const std::vector<FusedStep>* fused = FusedSteps(operation.params)) {
       for (const FusedStep& step : *fused) {
@@ -60,7 +61,7 @@ void AddRemark(absl::string_view remark, std::string* remarks) {
 
 }  // namespace
 
-PlanBuilder::PlanBuilder(const graph::Network& network, const LoweringContext& context)
+PlanBuilder::PlanBuilder(const network::Network& network, const LoweringContext& context)
     : network_(network),
       context_(context),
       remaining_uses_(CountUses(network)),

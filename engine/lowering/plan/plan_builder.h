@@ -64,38 +64,39 @@ struct LoweringContext {
 
 class PlanBuilder {
  public:
-  PlanBuilder(const graph::Network& network, const LoweringContext& context);
+  PlanBuilder(const network::Network& network, const LoweringContext& context);
 
   const LoweringContext& context() const { return context_; }
-  const graph::Value& value(graph::ValueId id) const { return network_.values[id]; }
+  const network::Value& value(network::ValueId id) const { return network_.values[id]; }
 
   // The type in which steps hold the value: its own, or bf16 (bf16_values.h).
-  DataType StoredType(graph::ValueId id) const {
+  DataType StoredType(network::ValueId id) const {
     return is_bf16_[id] ? DataType::kBf16 : value(id).type;
   }
 
   // The value in row-major order without gaps.
-  absl::StatusOr<MemoryDesc> RowMajorDesc(graph::ValueId id) const;
+  absl::StatusOr<MemoryDesc> RowMajorDesc(network::ValueId id) const;
 
   // From the cache, in user scratchpad mode.
   absl::StatusOr<std::shared_ptr<const Primitive>> Create(const OpDesc& desc,
                                                           Attributes attributes = {});
 
   // Whether the value is an input of the network that no operation has read yet.
-  bool IsUnplaced(graph::ValueId id) const { return draft_.places[id].empty(); }
+  bool IsUnplaced(network::ValueId id) const { return draft_.places[id].empty(); }
   // The place in which the value was computed; an unplaced input is placed in row-major order.
-  absl::StatusOr<Place> Home(graph::ValueId id);
+  absl::StatusOr<Place> Home(network::ValueId id);
   // The same, except that a value that is a part of a larger tensor is copied, on behalf of `node`,
   // to a place without gaps.
-  absl::StatusOr<Place> DenseHome(graph::ValueId id, absl::string_view node);
+  absl::StatusOr<Place> DenseHome(network::ValueId id, absl::string_view node);
   // The value in the layout of `desc`: an existing place, or a copy that a reorder step makes on
   // behalf of `node`.
-  absl::StatusOr<Place> InLayout(graph::ValueId id, const MemoryDesc& desc, absl::string_view node);
+  absl::StatusOr<Place> InLayout(network::ValueId id, const MemoryDesc& desc,
+                                 absl::string_view node);
 
   // Marks one use of the value as consumed.
-  void Consume(graph::ValueId id) { --remaining_uses_[id]; }
+  void Consume(network::ValueId id) { --remaining_uses_[id]; }
   // How many uses of the value are not consumed yet.
-  int RemainingUses(graph::ValueId id) const { return remaining_uses_[id]; }
+  int RemainingUses(network::ValueId id) const { return remaining_uses_[id]; }
   // Whether two buffers are, or are parts of, the same buffer: a step must not read one of them
   // while it writes the other.
   bool MayOverlap(int a, int b) const { return draft_.plan.WholeOf(a) == draft_.plan.WholeOf(b); }
@@ -118,7 +119,7 @@ class PlanBuilder {
   // Re-strides `place` and everything that shares its buffer (restride.h).
   absl::Status Restride(const Place& place, const Dims& strides);
   // Notes that the value is in this place; its home if it has none yet.
-  void Bind(graph::ValueId id, const Place& place);
+  void Bind(network::ValueId id, const Place& place);
 
   // An argument whose bytes never change.
   runtime::Binding Constant(int arg, std::shared_ptr<const AlignedBuffer> bytes);
@@ -130,7 +131,7 @@ class PlanBuilder {
   // Requests may also bring the network's input `id` in the layout that `variant` reads instead of
   // `primitive`.
   //   kInternal  no step runs `primitive`, or the input has no or several readers so far
-  absl::Status AddInputVariant(graph::ValueId id, const Primitive& primitive,
+  absl::Status AddInputVariant(network::ValueId id, const Primitive& primitive,
                                std::shared_ptr<const Primitive> variant);
 
   // Adds the outputs and the reorders to the layouts that requests may ask for, fuses bands and
@@ -138,14 +139,14 @@ class PlanBuilder {
   absl::StatusOr<std::shared_ptr<const runtime::Plan>> Finish();
 
  private:
-  absl::StatusOr<Place> PlaceInput(graph::ValueId id, const MemoryDesc& desc);
-  absl::Status AddOutput(graph::ValueId id);
+  absl::StatusOr<Place> PlaceInput(network::ValueId id, const MemoryDesc& desc);
+  absl::Status AddOutput(network::ValueId id);
   // kInternal: the value is not an input of the network.
-  absl::StatusOr<runtime::PlanInput*> InputOf(graph::ValueId id);
+  absl::StatusOr<runtime::PlanInput*> InputOf(network::ValueId id);
   void NoteOverwrittenInputs();
   void ReserveScratchpad(const Primitive& primitive);
 
-  const graph::Network& network_;
+  const network::Network& network_;
   const LoweringContext& context_;
   PlanDraft draft_;
   std::vector<int> remaining_uses_;  // per value; an output counts as one that is never consumed

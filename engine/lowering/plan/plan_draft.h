@@ -44,7 +44,7 @@ struct PlanDraft {
   // no operation has read yet.
   std::vector<absl::InlinedVector<Place, 2>> places;
   // Per buffer that is not a part of another one: the values that it and its parts hold.
-  std::vector<std::vector<graph::ValueId>> buffer_values;
+  std::vector<std::vector<network::ValueId>> buffer_values;
   // Per buffer: where it begins, if it is a part of another one.
   std::vector<PartBegin> part_begins;
 };

@@ -10,8 +10,8 @@ namespace tilewire::lowering {
 
 // Appends to the lists `scales` and `zero_points` of a descriptor.
 template <typename Desc>
-void AppendParams(const std::vector<graph::QuantizationParams>& all, Desc* desc) {
-  for (const graph::QuantizationParams& params : all) {
+void AppendParams(const std::vector<network::QuantizationParams>& all, Desc* desc) {
+  for (const network::QuantizationParams& params : all) {
     desc->scales.push_back(params.scale);
     desc->zero_points.push_back(params.zero_point);
   }

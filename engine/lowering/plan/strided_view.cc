@@ -46,7 +46,7 @@ absl::StatusOr<Dims> StridesAlong(std::vector<Run> runs, const Dims& dims) {
   return strides;
 }
 
-bool IsOneBox(const graph::Select& select) {
+bool IsOneBox(const network::Select& select) {
   return absl::c_all_of(select.from, [](const std::vector<IndexRun>& runs) {
     return runs.empty() || (runs.size() == 1 && runs[0].start >= 0 && runs[0].step == 1);
   });
@@ -73,12 +73,12 @@ absl::StatusOr<MemoryDesc> StridedView(const MemoryDesc& desc, const Dims& dims)
 }
 
 absl::StatusOr<MemoryDesc> ResultDesc(const OperationContext& context) {
-  const graph::Value& dst = context.dst_value();
-  const graph::Transpose* transpose = nullptr;
+  const network::Value& dst = context.dst_value();
+  const network::Transpose* transpose = nullptr;
   int readers = 0;
-  for (const graph::Operation& op : context.network().operations) {
+  for (const network::Operation& op : context.network().operations) {
     if (op.srcs.empty() || op.srcs[0] != context.dst()) continue;
-    transpose = std::get_if<graph::Transpose>(&op.params);
+    transpose = std::get_if<network::Transpose>(&op.params);
     ++readers;
   }
   const int last = static_cast<int>(dst.dims.size()) - 1;
@@ -87,14 +87,14 @@ absl::StatusOr<MemoryDesc> ResultDesc(const OperationContext& context) {
   return context.RowMajorDesc(context.dst());
 }
 
-bool IsReadByStrides(const OperationContext& context, graph::ValueId value) {
+bool IsReadByStrides(const OperationContext& context, network::ValueId value) {
   int64_t reads = 0;
-  for (const graph::Operation& op : context.network().operations) {
+  for (const network::Operation& op : context.network().operations) {
     const int64_t count = absl::c_count(op.srcs, value);
     if (count == 0) continue;
-    const auto* select = std::get_if<graph::Select>(&op.params);
-    const bool is_view = std::holds_alternative<graph::Transpose>(op.params) ||
-                         std::holds_alternative<graph::Reshape>(op.params) ||
+    const auto* select = std::get_if<network::Select>(&op.params);
+    const bool is_view = std::holds_alternative<network::Transpose>(op.params) ||
+                         std::holds_alternative<network::Reshape>(op.params) ||
                          (select != nullptr && IsOneBox(*select));
     const bool follows =
         std::visit([](const auto& params) { return RowOf(params).reads_strides; }, op.params) ||

@@ -16,20 +16,20 @@
 namespace tilewire::lowering {
 namespace {
 
-using graph::ValueId;
+using network::ValueId;
 
 class Bf16Candidates {
  public:
-  Bf16Candidates(const graph::Network& network, const std::vector<int>& uses,
+  Bf16Candidates(const network::Network& network, const std::vector<int>& uses,
                  const LoweringContext& context)
       : network_(network),
         uses_(uses),
         context_(context),
         computed_(network.values.size(), false),
         narrow_(computed_) {
-    for (const graph::Operation& operation : network.operations) {
+    for (const network::Operation& operation : network.operations) {
       computed_[operation.dst] = true;
-      const graph::Value& value = network.values[operation.dst];
+      const network::Value& value = network.values[operation.dst];
       narrow_[operation.dst] = value.type == DataType::kF32 && value.dims.size() >= 3;
     }
   }
@@ -55,28 +55,28 @@ class Bf16Candidates {
   }
 
   // Whether the operation can write its result as bf16, from the sources that are candidates.
-  bool Writes(const graph::Operation& operation) const {
+  bool Writes(const network::Operation& operation) const {
     if (!narrow_[operation.dst]) return false;
-    if (const auto* convolution = std::get_if<graph::Convolution>(&operation.params))
+    if (const auto* convolution = std::get_if<network::Convolution>(&operation.params))
       return IsServed(*convolution, operation, DataType::kF32, DataType::kBf16);
     return PassesOn(operation) &&
            absl::c_all_of(operation.srcs, [this](ValueId src) { return narrow_[src]; });
   }
 
   // Whether the operation reads its sources as bf16 without a change of its result.
-  bool Reads(const graph::Operation& operation) const {
+  bool Reads(const network::Operation& operation) const {
     const bool writes = narrow_[operation.dst];
-    if (const auto* convolution = std::get_if<graph::Convolution>(&operation.params)) {
+    if (const auto* convolution = std::get_if<network::Convolution>(&operation.params)) {
       return IsServed(*convolution, operation, DataType::kBf16,
                       writes ? DataType::kBf16 : DataType::kF32);
     }
     return writes && PassesOn(operation);
   }
 
-  bool PassesOn(const graph::Operation& operation) const {
-    if (const auto* pooling = std::get_if<graph::Pooling>(&operation.params))
-      return pooling->algorithm == graph::Pooling::Algorithm::kMax;
-    const auto* concat = std::get_if<graph::Concat>(&operation.params);
+  bool PassesOn(const network::Operation& operation) const {
+    if (const auto* pooling = std::get_if<network::Pooling>(&operation.params))
+      return pooling->algorithm == network::Pooling::Algorithm::kMax;
+    const auto* concat = std::get_if<network::Concat>(&operation.params);
     if (concat == nullptr || concat->axis != 1) return false;
     const auto parts = absl::MakeConstSpan(operation.srcs).first(operation.srcs.size() - 1);
     return absl::c_all_of(parts, [this](ValueId src) {
@@ -86,12 +86,12 @@ class Bf16Candidates {
 
   // Whether a convolution between tensors of these types is done by the algorithm, and with the
   // products, that do it between tensors of f32.
-  bool IsServed(const graph::Convolution& convolution, const graph::Operation& operation,
+  bool IsServed(const network::Convolution& convolution, const network::Operation& operation,
                 DataType src, DataType dst) const {
     if (convolution.src_quantization || convolution.dst_quantization) return false;
     const Fusion fusion = PlanPostOps(convolution.fused, convolution.bias);
     const bool ends_in_sum =
-        fusion.taken != convolution.fused.size() || fusion.addend != graph::kNoValue;
+        fusion.taken != convolution.fused.size() || fusion.addend != network::kNoValue;
     if (dst == DataType::kBf16 && ends_in_sum) return false;
     const bool is_read_in_blocks = computed_[operation.srcs[0]];
     const ImplementationFacts* f32 =
@@ -107,8 +107,8 @@ class Bf16Candidates {
            (src == DataType::kF32 || row->traits.precision == Precision::kBf16);
   }
 
-  const ImplementationFacts* RowFor(const graph::Convolution& convolution,
-                                    const graph::Operation& operation, const Fusion& fusion,
+  const ImplementationFacts* RowFor(const network::Convolution& convolution,
+                                    const network::Operation& operation, const Fusion& fusion,
                                     DataType src, DataType dst) const {
     const Dims& computed = ComputedDims(convolution, network_.values[operation.dst].dims);
     const auto from = MemoryDesc::CreateAny(network_.values[operation.srcs[0]].dims, src);
@@ -121,7 +121,7 @@ class Bf16Candidates {
     return convolution::ChooseRow(*desc, attributes, context_.options);
   }
 
-  const graph::Network& network_;
+  const network::Network& network_;
   const std::vector<int>& uses_;
   const LoweringContext& context_;
   std::vector<bool> computed_;  // per value: not an input of the network
@@ -130,7 +130,7 @@ class Bf16Candidates {
 
 }  // namespace
 
-std::vector<bool> Bf16Values(const graph::Network& network, const std::vector<int>& uses,
+std::vector<bool> Bf16Values(const network::Network& network, const std::vector<int>& uses,
                              const LoweringContext& context) {
   if (context.precision != Precision::kBf16) return std::vector<bool>(network.values.size(), false);
   return Bf16Candidates(network, uses, context).Find();

@@ -21,7 +21,7 @@
 namespace tilewire::lowering {
 
 // Per value. `uses`: how many operations read each, an output of the network counting as one.
-std::vector<bool> Bf16Values(const graph::Network& network, const std::vector<int>& uses,
+std::vector<bool> Bf16Values(const network::Network& network, const std::vector<int>& uses,
                              const LoweringContext& context);
 
 }  // namespace tilewire::lowering

@@ -18,7 +18,7 @@ Dims GroupedDims(Dims dims, int64_t groups) {
 }
 
 // The value, seen with the dims of `packed`, in that layout.
-absl::StatusOr<Place> PackInRun(graph::ValueId weights, const MemoryDesc& packed,
+absl::StatusOr<Place> PackInRun(network::ValueId weights, const MemoryDesc& packed,
                                 OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Place given, context.RowMajor(weights));
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc plain,
@@ -29,7 +29,7 @@ absl::StatusOr<Place> PackInRun(graph::ValueId weights, const MemoryDesc& packed
                       "packs weights that are computed, in every run");
 }
 
-absl::StatusOr<ConvolutionDesc> DescOf(const graph::ComputedConvolution& convolution,
+absl::StatusOr<ConvolutionDesc> DescOf(const network::ComputedConvolution& convolution,
                                        const OperationContext& context) {
   // Not by Winograd: transforming its weights takes longer than one run gains.
   ConvolutionDesc desc{.algorithm = ConvolutionAlgorithm::kDirect,
@@ -50,7 +50,7 @@ absl::StatusOr<ConvolutionDesc> DescOf(const graph::ComputedConvolution& convolu
 }  // namespace
 
 // The weights are computed, so that they are packed for the primitive in every run.
-absl::Status LowerComputedConvolution(const graph::ComputedConvolution& convolution,
+absl::Status LowerComputedConvolution(const network::ComputedConvolution& convolution,
                                       OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(ConvolutionDesc desc, DescOf(convolution, context));
   ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc));

@@ -7,7 +7,7 @@
 
 namespace tilewire::lowering {
 
-absl::StatusOr<ConvolutionDesc> ConvolutionDescOf(const graph::Convolution& convolution,
+absl::StatusOr<ConvolutionDesc> ConvolutionDescOf(const network::Convolution& convolution,
                                                   const MemoryDesc& src, const MemoryDesc& dst,
                                                   const std::vector<float>& bias,
                                                   const LoweringContext& context) {
@@ -26,7 +26,7 @@ absl::StatusOr<ConvolutionDesc> ConvolutionDescOf(const graph::Convolution& conv
   return desc;
 }
 
-Precision PrecisionOf(const graph::Convolution& convolution, const ConvolutionDesc& desc,
+Precision PrecisionOf(const network::Convolution& convolution, const ConvolutionDesc& desc,
                       const LoweringContext& context) {
   constexpr int64_t kFewestChannels = 16, kMostColours = 4;
   const bool has_groups = desc.weights.rank() > desc.src.rank();
@@ -37,7 +37,7 @@ Precision PrecisionOf(const graph::Convolution& convolution, const ConvolutionDe
   return is_exact ? Precision::kExact : context.precision;
 }
 
-const Dims& ComputedDims(const graph::Convolution& convolution, const Dims& dst) {
+const Dims& ComputedDims(const network::Convolution& convolution, const Dims& dst) {
   return convolution.pooling ? convolution.pooling->src : dst;
 }
 

@@ -13,7 +13,7 @@
 namespace tilewire::lowering {
 
 // Tensors are `any`; `dst` has the dims of the result, which a fused pooling reads.
-absl::StatusOr<ConvolutionDesc> ConvolutionDescOf(const graph::Convolution& convolution,
+absl::StatusOr<ConvolutionDesc> ConvolutionDescOf(const network::Convolution& convolution,
                                                   const MemoryDesc& src, const MemoryDesc& dst,
                                                   const std::vector<float>& bias,
                                                   const LoweringContext& context);
@@ -21,11 +21,11 @@ absl::StatusOr<ConvolutionDesc> ConvolutionDescOf(const graph::Convolution& conv
 // The precision that the attributes permit: fewer channels than a vector's are computed in f32
 // whatever the model's is, but for those of a first layer, and integers that are summed as floats
 // stay integers.
-Precision PrecisionOf(const graph::Convolution& convolution, const ConvolutionDesc& desc,
+Precision PrecisionOf(const network::Convolution& convolution, const ConvolutionDesc& desc,
                       const LoweringContext& context);
 
 // What the convolution itself computes: its result, or what its pooling reads.
-const Dims& ComputedDims(const graph::Convolution& convolution, const Dims& dst);
+const Dims& ComputedDims(const network::Convolution& convolution, const Dims& dst);
 
 }  // namespace tilewire::lowering
 

@@ -8,7 +8,7 @@
 
 namespace tilewire::lowering {
 
-using graph::FusedStep;
+using network::FusedStep;
 
 namespace {
 
@@ -31,7 +31,7 @@ Fusion PlanPostOps(absl::Span<const FusedStep> steps, const std::vector<float>& 
   fusion.bias = bias;
   for (const FusedStep& step : steps) {
     const bool is_sum = step.kind == FusedStep::Kind::kSum;
-    if (is_sum && fusion.addend != graph::kNoValue) break;
+    if (is_sum && fusion.addend != network::kNoValue) break;
     if (!fusion.attributes.post_ops.Append(PostOpOf(step)).ok()) break;
     if (is_sum) fusion.addend = step.addend;
     ++fusion.taken;
@@ -39,10 +39,10 @@ Fusion PlanPostOps(absl::Span<const FusedStep> steps, const std::vector<float>& 
   return fusion;
 }
 
-absl::StatusOr<Place> DestinationHolding(graph::ValueId addend, const MemoryDesc& desc, int src,
+absl::StatusOr<Place> DestinationHolding(network::ValueId addend, const MemoryDesc& desc, int src,
                                          OperationContext& context) {
   PlanBuilder& plan = context.plan();
-  if (addend == graph::kNoValue) return plan.NewPlace(desc);
+  if (addend == network::kNoValue) return plan.NewPlace(desc);
   Place held;
   if (plan.IsUnplaced(addend)) {
     ABSL_ASSIGN_OR_RETURN(held, context.InLayout(addend, desc));

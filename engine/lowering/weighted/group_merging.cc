@@ -9,7 +9,8 @@ namespace {
 
 // How many neighbouring groups are merged: the fewest that fill whole blocks; 1 where products with
 // zeros would cost more than copying, and for integers, which have other blocks of channels.
-int64_t NeighboursOf(const graph::Convolution& convolution, Precision precision, cpu::Isa max_isa) {
+int64_t NeighboursOf(const network::Convolution& convolution, Precision precision,
+                     cpu::Isa max_isa) {
   constexpr int64_t kLanes = 16, kMostBlocks = 3;
   const bool has_tiles = (max_isa & cpu::BestIsa()).Includes(cpu::Isa::kAmx);
   const int64_t inputs = convolution.weights.dims[1];
@@ -25,7 +26,7 @@ int64_t NeighboursOf(const graph::Convolution& convolution, Precision precision,
 
 }  // namespace
 
-Dims GroupedWeightsDims(const graph::Convolution& convolution, Precision precision,
+Dims GroupedWeightsDims(const network::Convolution& convolution, Precision precision,
                         cpu::Isa max_isa) {
   Dims dims = convolution.weights.dims;
   if (convolution.groups == 1 || dims.size() < 2) return dims;

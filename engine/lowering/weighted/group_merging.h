@@ -19,7 +19,7 @@ namespace tilewire::lowering {
 
 // The dims of the weights [O, I/g, k...] as the primitive counts them: the same for one group,
 // otherwise [g', O/g', I/g', k...] with g' merged groups.
-Dims GroupedWeightsDims(const graph::Convolution& convolution, Precision precision,
+Dims GroupedWeightsDims(const network::Convolution& convolution, Precision precision,
                         cpu::Isa max_isa);
 
 }  // namespace tilewire::lowering

@@ -8,10 +8,10 @@
 namespace tilewire::lowering {
 namespace {
 
-using graph::FusedStep;
-using graph::QuantizationParams;
 using jit::EltwiseAlgorithm;
 using jit::EltwiseOp;
+using network::FusedStep;
+using network::QuantizationParams;
 
 // The function g with g(x * unit) = f(x) * unit for `op` = f; nullopt where there is none.
 std::optional<EltwiseOp> InUnits(EltwiseOp op, float unit) {

@@ -28,19 +28,19 @@ namespace tilewire::lowering {
 
 struct IntegerFusion {
   Attributes attributes;
-  std::vector<float> bias;                  // [O]; empty for none
-  graph::ValueId addend = graph::kNoValue;  // of the sum among the post-ops
+  std::vector<float> bias;                      // [O]; empty for none
+  network::ValueId addend = network::kNoValue;  // of the sum among the post-ops
 };
 
 // What a convolution or inner product has. `weight_sums` are the sums of its integer weights per
 // output; they are not read where the zero point of the source is 0.
 struct IntegerTerms {
-  graph::QuantizationParams src;
-  std::optional<graph::QuantizationParams> dst;
+  network::QuantizationParams src;
+  std::optional<network::QuantizationParams> dst;
   absl::Span<const float> weight_scales, weight_sums;
   int64_t outputs = 0;
   absl::Span<const float> bias;
-  absl::Span<const graph::FusedStep> steps;
+  absl::Span<const network::FusedStep> steps;
 };
 
 // kUnimplemented: more steps than a primitive takes.

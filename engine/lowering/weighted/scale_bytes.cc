@@ -9,7 +9,7 @@ namespace tilewire::lowering {
 
 // One pass over the bytes, those of the request where they come in one piece. Keeps their layout,
 // which a convolution that reads pixels then reads as it is.
-absl::Status LowerScaleBytes(const graph::ScaleBytes& bytes, OperationContext& context) {
+absl::Status LowerScaleBytes(const network::ScaleBytes& bytes, OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Place src, context.DenseHome(context.src()));
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst, src.desc.WithDataType(DataType::kF32));
   ABSL_ASSIGN_OR_RETURN(

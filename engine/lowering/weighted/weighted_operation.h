@@ -39,31 +39,31 @@ struct WeightedOperation {
         src_quantization(params.src_quantization),
         dst_quantization(params.dst_quantization) {}
 
-  explicit WeightedOperation(const graph::Deconvolution& params)
+  explicit WeightedOperation(const network::Deconvolution& params)
       : WeightedOperation(params.weights, params.bias, params.fused) {}
-  explicit WeightedOperation(const graph::DynamicConvolution& params)
+  explicit WeightedOperation(const network::DynamicConvolution& params)
       : WeightedOperation(params.weights, params.bias, params.fused) {}
-  explicit WeightedOperation(const graph::DynamicInnerProduct& params)
+  explicit WeightedOperation(const network::DynamicInnerProduct& params)
       : WeightedOperation(params.weights, params.bias, params.fused) {}
 
   DataType WeightsType() const { return src_quantization ? DataType::kS8 : DataType::kF32; }
 
-  const graph::Weights& weights;
+  const network::Weights& weights;
   const std::vector<float>& bias;
-  const std::vector<graph::FusedStep>& fused;
-  const std::optional<graph::QuantizationParams>& src_quantization;
-  const std::optional<graph::QuantizationParams>& dst_quantization;
+  const std::vector<network::FusedStep>& fused;
+  const std::optional<network::QuantizationParams>& src_quantization;
+  const std::optional<network::QuantizationParams>& dst_quantization;
 
  private:
-  WeightedOperation(const graph::Weights& its_weights, const std::vector<float>& its_bias,
-                    const std::vector<graph::FusedStep>& its_steps)
+  WeightedOperation(const network::Weights& its_weights, const std::vector<float>& its_bias,
+                    const std::vector<network::FusedStep>& its_steps)
       : weights(its_weights),
         bias(its_bias),
         fused(its_steps),
         src_quantization(kNone),
         dst_quantization(kNone) {}
 
-  static inline const std::optional<graph::QuantizationParams> kNone;
+  static inline const std::optional<network::QuantizationParams> kNone;
 };
 
 //   kUnimplemented  integers with more steps than a primitive takes

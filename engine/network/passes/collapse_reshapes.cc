@@ -2,7 +2,7 @@
 #include "engine/network/passes/editor.h"
 #include "engine/network/passes/passes.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 
 void CollapseReshapes(Network* network) {
   Editor editor(network);
@@ -18,4 +18,4 @@ void CollapseReshapes(Network* network) {
   }
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network

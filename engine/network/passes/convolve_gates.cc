@@ -6,7 +6,7 @@
 #include "engine/network/passes/editor.h"
 #include "engine/network/passes/passes.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 namespace {
 
 bool IsOnePixel(const Dims& dims) { return dims.size() == 4 && dims[2] == 1 && dims[3] == 1; }
@@ -66,4 +66,4 @@ void ConvolveGates(Network* network) {
   }
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network

@@ -10,7 +10,7 @@
 #include "engine/network/passes/editor.h"
 #include "engine/network/passes/passes.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 namespace {
 
 // From [N, spatial..., C] to [N, C, spatial...].
@@ -127,4 +127,4 @@ void ConvolveRows(Network* network) {
   }
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network

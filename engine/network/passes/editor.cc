@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-namespace tilewire::graph {
+namespace tilewire::network {
 
 const std::vector<FusedStep>* FusedSteps(const Operation& operation) {
   if (const auto* convolution = std::get_if<Convolution>(&operation.params))
@@ -143,4 +143,4 @@ void Editor::Replace(int op, Operation replacement, int old) {
   producer_[operation(op).dst] = op;
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network

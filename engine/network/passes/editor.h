@@ -11,7 +11,7 @@
 
 #include "engine/network/network.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 
 class Editor {
  public:
@@ -79,6 +79,6 @@ struct QuantizedValue {
 // The integers that a Dequantize made `real` of; nullopt if something else computes it.
 std::optional<QuantizedValue> IntegersOf(Editor& editor, ValueId real);
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network
 
 #endif  // ENGINE_NETWORK_PASSES_EDITOR_H_

@@ -9,7 +9,7 @@
 #include "engine/network/passes/editor.h"
 #include "engine/network/passes/passes.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 namespace {
 
 // Whether products of s8 themselves, without a zero point, have sums of 32 bits.
@@ -118,4 +118,4 @@ class Folding {
 
 void FoldDequantize(Network* network) { Folding(network).Run(); }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network

@@ -2,7 +2,7 @@
 #include "engine/network/passes/editor.h"
 #include "engine/network/passes/passes.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 
 void FoldFlatten(Network* network) {
   constexpr size_t kLargestRank = 5;  // of an inner product's source: three spatial dimensions
@@ -19,4 +19,4 @@ void FoldFlatten(Network* network) {
   }
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network

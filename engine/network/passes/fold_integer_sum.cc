@@ -6,7 +6,7 @@
 #include "engine/network/passes/editor.h"
 #include "engine/network/passes/passes.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 namespace {
 
 constexpr size_t kMostAddends = 8;
@@ -59,4 +59,4 @@ void FoldIntegerSum(Network* network) {
   }
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network

@@ -9,7 +9,7 @@
 #include "engine/network/passes/editor.h"
 #include "engine/network/passes/passes.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 namespace {
 
 // The zero points of the result and of an addend take one more step each.
@@ -91,4 +91,4 @@ void FoldQuantize(Network* network) {
   }
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network

@@ -8,7 +8,7 @@
 #include "engine/network/passes/editor.h"
 #include "engine/network/passes/passes.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 namespace {
 
 bool AllEqual(const Dims& dims, int64_t value) {
@@ -84,4 +84,4 @@ void FoldScaleShift(Network* network) {
   }
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network

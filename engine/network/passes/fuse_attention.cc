@@ -15,7 +15,7 @@
 #include "engine/network/passes/editor.h"
 #include "engine/network/passes/passes.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 namespace {
 
 using jit::EltwiseAlgorithm;
@@ -156,4 +156,4 @@ void FuseAttention(Network* network) {
   if (found) RemoveDead(network);  // what led to the scores
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network

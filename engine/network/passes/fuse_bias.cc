@@ -2,7 +2,7 @@
 #include "engine/network/passes/editor.h"
 #include "engine/network/passes/passes.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 namespace {
 
 // Returns the constant of one number per output; nullptr if `value` is something else.
@@ -61,4 +61,4 @@ void FuseBias(Network* network) {
   for (int i = 0; i < editor.size(); ++i) TryBias(editor, i);
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network

@@ -17,7 +17,7 @@
 #include "engine/network/passes/editor.h"
 #include "engine/network/passes/passes.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 namespace {
 
 bool IsOne(const std::vector<QuantizationParams>& params) {
@@ -274,4 +274,4 @@ void FuseDynamicQuantization(Network* network) {
   }
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network

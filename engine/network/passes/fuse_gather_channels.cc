@@ -8,7 +8,7 @@
 #include "engine/network/passes/editor.h"
 #include "engine/network/passes/passes.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 namespace {
 
 using From = GatherChannels::From;
@@ -131,4 +131,4 @@ void FuseGatherChannels(Network* network) {
   RemoveDead(network);
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network

@@ -8,7 +8,7 @@
 #include "engine/network/passes/editor.h"
 #include "engine/network/passes/passes.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 namespace {
 
 using jit::EltwiseAlgorithm;
@@ -79,4 +79,4 @@ void FuseGelu(Network* network) {
   RemoveDead(network);
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network

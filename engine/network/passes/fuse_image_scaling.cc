@@ -14,7 +14,7 @@
 #include "engine/network/passes/editor.h"
 #include "engine/network/passes/passes.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 namespace {
 
 using Function = Elementwise::Function;
@@ -197,4 +197,4 @@ void FuseImageScaling(Network* network) {
   for (int i = 0; i < editor.size(); ++i) FuseFrom(editor, i);
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network

@@ -8,7 +8,7 @@
 #include "engine/network/passes/editor.h"
 #include "engine/network/passes/passes.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 namespace {
 
 using jit::EltwiseAlgorithm;
@@ -161,4 +161,4 @@ void FuseLayerNormalization(Network* network) {
   RemoveDead(network);
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network

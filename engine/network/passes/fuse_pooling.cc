@@ -6,7 +6,7 @@
 #include "engine/network/passes/editor.h"
 #include "engine/network/passes/passes.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 namespace {
 
 // Rounded down: ceil_mode that adds a window shows in dst and in the padding on the right.
@@ -45,4 +45,4 @@ void FusePooling(Network* network) {
   }
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network

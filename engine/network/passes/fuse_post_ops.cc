@@ -9,7 +9,7 @@
 #include "engine/network/passes/editor.h"
 #include "engine/network/passes/passes.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 namespace {
 
 constexpr size_t kLongestChain = 4;  // PostOps::kCapacity of the primitives
@@ -108,4 +108,4 @@ void FusePostOps(Network* network) {
   }
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network

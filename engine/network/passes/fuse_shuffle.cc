@@ -6,7 +6,7 @@
 #include "engine/network/passes/editor.h"
 #include "engine/network/passes/passes.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 namespace {
 
 // The axis that `order` swaps with its successor while all others stay; -1 when it does anything
@@ -59,4 +59,4 @@ void FuseShuffle(Network* network) {
   }
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network

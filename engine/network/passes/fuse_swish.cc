@@ -5,7 +5,7 @@
 #include "engine/network/passes/editor.h"
 #include "engine/network/passes/passes.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 namespace {
 
 using jit::EltwiseAlgorithm;
@@ -41,4 +41,4 @@ void FuseSwish(Network* network) {
   }
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network

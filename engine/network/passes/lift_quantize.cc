@@ -9,7 +9,7 @@
 #include "engine/network/passes/editor.h"
 #include "engine/network/passes/passes.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 namespace {
 
 struct Lift {
@@ -77,4 +77,4 @@ void LiftQuantize(Network* network) {
   network->operations = std::move(operations);
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network

@@ -5,7 +5,7 @@
 #include "engine/network/passes/editor.h"
 #include "engine/network/passes/passes.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 namespace {
 
 using Function = Elementwise::Function;
@@ -76,4 +76,4 @@ class Truths {
 
 void NarrowTruths(Network* network) { Truths(network).Narrow(); }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network

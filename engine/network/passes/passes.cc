@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/network/passes/passes.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 namespace {
 
 // Exporters' patterns come first, while they are whole; then integers, then the order of elements,
@@ -62,4 +62,4 @@ void RunPasses(Network* network) {
   for (const Pass& pass : kPasses) pass.run(network);
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network

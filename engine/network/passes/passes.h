@@ -10,7 +10,7 @@
 #include "absl/types/span.h"
 #include "engine/network/network.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 
 struct Pass {
   absl::string_view name;  // of its file
@@ -128,6 +128,6 @@ void FoldIntegerSum(Network* network);
 // Operations whose result nothing uses, then values that nothing names, disappear.
 void RemoveDead(Network* network);
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network
 
 #endif  // ENGINE_NETWORK_PASSES_PASSES_H_

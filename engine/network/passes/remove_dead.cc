@@ -4,7 +4,7 @@
 #include "engine/network/passes/editor.h"
 #include "engine/network/passes/passes.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 namespace {
 
 void RemoveDeadOperations(Network* network) {
@@ -54,4 +54,4 @@ void RemoveDead(Network* network) {
   Renumbering(network).Apply();
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network

@@ -11,7 +11,7 @@
 #include "engine/network/passes/editor.h"
 #include "engine/network/passes/passes.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 namespace {
 
 // Goes through the operations once, in order, and rewrites them.
@@ -152,4 +152,4 @@ class Sink {
 
 void SinkDequantize(Network* network) { Sink(network).Run(); }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network

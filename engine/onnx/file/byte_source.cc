@@ -15,7 +15,7 @@
 #include "absl/strings/str_split.h"
 #include "engine/base/status_macros.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 // An open file descriptor; closes it. Move-only.
@@ -147,4 +147,4 @@ absl::StatusOr<std::shared_ptr<const ByteSource>> OpenFileBeside(const std::stri
   return std::make_shared<const FileSource>(std::move(at), *status);
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 class ByteSource {
  public:
@@ -54,6 +54,6 @@ absl::StatusOr<std::shared_ptr<const ByteSource>> OpenFile(const std::string& pa
 absl::StatusOr<std::shared_ptr<const ByteSource>> OpenFileBeside(const std::string& beside,
                                                                  absl::string_view location);
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_FILE_BYTE_SOURCE_H_

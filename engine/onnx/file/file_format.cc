@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 // Bytes at an offset, the format that has them there, and what to do.
@@ -93,4 +93,4 @@ absl::Status NamedByFormat(const absl::Status& error, const ByteSource& file) {
   return error;
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -7,13 +7,13 @@
 #include "absl/status/status.h"
 #include "engine/onnx/file/byte_source.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 // The error for a user whose file was refused with `error`: if its bytes are those of a git-LFS
 // pointer or of another format, kInvalidArgument with a message that names the format and says how
 // an ONNX file is made of it; else `error`.
 absl::Status NamedByFormat(const absl::Status& error, const ByteSource& file);
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_FILE_FILE_FORMAT_H_

@@ -17,7 +17,7 @@
 #include "engine/onnx/file/onnx_file.h"
 #include "protos/onnx_subset.pb.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 // A graph input or output as the file declares it; -1 for an open dimension.
 struct DeclaredTensor {
@@ -35,16 +35,16 @@ struct ModelGraph {
   std::deque<onnx::FunctionProto> compositions;  // of operators that are written as others
   std::deque<onnx::NodeProto> rewritten;         // of functions, for one call
 
-  std::vector<std::string> tensor_names;  // by TensorId
-  std::vector<ConstantPtr> initializers;  // by TensorId; null for other tensors
-  std::vector<bool> is_read;              // by TensorId: by a node, or as an output
-  std::vector<DataType> element_types;    // by TensorId (element_types.h)
-  std::vector<Node> nodes;                // topological order
-  std::vector<DeclaredTensor> inputs;     // without those that have an initializer
+  std::vector<std::string> tensor_names;           // by TensorId
+  std::vector<network::ConstantPtr> initializers;  // by TensorId; null for other tensors
+  std::vector<bool> is_read;                       // by TensorId: by a node, or as an output
+  std::vector<DataType> element_types;             // by TensorId (element_types.h)
+  std::vector<Node> nodes;                         // topological order
+  std::vector<DeclaredTensor> inputs;              // without those that have an initializer
   std::vector<DeclaredTensor> outputs;
   int64_t weights_bytes = 0;  // of all initializers
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_FILE_MODEL_GRAPH_H_

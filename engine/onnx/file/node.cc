@@ -10,7 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "engine/base/status_macros.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 using onnx::AttributeProto;
@@ -142,4 +142,4 @@ absl::Status Node::CheckAttributes(absl::string_view known) const {
   return absl::OkStatus();
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

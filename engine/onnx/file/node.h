@@ -18,7 +18,7 @@
 #include "engine/memory/dims.h"
 #include "protos/onnx_subset.pb.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 struct Body;
 
@@ -95,6 +95,6 @@ struct Body {
   std::vector<TensorId> inputs, outputs;
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_FILE_NODE_H_

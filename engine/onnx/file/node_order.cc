@@ -9,7 +9,7 @@
 
 #include "absl/container/flat_hash_map.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 absl::Status OrderNodes(std::vector<Node>* nodes) {
   absl::flat_hash_map<TensorId, int> producers;
@@ -48,4 +48,4 @@ absl::Status OrderNodes(std::vector<Node>* nodes) {
   return absl::OkStatus();
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

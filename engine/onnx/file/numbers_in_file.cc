@@ -11,7 +11,7 @@
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/status_macros.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 // Sums are taken over pieces, so that a check needs no more memory than one.
@@ -46,7 +46,7 @@ absl::StatusOr<std::shared_ptr<const NumbersInFile>> NumbersInFile::Create(
   return numbers;
 }
 
-absl::StatusOr<HeldFloats> NumbersInFile::Load() const {
+absl::StatusOr<network::HeldFloats> NumbersInFile::Load() const {
   ABSL_ASSIGN_OR_RETURN(AlignedBuffer buffer, AlignedBuffer::Allocate(count_ * sizeof(float)));
   // The file's bytes are read to the end of the buffer, and widened from its beginning.
   std::byte* to = buffer.data() + count_ * sizeof(float) - bytes();
@@ -54,18 +54,18 @@ absl::StatusOr<HeldFloats> NumbersInFile::Load() const {
   type_.Widen(to, count_, reinterpret_cast<float*>(buffer.data()));
   auto owner = std::make_shared<const AlignedBuffer>(std::move(buffer));
   const auto* values = reinterpret_cast<const float*>(owner->data());
-  return HeldFloats{absl::MakeConstSpan(values, count_), std::move(owner)};
+  return network::HeldFloats{absl::MakeConstSpan(values, count_), std::move(owner)};
 }
 
-absl::StatusOr<HeldBytes> NumbersInFile::LoadBytes() const {
-  if (!IsByte(type_.held())) return StoredNumbers::LoadBytes();
+absl::StatusOr<network::HeldBytes> NumbersInFile::LoadBytes() const {
+  if (!IsByte(type_.held())) return network::StoredNumbers::LoadBytes();
   ABSL_ASSIGN_OR_RETURN(AlignedBuffer buffer, AlignedBuffer::Allocate(count_));
   std::byte* to = buffer.data() + count_ - bytes();
   ABSL_RETURN_IF_ERROR(ReadTo(to));
   if (type_.bits() < 8) type_.Widen(to, count_, reinterpret_cast<int8_t*>(buffer.data()));
   auto owner = std::make_shared<const AlignedBuffer>(std::move(buffer));
   const auto* values = reinterpret_cast<const int8_t*>(owner->data());
-  return HeldBytes{absl::MakeConstSpan(values, count_), std::move(owner)};
+  return network::HeldBytes{absl::MakeConstSpan(values, count_), std::move(owner)};
 }
 
 absl::Status NumbersInFile::Check() const {
@@ -98,4 +98,4 @@ absl::Status NumbersInFile::Changed(absl::string_view how) const {
       absl::StrCat("tensor '", name_, "': ", how, "; the model has to be loaded again"));
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

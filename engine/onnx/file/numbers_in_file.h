@@ -16,20 +16,20 @@
 #include "engine/onnx/file/byte_source.h"
 #include "engine/onnx/file/stored_type.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 // Consecutive elements in a file that stays open, of f32 and types of fewer bits. They are read
 // once at the start, for the sum of their bytes, with which every later read must agree, whatever
 // the file's times say: a file may be overwritten with its time of modification kept. Immutable.
-class NumbersInFile final : public StoredNumbers {
+class NumbersInFile final : public network::StoredNumbers {
  public:
   // `name` is the tensor's, for messages. Errors: those of `source`, kResourceExhausted.
   static absl::StatusOr<std::shared_ptr<const NumbersInFile>> Create(
       std::string name, StoredType type, std::shared_ptr<const ByteSource> source, int64_t offset,
       int64_t count);
 
-  absl::StatusOr<HeldFloats> Load() const override;
-  absl::StatusOr<HeldBytes> LoadBytes() const override;
+  absl::StatusOr<network::HeldFloats> Load() const override;
+  absl::StatusOr<network::HeldBytes> LoadBytes() const override;
   absl::Status Check() const override;
 
  private:
@@ -48,6 +48,6 @@ class NumbersInFile final : public StoredNumbers {
   size_t sum_ = 0;
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_FILE_NUMBERS_IN_FILE_H_

@@ -16,7 +16,7 @@
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 constexpr int64_t kOldestOpset = 1;
@@ -27,7 +27,7 @@ constexpr int64_t kLargestFunction = int64_t{1} << 26;
 
 struct Parts {
   std::string skeleton;  // a GraphProto without initializers
-  std::vector<ConstantPtr> initializers;
+  std::vector<network::ConstantPtr> initializers;
   std::vector<onnx::OperatorSetIdProto> opsets;
   std::vector<onnx::FunctionProto> functions;
   Findings findings;
@@ -60,9 +60,9 @@ absl::Status ReadGraph(ByteWindow* window, const WireField& graph, TensorReader*
           return absl::InvalidArgumentError("not a model: malformed initializer");
         }
         const bool is_sparse = field.number == onnx::GraphProto::kSparseInitializerFieldNumber;
-        absl::StatusOr<ConstantPtr> tensor = is_sparse
-                                                 ? tensors->ReadSparse(window, field.offset, end)
-                                                 : tensors->Read(window, field.offset, end);
+        absl::StatusOr<network::ConstantPtr> tensor =
+            is_sparse ? tensors->ReadSparse(window, field.offset, end)
+                      : tensors->Read(window, field.offset, end);
         if (absl::IsUnimplemented(tensor.status())) {
           parts->findings.Add(tensor.status());
           break;
@@ -187,4 +187,4 @@ absl::StatusOr<OnnxFile> ReadOnnxFile(const ByteSource& source, const std::strin
   return contents;
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

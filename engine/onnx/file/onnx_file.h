@@ -17,7 +17,7 @@
 #include "engine/onnx/findings.h"
 #include "protos/onnx_subset.pb.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 // Whether it is that of ONNX's own operators, which has two names.
 inline bool IsDefaultDomain(absl::string_view domain) {
@@ -29,7 +29,7 @@ using Opsets = std::map<std::string, int64_t>;
 
 struct OnnxFile {
   std::unique_ptr<onnx::GraphProto> graph;  // without initializers
-  std::vector<ConstantPtr> initializers;
+  std::vector<network::ConstantPtr> initializers;
   std::vector<onnx::FunctionProto> functions;
   Opsets opsets;
   Findings findings;  // what is not supported so far
@@ -40,6 +40,6 @@ struct OnnxFile {
 //   kInvalidArgument  not ONNX, truncated, or a tensor that tensor_reader.h refuses
 absl::StatusOr<OnnxFile> ReadOnnxFile(const ByteSource& source, const std::string& model_path);
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_FILE_ONNX_FILE_H_

@@ -12,7 +12,7 @@
 #include "engine/memory/data_type.h"
 #include "protos/onnx_subset.pb.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 // "UINT8"; the number of a type that ONNX added later.
 inline std::string ElementTypeText(int64_t type) {
@@ -57,6 +57,6 @@ inline DataType EightBits(int64_t type) {
   return type == onnx::TensorProto::INT8 ? DataType::kS8 : DataType::kS32;
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_FILE_ONNX_TYPES_H_

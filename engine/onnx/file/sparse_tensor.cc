@@ -10,7 +10,10 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::Constant;
+using network::ConstantPtr;
 namespace {
 
 absl::Status InvalidSparse(const Constant& values, absl::string_view what) {
@@ -64,22 +67,23 @@ absl::StatusOr<ConstantPtr> MakeDense(const ConstantPtr& values, const ConstantP
                      DimsToString(dims), ": it may have ", *room, " elements, zeros included"));
   }
   *room -= *elements;
-  ABSL_ASSIGN_OR_RETURN(const ConstantPtr given, InMemory(values));
-  ABSL_ASSIGN_OR_RETURN(const ConstantPtr at, InMemory(indices));
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr given, network::InMemory(values));
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr at, network::InMemory(indices));
   ABSL_ASSIGN_OR_RETURN(const std::vector<int64_t> places, PlacesOf(*given, *at, dims, *elements));
   if (given->is_float) {
     std::vector<float> floats(*elements, 0.0f);
     for (size_t i = 0; i < places.size(); ++i) floats[places[i]] = given->floats[i];
-    auto dense = std::make_shared<Constant>(*MakeFloats(given->name, dims, std::move(floats)));
+    auto dense =
+        std::make_shared<Constant>(*network::MakeFloats(given->name, dims, std::move(floats)));
     dense->declared = given->declared;
     return ConstantPtr(std::move(dense));
   }
   std::vector<int64_t> ints(*elements, 0);
   for (size_t i = 0; i < places.size(); ++i) ints[places[i]] = given->ints[i];
-  auto dense = std::make_shared<Constant>(*MakeInts(given->name, dims, std::move(ints)));
+  auto dense = std::make_shared<Constant>(*network::MakeInts(given->name, dims, std::move(ints)));
   dense->integers = given->integers;
   dense->declared = given->declared;
   return ConstantPtr(std::move(dense));
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "engine/network/constant.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 // Elements of all sparse initializers of a file together, and of one in a node, zeros included: few
 // bytes stand for them.
@@ -23,9 +23,10 @@ inline constexpr int64_t kMostSparseInNode = int64_t{1} << 20;
 //   kInvalidArgument    dims, values and indices that do not fit each other; indices that are
 //                       outside the dims or do not ascend
 //   kResourceExhausted  more elements than `room`
-absl::StatusOr<ConstantPtr> MakeDense(const ConstantPtr& values, const ConstantPtr& indices,
-                                      const Dims& dims, int64_t* room);
+absl::StatusOr<network::ConstantPtr> MakeDense(const network::ConstantPtr& values,
+                                               const network::ConstantPtr& indices,
+                                               const Dims& dims, int64_t* room);
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_FILE_SPARSE_TENSOR_H_

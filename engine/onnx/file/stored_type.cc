@@ -9,7 +9,7 @@
 #include "engine/memory/narrow_floats.h"
 #include "engine/onnx/file/onnx_types.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 using onnx::TensorProto;
@@ -133,4 +133,4 @@ void StoredType::Widen(const std::byte* from, int64_t count, int8_t* to) const {
   }
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -12,7 +12,7 @@
 
 #include "engine/memory/data_type.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 class StoredType {
  public:
@@ -45,6 +45,6 @@ class StoredType {
   int bits_;
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_FILE_STORED_TYPE_H_

@@ -20,7 +20,11 @@
 #include "engine/onnx/file/stored_type.h"
 #include "protos/onnx_subset.pb.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::Constant;
+using network::ConstantPtr;
+using network::MakeInts;
 namespace {
 
 using onnx::TensorProto;
@@ -216,7 +220,7 @@ std::vector<int64_t> WidenRaw(int type, const std::byte* bytes, int64_t count) {
   }
 }
 
-HeldFloats FloatsIn(AlignedBuffer bytes, int64_t count) {
+network::HeldFloats FloatsIn(AlignedBuffer bytes, int64_t count) {
   auto owner = std::make_shared<const AlignedBuffer>(std::move(bytes));
   const auto* floats = reinterpret_cast<const float*>(owner->data());
   return {absl::MakeConstSpan(floats, count), std::move(owner)};
@@ -255,7 +259,8 @@ absl::StatusOr<ConstantPtr> FromDoubles(const Record& record, int64_t count,
           absl::StrCat("tensor '", record.name, "' holds ", element, ", which is beyond f32"));
     }
   }
-  return MakeDoubles(record.name, Dims(record.dims.begin(), record.dims.end()), std::move(doubles));
+  return network::MakeDoubles(record.name, Dims(record.dims.begin(), record.dims.end()),
+                              std::move(doubles));
 }
 
 // The bytes of typed contents that are bits: of f16 and bf16, and of 8 bits or fewer.
@@ -278,7 +283,7 @@ ConstantPtr FromBits(const Record& record, const StoredType& type, int64_t count
   std::vector<float> numbers(count);
   type.Widen(bytes.data(), count, numbers.data());
   if (!IsIntegerType(type.held()))
-    return MakeFloats(record.name, std::move(dims), std::move(numbers));
+    return network::MakeFloats(record.name, std::move(dims), std::move(numbers));
   auto integers = std::make_shared<Constant>(
       *MakeInts(record.name, std::move(dims), {numbers.begin(), numbers.end()}));
   integers->integers = type.held();
@@ -298,7 +303,7 @@ absl::StatusOr<ConstantPtr> FromBytes(const Record& record, const StoredType& ty
   constant->name = record.name;
   constant->dims = std::move(dims);
   constant->is_float = true;
-  HeldFloats held = FloatsIn(std::move(bytes), count);
+  network::HeldFloats held = FloatsIn(std::move(bytes), count);
   constant->floats = held.values;
   constant->owner = std::move(held.owner);
   return constant;
@@ -439,4 +444,4 @@ absl::Status TensorReader::CheckUnchanged() {
   return absl::OkStatus();
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

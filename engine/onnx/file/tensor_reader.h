@@ -18,7 +18,7 @@
 #include "engine/onnx/file/wire_cursor.h"
 #include "protos/onnx_subset.pb.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 // Thread-compatible.
 class TensorReader {
@@ -34,11 +34,11 @@ class TensorReader {
   //   kUnimplemented      another element type
   //   kNotFound           an external file that does not exist
   //   kResourceExhausted  memory
-  absl::StatusOr<ConstantPtr> Read(ByteWindow* window, int64_t begin, int64_t end);
+  absl::StatusOr<network::ConstantPtr> Read(ByteWindow* window, int64_t begin, int64_t end);
 
   // The SparseTensorProto in [begin, end), made dense. Errors are those of Read(), of MakeDense()
   // (sparse_tensor.h), and kInvalidArgument: malformed.
-  absl::StatusOr<ConstantPtr> ReadSparse(ByteWindow* window, int64_t begin, int64_t end);
+  absl::StatusOr<network::ConstantPtr> ReadSparse(ByteWindow* window, int64_t begin, int64_t end);
 
   // kInvalidArgument: an external file was written to since it was opened.
   absl::Status CheckUnchanged();
@@ -53,9 +53,9 @@ class TensorReader {
 
 // A tensor that is not an initializer of the main graph, in memory. Errors are those of Read(), and
 // kUnimplemented: external data.
-absl::StatusOr<ConstantPtr> ReadTensor(const onnx::TensorProto& tensor);
-absl::StatusOr<ConstantPtr> ReadTensor(const onnx::SparseTensorProto& tensor);
+absl::StatusOr<network::ConstantPtr> ReadTensor(const onnx::TensorProto& tensor);
+absl::StatusOr<network::ConstantPtr> ReadTensor(const onnx::SparseTensorProto& tensor);
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_FILE_TENSOR_READER_H_

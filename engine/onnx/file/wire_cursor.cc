@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 constexpr int kLongestVarint = 10;
@@ -106,4 +106,4 @@ absl::Status AppendVarints(ByteWindow* window, const WireField& field,
   return absl::OkStatus();
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "engine/onnx/file/byte_source.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 enum class WireType : uint8_t { kVarint = 0, kFixed64 = 1, kLengthDelimited = 2, kFixed32 = 5 };
 
@@ -68,6 +68,6 @@ absl::StatusOr<std::string> ReadString(ByteWindow* window, const WireField& fiel
 absl::Status AppendVarints(ByteWindow* window, const WireField& field,
                            std::vector<int64_t>* values);
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_FILE_WIRE_CURSOR_H_

@@ -14,7 +14,7 @@
 #include "absl/strings/strip.h"
 #include "engine/base/status_macros.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 constexpr int64_t kOpsetOfTexts = 25;
@@ -122,4 +122,4 @@ std::string ConstantText(absl::string_view name, double number) {
   return absl::StrCat(name, " = Constant(value_float=", NumberText(number), ");");
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

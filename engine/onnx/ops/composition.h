@@ -20,7 +20,7 @@
 #include "engine/onnx/ops/op_row.h"
 #include "protos/onnx_subset.pb.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 // The row of an operator whose text `compose` writes.
 constexpr OpRow Composed(absl::string_view name, int since, int min_inputs, int max_inputs,
@@ -40,6 +40,6 @@ std::string PassedOn(absl::string_view attributes);
 std::string NumberText(double number);
 std::string ConstantText(absl::string_view name, double number);
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_OPS_COMPOSITION_H_

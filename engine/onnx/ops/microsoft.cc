@@ -8,7 +8,7 @@
 #include "engine/onnx/ops/composition.h"
 #include "engine/onnx/ops/ops.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 // The statement "y = activation(x)" for the attributes of FusedConv and FusedGemm.
@@ -178,4 +178,4 @@ TILEWIRE_OPERATORS(Microsoft) = {
              ComposeSkipSimplified),
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

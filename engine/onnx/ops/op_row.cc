@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/onnx/ops/op_row.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 DataType LikeFirstInput(const TypedNode& node, int) { return node.input(0); }
 
@@ -17,4 +17,4 @@ DataType IndicesAfterFirst(const TypedNode& node, int i) {
   return i == 0 ? node.input(0) : DataType::kS64;
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -16,7 +16,7 @@
 #include "engine/onnx/node_context.h"
 #include "engine/onnx/typed_node.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 // Whether a node whose inputs are all constants is computed when the model is loaded.
 enum class Folds : uint8_t {
@@ -88,6 +88,6 @@ constexpr OpRow OfReals(OpRow row) {
   absl::Span<const OpRow> Name##Operators() { return k##Name##Rows; } \
   constexpr std::initializer_list<OpRow> k##Name##Rows
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_OPS_OP_ROW_H_

@@ -13,7 +13,7 @@
 #include "engine/onnx/file/onnx_types.h"
 #include "engine/onnx/ops/ops.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 std::vector<OpRow> OpTable() {
   std::vector<OpRow> rows;
@@ -126,4 +126,4 @@ absl::Status CheckSaturate(const Node& node) {
   return node.Invalid(absl::StrCat("saturate ", saturate));
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -12,7 +12,7 @@
 #include "engine/onnx/file/node.h"
 #include "engine/onnx/ops/op_row.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 // All rows, family by family.
 std::vector<OpRow> OpTable();
@@ -36,6 +36,6 @@ absl::Status CheckInputsPresent(const Node& node);
 //   kUnimplemented    integers or truth values, of an operator of real numbers
 absl::Status CheckReals(const Node& node, DataType first);
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_OPS_OP_TABLE_H_

@@ -13,7 +13,7 @@
 #include "absl/types/span.h"
 #include "engine/onnx/ops/op_row.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 // A family's rows. The file has the function's name: ActivationOperators() is in activation.cc.
 absl::Span<const OpRow> ActivationOperators();
@@ -140,11 +140,13 @@ inline constexpr OpFamily kOpFamilies[] = {
 };
 
 // The tensor that an attribute holds. kInvalidArgument: there is none, or it is malformed.
-absl::StatusOr<ConstantPtr> TensorAttribute(const NodeContext& context, absl::string_view name);
+absl::StatusOr<network::ConstantPtr> TensorAttribute(const NodeContext& context,
+                                                     absl::string_view name);
 
 // A pooling whose window covers all spatial dimensions.
-absl::StatusOr<ValueId> EmitGlobalPooling(NodeContext& context, Pooling::Algorithm algorithm,
-                                          absl::string_view suffix = "");
+absl::StatusOr<network::ValueId> EmitGlobalPooling(NodeContext& context,
+                                                   network::Pooling::Algorithm algorithm,
+                                                   absl::string_view suffix = "");
 
 // Computed indices are held in f32, which represents every integer up to 2^24. kUnimplemented:
 // `size` elements have indices above that.
@@ -169,6 +171,6 @@ absl::StatusOr<int64_t> ReadPower(const Node& node);
 // (float8), is neither 0 nor 1.
 absl::Status CheckSaturate(const Node& node);
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_OPS_OPS_H_

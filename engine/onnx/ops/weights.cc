@@ -7,26 +7,31 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::ConstantPtr;
+using network::HeldBytes;
+using network::ValueId;
+using network::Weights;
 
 namespace {
 
 // The integers of a constant of u8 or s8 as s8: 128 is taken from u8, and from their zero point.
 // Load() gives them less that zero point.
-class CenteredIntegers final : public StoredNumbers {
+class CenteredIntegers final : public network::StoredNumbers {
  public:
   CenteredIntegers(ConstantPtr integers, int32_t zero_point)
       : integers_(std::move(integers)), zero_point_(static_cast<float>(zero_point)) {}
 
-  absl::StatusOr<HeldFloats> Load() const override {
+  absl::StatusOr<network::HeldFloats> Load() const override {
     ABSL_ASSIGN_OR_RETURN(const HeldBytes held, LoadBytes());
     auto floats = std::make_shared<std::vector<float>>(held.values.begin(), held.values.end());
     for (float& element : *floats) element -= zero_point_;
-    return HeldFloats{*floats, floats};
+    return network::HeldFloats{*floats, floats};
   }
 
   absl::StatusOr<HeldBytes> LoadBytes() const override {
-    ABSL_ASSIGN_OR_RETURN(HeldBytes held, graph::LoadBytes(*integers_));
+    ABSL_ASSIGN_OR_RETURN(HeldBytes held, network::LoadBytes(*integers_));
     if (integers_->integers == DataType::kS8) return held;
     auto centered = std::make_shared<std::vector<int8_t>>(held.values.begin(), held.values.end());
     for (int8_t& element : *centered) element = static_cast<int8_t>(element ^ -128);  // u8 - 128
@@ -40,13 +45,14 @@ class CenteredIntegers final : public StoredNumbers {
 
 // The zero point of the integers as s8; nullopt if they are of more bits, or have several, or
 // scales that differ along another dimension than the outputs.
-std::optional<int32_t> ZeroPointOfS8(const Quantized& quantized, int output_axis) {
+std::optional<int32_t> ZeroPointOfS8(const network::Quantized& quantized, int output_axis) {
   const DataType type = quantized.integers->integers;
   if (!IsByte(type)) return std::nullopt;
   if (quantized.params.size() > 1 && quantized.axis != output_axis) return std::nullopt;
-  const QuantizationParams& first = quantized.params[0];
-  for (const QuantizationParams& params : quantized.params) {
-    if (params.zero_point != first.zero_point || !HoldsZeroPoint(type, params)) return std::nullopt;
+  const network::QuantizationParams& first = quantized.params[0];
+  for (const network::QuantizationParams& params : quantized.params) {
+    if (params.zero_point != first.zero_point || !network::HoldsZeroPoint(type, params))
+      return std::nullopt;
   }
   return type == DataType::kU8 ? first.zero_point - 128 : first.zero_point;
 }
@@ -56,7 +62,7 @@ std::optional<int32_t> ZeroPointOfS8(const Quantized& quantized, int output_axis
 Weights WeightsOf(const ConstantPtr& constant, int output_axis) {
   Weights weights = WeightsOf(constant);
   if (constant->quantized == nullptr) return weights;
-  const Quantized& quantized = *constant->quantized;
+  const network::Quantized& quantized = *constant->quantized;
   const std::optional<int32_t> zero_point = ZeroPointOfS8(quantized, output_axis);
   if (!zero_point) return weights;
   weights.data = {};
@@ -101,12 +107,12 @@ absl::StatusOr<ValueId> EmitScaleShift(NodeContext& context, ValueId src, std::v
   if (flat) spatial_dims.push_back(1);
   const size_t spatial_rank = spatial_dims.size() - 2;
 
-  Convolution convolution;
+  network::Convolution convolution;
   convolution.groups = dims[1];
   Dims weights_dims(spatial_dims.size(), 1);
   weights_dims[0] = dims[1];
-  convolution.weights = WeightsOf(MakeFloats(absl::StrCat(context.output_name(), suffix),
-                                             std::move(weights_dims), std::move(scale)));
+  convolution.weights = WeightsOf(network::MakeFloats(absl::StrCat(context.output_name(), suffix),
+                                                      std::move(weights_dims), std::move(scale)));
   convolution.bias = std::move(shift);
   convolution.strides.assign(spatial_rank, 1);
   convolution.dilations.assign(spatial_rank, 0);
@@ -116,7 +122,7 @@ absl::StatusOr<ValueId> EmitScaleShift(NodeContext& context, ValueId src, std::v
   ABSL_ASSIGN_OR_RETURN(const ValueId spatial, context.EmitReshape(src, spatial_dims, "/spatial"));
   ABSL_ASSIGN_OR_RETURN(const ValueId scaled,
                         context.Emit(std::move(convolution), {spatial}, spatial_dims, "/scaled"));
-  return context.Emit(Reshape{}, {scaled}, dims, suffix);
+  return context.Emit(network::Reshape{}, {scaled}, dims, suffix);
 }
 
 absl::Status FinishScaleShift(NodeContext& context, ValueId src, std::vector<float> scale,
@@ -126,4 +132,4 @@ absl::Status FinishScaleShift(NodeContext& context, ValueId src, std::vector<flo
   return context.SetOutput(dst);
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -16,7 +16,10 @@
 #include "engine/onnx/ops/op_table.h"
 #include "engine/onnx/specialization.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::kNoValue;
+using network::ValueId;
 namespace {
 
 // Builds one stage.
@@ -52,11 +55,11 @@ class StageBuilder {
     for (Operand& operand : tensors()) {
       if (operand.constant == nullptr) operand = Operand();
     }
-    for (Value& value : network_.values) {
+    for (network::Value& value : network_.values) {
       if (value.dims.empty()) value.dims = {1};
     }
     ABSL_RETURN_IF_ERROR(ElideEmpty(&network_));
-    ABSL_RETURN_IF_ERROR(CheckNetwork(network_));
+    ABSL_RETURN_IF_ERROR(network::CheckNetwork(network_));
     return Stage{std::move(network_), std::move(cut_)};
   }
 
@@ -106,7 +109,7 @@ class StageBuilder {
   // The graph that an If takes, where that is known; else null.
   const Body* Branch(const Node& node) {
     if (node.op() != "If" || !node.HasInput(0)) return nullptr;
-    const ConstantPtr& condition = tensors()[node.inputs[0]].constant;
+    const network::ConstantPtr& condition = tensors()[node.inputs[0]].constant;
     if (condition == nullptr || condition->is_float || condition->ints.size() != 1) return nullptr;
     const auto body = node.bodies.find(condition->ints[0] != 0 ? "then_branch" : "else_branch");
     const bool fits = body != node.bodies.end() && body->second->inputs.empty() &&
@@ -246,7 +249,7 @@ class StageBuilder {
   void DropUnreadInputs() {
     if (cut_->inputs.empty()) return;  // of a model, whose requests bring all of them
     std::vector<bool> read(network_.values.size(), false);
-    for (const Operation& operation : network_.operations) {
+    for (const network::Operation& operation : network_.operations) {
       for (ValueId src : operation.srcs) read[src] = true;
     }
     for (ValueId output : network_.outputs) read[output] = true;
@@ -272,7 +275,7 @@ class StageBuilder {
   absl::flat_hash_set<TensorId> kept_;
   absl::Status kept_sequence_;  // not OK: one would have to be kept
   Findings findings_;
-  Network network_;
+  network::Network network_;
 };
 
 }  // namespace
@@ -302,7 +305,7 @@ absl::StatusOr<Stage> BuildStage(const ModelGraph& graph, StageStart start,
 }
 
 StageStart StartAfter(const Cut& cut, absl::Span<const StagedTensor> computed,
-                      absl::Span<const ConstantPtr> known) {
+                      absl::Span<const network::ConstantPtr> known) {
   StageStart start{cut.graph, cut.tensors, cut.kept};
   start.inputs.insert(start.inputs.end(), computed.begin(), computed.end());
   for (size_t i = 0; i < known.size(); ++i)
@@ -319,4 +322,4 @@ std::vector<StagedTensor> ReadBy(const Node& node, const Cut& cut) {
   return read;
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -26,7 +26,7 @@
 #include "engine/onnx/file/model_graph.h"
 #include "engine/onnx/node_context.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 // A tensor between stages: as a network holds it, row-major, in `type`.
 struct StagedTensor {
@@ -60,7 +60,7 @@ struct Cut {
 };
 
 struct Stage {
-  Network network;
+  network::Network network;
   std::shared_ptr<const Cut> cut;  // null: the network is the whole model
 };
 
@@ -89,11 +89,11 @@ absl::StatusOr<Stage> BuildStage(const ModelGraph& graph, StageStart start,
 // The start of the stage after `cut`, when its late nodes gave `computed`. `known` are the
 // elements of cut.known, in the same order.
 StageStart StartAfter(const Cut& cut, absl::Span<const StagedTensor> computed,
-                      absl::Span<const ConstantPtr> known);
+                      absl::Span<const network::ConstantPtr> known);
 
 // The tensors that a node, or graphs in it, read of `cut` and that are not constants, each once.
 std::vector<StagedTensor> ReadBy(const Node& node, const Cut& cut);
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_STAGES_CUT_H_

@@ -13,7 +13,7 @@
 #include "engine/base/aligned_buffer.h"
 #include "engine/onnx/stages/cut.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 struct HeldTensor {
   StagedTensor tensor;
@@ -21,13 +21,13 @@ struct HeldTensor {
 };
 
 // The elements as a constant; floats are not copied.
-ConstantPtr AsConstant(const std::string& name, const HeldTensor& held);
+network::ConstantPtr AsConstant(const std::string& name, const HeldTensor& held);
 // The elements of a constant in memory, in `type`; integers may be held in f32.
 //   kUnimplemented      an integer that the type does not hold
 //   kResourceExhausted  memory
-absl::StatusOr<HeldTensor> AsTensor(const Constant& constant, TensorId id, DataType type);
+absl::StatusOr<HeldTensor> AsTensor(const network::Constant& constant, TensorId id, DataType type);
 // The same in f32; integers that it does not hold exactly in s64.
-absl::StatusOr<HeldTensor> AsTensor(const Constant& constant, TensorId id);
+absl::StatusOr<HeldTensor> AsTensor(const network::Constant& constant, TensorId id);
 
 // The outputs of a late node other than a Loop. `inputs` are those of its inputs that are not
 // constants of `cut`. Indices are held in f32.
@@ -49,6 +49,6 @@ absl::StatusOr<StageStart> BodyStart(const Node& loop, const Cut& cut,
 StagedTensor RunNumber(const Node& loop);
 const Body& BodyOfLoop(const Node& loop);
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_STAGES_LATE_NODE_H_

@@ -9,7 +9,9 @@
 #include "engine/onnx/ops/op_table.h"
 #include "engine/onnx/stages/late_node.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::ConstantPtr;
 namespace {
 
 constexpr int kMostStages = 256;
@@ -49,9 +51,9 @@ class Walk {
     const std::string& name = graph_.tensor_names[tensor.id];
     const int64_t count = ElementCount(tensor.dims).value_or(0);
     if (tensor.is_integer)
-      return MakeInts(name, tensor.dims, std::vector<int64_t>(count, made_up_.element));
+      return network::MakeInts(name, tensor.dims, std::vector<int64_t>(count, made_up_.element));
     const float element = static_cast<float>(made_up_.element);
-    return MakeFloats(name, tensor.dims, std::vector<float>(count, element));
+    return network::MakeFloats(name, tensor.dims, std::vector<float>(count, element));
   }
 
   absl::Status AddResults(const Node& node, const Cut& cut, std::vector<StagedTensor>* computed) {
@@ -149,4 +151,4 @@ absl::StatusOr<std::vector<Dims>> OutputDimsOf(const ModelGraph& graph,
   return last.network.output_dims;
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

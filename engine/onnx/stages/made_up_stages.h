@@ -13,7 +13,7 @@
 #include "absl/types/span.h"
 #include "engine/onnx/stages/cut.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 struct MadeUp {
   int64_t found;    // elements that a NonZero finds, boxes that are kept, runs of a loop
@@ -41,6 +41,6 @@ LaterStages StagesAfter(const ModelGraph& graph, const Stage& first,
 // Describes one of a graph's outputs after its last stage.
 StagedTensor OutputOf(const Cut& last, TensorId id);
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_STAGES_MADE_UP_STAGES_H_

@@ -20,7 +20,7 @@ using testing::Tensor;
 
 class ModelTest : public ::testing::Test {
  protected:
-  const Subject subject_{graph::FindNetwork("Residual"), Options(cpu::BestIsa(), 1)};
+  const Subject subject_{network::FindNetwork("Residual"), Options(cpu::BestIsa(), 1)};
   const Tensor image_ = Tensor(3 * 9 * 7, 0.5f);
 
   absl::Status RunOn(std::vector<InputTensor> inputs, std::vector<OutputRequest> outputs = {},

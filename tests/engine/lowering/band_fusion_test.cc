@@ -16,16 +16,16 @@
 namespace tilewire::runtime {
 namespace {
 
-using graph::NetworkBuilder;
-using graph::Pooling;
-using graph::ValueId;
+using network::NetworkBuilder;
+using network::Pooling;
+using network::ValueId;
 
 using lowering::BandLimits;
 
 constexpr BandLimits kNever = {.least_bytes = int64_t{1} << 40};
 struct ChainCase {
   const char* name;
-  graph::Network (*make)(int64_t batch);
+  network::Network (*make)(int64_t batch);
   int64_t most_bytes;  // of a band and all weights: a few rows
   int chains, steps;   // on AVX-512
 };
@@ -35,19 +35,19 @@ BandLimits Always(const ChainCase& chain) {
 }
 
 // The beginning of a mobile network; the first convolution of the chain reads the request.
-graph::Network MobileStem(int64_t n) {
+network::Network MobileStem(int64_t n) {
   NetworkBuilder b;
   const ValueId x = b.Input("x", {n, 3, 39, 31});
-  const ValueId stem = b.Conv("stem", x, 24, {.stride = 2, .fused = {graph::Relu()}});
+  const ValueId stem = b.Conv("stem", x, 24, {.stride = 2, .fused = {network::Relu()}});
   const ValueId depthwise = b.Conv("depthwise", stem, 24, {.groups = 24});
   const ValueId project = b.Conv("project", depthwise, 10, {.kernel = 1, .padding = 0});
   const ValueId expand =
-      b.Conv("expand", project, 40, {.kernel = 1, .padding = 0, .fused = {graph::Relu()}});
+      b.Conv("expand", project, 40, {.kernel = 1, .padding = 0, .fused = {network::Relu()}});
   return b.Finish({b.Conv("down", expand, 40, {.stride = 2, .groups = 40, .bias = false})});
 }
 
 // Wide windows, and poolings that count padding.
-graph::Network WideWindows(int64_t n) {
+network::Network WideWindows(int64_t n) {
   NetworkBuilder b;
   const ValueId x = b.Input("x", {n, 16, 29, 9});
   const ValueId seven = b.Conv("seven", x, 20, {.kernel = 7, .stride = 2, .padding = 3});
@@ -58,18 +58,18 @@ graph::Network WideWindows(int64_t n) {
 }
 
 // The sum writes over what the chain's first convolution reads, so that it stays a step of its own.
-graph::Network SumOverTheSource(int64_t n) {
+network::Network SumOverTheSource(int64_t n) {
   NetworkBuilder b;
   const ValueId x = b.Input("x", {n, 8, 15, 8});
   const ValueId stem = b.Conv("stem", x, 16, {.kernel = 1, .padding = 0});
   const ValueId expand = b.Conv("expand", stem, 32, {.kernel = 1, .padding = 0});
   const ValueId depthwise = b.Conv("depthwise", expand, 32, {.groups = 32});
-  return b.Finish(
-      {b.Conv("project", depthwise, 16, {.kernel = 1, .padding = 0, .fused = {graph::Add(stem)}})});
+  return b.Finish({b.Conv("project", depthwise, 16,
+                          {.kernel = 1, .padding = 0, .fused = {network::Add(stem)}})});
 }
 
 // The sum writes over the result of a step outside the chain, so that it joins the chain.
-graph::Network SumOverAnother(int64_t n) {
+network::Network SumOverAnother(int64_t n) {
   NetworkBuilder b;
   const ValueId x = b.Input("x", {n, 8, 15, 8});
   const ValueId other = b.Pool("other", b.Conv("aside", x, 16, {.kernel = 1, .padding = 0}),
@@ -77,11 +77,11 @@ graph::Network SumOverAnother(int64_t n) {
   const ValueId stem = b.Conv("stem", x, 16, {.kernel = 1, .padding = 0});
   const ValueId depthwise = b.Conv("depthwise", stem, 16, {.groups = 16});
   return b.Finish({b.Conv("project", depthwise, 16,
-                          {.kernel = 1, .padding = 0, .fused = {graph::Add(other)}})});
+                          {.kernel = 1, .padding = 0, .fused = {network::Add(other)}})});
 }
 
 // The intermediate tensors are outputs, too, or are read twice.
-graph::Network ReadElsewhere(int64_t n) {
+network::Network ReadElsewhere(int64_t n) {
   NetworkBuilder b;
   const ValueId x = b.Input("x", {n, 16, 11, 7});
   const ValueId answer = b.Conv("answer", x, 16, {.kernel = 1, .padding = 0});
@@ -91,40 +91,40 @@ graph::Network ReadElsewhere(int64_t n) {
 }
 
 // The end of a text detector: pixels become tiles of pixels, twice.
-graph::Network Mask(int64_t n) {
+network::Network Mask(int64_t n) {
   NetworkBuilder b;
   const ValueId x = b.Input("x", {n, 16, 7, 6});
-  const ValueId features = b.Conv("features", x, 24, {.fused = {graph::Relu()}});
+  const ValueId features = b.Conv("features", x, 24, {.fused = {network::Relu()}});
   const ValueId larger = b.Deconv(
-      "larger", features, 24, {.kernel = 2, .stride = 2, .padding = 0, .fused = {graph::Relu()}});
+      "larger", features, 24, {.kernel = 2, .stride = 2, .padding = 0, .fused = {network::Relu()}});
   return b.Finish({b.Deconv("mask", larger, 1, {.kernel = 2, .stride = 2, .padding = 0})});
 }
 
 // Deconvolutions whose windows overlap, with padding, gaps and a height that no stride divides.
-graph::Network OverlappingTiles(int64_t n) {
+network::Network OverlappingTiles(int64_t n) {
   NetworkBuilder b;
   const ValueId x = b.Input("x", {n, 20, 6, 5});
   const ValueId up = b.Deconv("up", x, 20, {.kernel = 4, .stride = 2, .padding = 1});
-  const ValueId conv = b.Conv("conv", up, 18, {.fused = {graph::Relu()}});
+  const ValueId conv = b.Conv("conv", up, 18, {.fused = {network::Relu()}});
   const ValueId odd = b.Deconv("odd", conv, 24, {.kernel = 3, .stride = 2, .dilation = 1});
   return b.Finish({b.Pool("average", odd, Pooling::Algorithm::kAvgIncludePadding, 3, 1, 1)});
 }
 
 // Each window overlaps that of the band before, of rows that were computed from overlapping ones;
 // the pooling reads every fourth row only, and half of the last band's rows read padding.
-graph::Network WindowsOverWindows(int64_t n) {
+network::Network WindowsOverWindows(int64_t n) {
   NetworkBuilder b;
   const ValueId x = b.Input("x", {n, 20, 41, 6});
-  const ValueId one = b.Conv("one", x, 36, {.kernel = 1, .padding = 0, .fused = {graph::Relu()}});
+  const ValueId one = b.Conv("one", x, 36, {.kernel = 1, .padding = 0, .fused = {network::Relu()}});
   const ValueId two = b.Conv("two", one, 36, {.groups = 36});
   const ValueId three = b.Conv("three", two, 24, {.kernel = 1, .padding = 0});
   const ValueId four = b.Conv("four", three, 24, {.padding = 4, .dilation = 3, .groups = 24});
-  const ValueId five = b.Conv("five", four, 18, {.groups = 6, .fused = {graph::Relu()}});
+  const ValueId five = b.Conv("five", four, 18, {.groups = 6, .fused = {network::Relu()}});
   return b.Finish({b.Pool("apart", five, Pooling::Algorithm::kMax, 2, 4, 0)});
 }
 
 // Nothing reaches every third row of the deconvolution's result: it is a step of its own.
-graph::Network RowsThatNothingReaches(int64_t n) {
+network::Network RowsThatNothingReaches(int64_t n) {
   NetworkBuilder b;
   const ValueId x = b.Input("x", {n, 16, 7, 6});
   const ValueId conv = b.Conv("conv", x, 16);
@@ -167,7 +167,7 @@ class BandFusionTest : public ::testing::TestWithParam<std::tuple<ChainCase, cpu
   // The outputs' bytes, one after the other.
   std::string Run(const Plan& plan, int threads, bool channels_last) {
     const Dims& dims = plan.inputs[0].desc.dims();
-    std::vector<float> image = graph::PseudoRandom("x", *ElementCount(dims), -1, 1);
+    std::vector<float> image = network::PseudoRandom("x", *ElementCount(dims), -1, 1);
     if (channels_last) image = testing::ChannelsLast(image, dims);
     const absl::string_view piece = testing::BytesOf(image);
     const ClientDescs& client = plan.inputs[0].client;

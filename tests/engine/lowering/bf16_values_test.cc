@@ -16,15 +16,15 @@
 namespace tilewire::lowering {
 namespace {
 
-using graph::NetworkBuilder;
-using graph::ValueId;
+using network::NetworkBuilder;
+using network::ValueId;
 using testing::BytesOf;
 using ::testing::ElementsAre;
 using testing::kImages;
 using testing::Options;
 using testing::Subject;
 
-constexpr graph::ConvolutionOptions OneByOne() { return {.kernel = 1, .padding = 0}; }
+constexpr network::ConvolutionOptions OneByOne() { return {.kernel = 1, .padding = 0}; }
 
 // A residual block after a first layer and a maximum, as in ResNet; channels that are filtered one
 // by one, as in MobileNet; branches that meet, one of which ends inside a block, as in GoogLeNet;
@@ -33,12 +33,12 @@ NetworkBuilder Branches(int64_t n, ValueId* answer) {
   NetworkBuilder b;
   const ValueId x = b.Input("x", {n, 3, 31, 37});
   const ValueId stem =
-      b.Conv("stem", x, 64, {.kernel = 7, .stride = 2, .padding = 3, .fused = {graph::Relu()}});
+      b.Conv("stem", x, 64, {.kernel = 7, .stride = 2, .padding = 3, .fused = {network::Relu()}});
   const ValueId pool = b.MaxPool("pool", stem, 3, 2, 1);
   const ValueId down = b.Conv("down", pool, 96, OneByOne());
-  const ValueId a = b.Conv("a", pool, 48, {.kernel = 1, .padding = 0, .fused = {graph::Relu()}});
-  const ValueId sum =
-      b.Conv("sum", a, 96, {.kernel = 1, .padding = 0, .fused = {graph::Add(down), graph::Relu()}});
+  const ValueId a = b.Conv("a", pool, 48, {.kernel = 1, .padding = 0, .fused = {network::Relu()}});
+  const ValueId sum = b.Conv(
+      "sum", a, 96, {.kernel = 1, .padding = 0, .fused = {network::Add(down), network::Relu()}});
   const ValueId wide = b.Conv("wide", sum, 72, OneByOne());
   const ValueId depthwise = b.Conv("depthwise", wide, 72, {.groups = 72});
   const ValueId left = b.Conv("left", depthwise, 32, OneByOne());
@@ -54,14 +54,14 @@ NetworkBuilder Branches(int64_t n, ValueId* answer) {
   return b;
 }
 
-graph::Network WithBf16(int64_t n) {
+network::Network WithBf16(int64_t n) {
   ValueId answer;
   NetworkBuilder b = Branches(n, &answer);
   return b.Finish({answer});
 }
 
 // Outputs stay f32.
-graph::Network WithoutBf16(int64_t n) {
+network::Network WithoutBf16(int64_t n) {
   ValueId answer;
   NetworkBuilder b = Branches(n, &answer);
   std::vector<ValueId> outputs = {answer};
@@ -78,7 +78,7 @@ class Bf16ValuesTest : public ::testing::Test {
 
 // The nodes whose step writes bf16.
 std::vector<std::string> Bf16Nodes(Precision precision, cpu::Isa max_isa) {
-  const graph::Network network = WithBf16(1);
+  const network::Network network = WithBf16(1);
   PrimitiveCache cache(int64_t{64} << 20);
   LoweringContext context;
   context.options.max_isa = max_isa;

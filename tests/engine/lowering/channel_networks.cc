@@ -4,7 +4,7 @@
 #include "tests/engine/lowering/network_builder.h"
 #include "tests/engine/lowering/networks.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 namespace {
 
 Network GroupedShuffleDepthwise(int64_t n) {
@@ -61,4 +61,4 @@ absl::Span<const NetworkCase> ChannelNetworks() {
   return kCases;
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network

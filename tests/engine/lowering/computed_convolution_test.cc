@@ -10,7 +10,7 @@ using testing::Subject;
 
 TEST(ComputedConvolutionTest, WeightsArePackedInEveryRunAndThePlanSaysSo) {
   if (!cpu::Supports(cpu::Isa::kAvx2)) GTEST_SKIP() << "the CPU lacks avx2";
-  const Subject subject(graph::FindNetwork("ComputedWeights"), Options(cpu::Isa::kAvx2, 1));
+  const Subject subject(network::FindNetwork("ComputedWeights"), Options(cpu::Isa::kAvx2, 1));
   const Explanation plan = subject.model->Explain({}).value();
   int packed = 0;
   for (const PlanStep& step : plan.steps)

@@ -8,7 +8,7 @@
 #include "tests/engine/lowering/network_builder.h"
 #include "tests/engine/lowering/networks.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 namespace {
 
 using jit::EltwiseAlgorithm;
@@ -122,4 +122,4 @@ absl::Span<const NetworkCase> ConcatNetworks() {
   return kCases;
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network

@@ -12,7 +12,7 @@ using testing::Subject;
 
 // The steps of a plan that concatenate, and those that copy a part of a concatenation.
 std::pair<int, int> ConcatsAndCopies(absl::string_view network, int64_t batch) {
-  const Subject subject(graph::FindNetwork(network), Options(cpu::BestIsa(), 1));
+  const Subject subject(network::FindNetwork(network), Options(cpu::BestIsa(), 1));
   int concats = 0, copies = 0;
   const Explanation plan = subject.model->Explain({.batch = batch}).value();
   for (const PlanStep& step : plan.steps) {

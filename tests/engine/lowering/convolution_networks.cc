@@ -5,7 +5,7 @@
 #include "tests/engine/lowering/network_builder.h"
 #include "tests/engine/lowering/networks.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 namespace {
 
 using jit::EltwiseAlgorithm;
@@ -136,7 +136,7 @@ Network Deconvolutions(int64_t n) {
                                Deconvolution window, Dims dst) {
     const int64_t count = *ElementCount(weights);
     if (bias) window.bias = PseudoRandom(name + ".b", weights[0], -1, 1);
-    window.weights = WeightsOf(MakeFloats(name, weights, PseudoRandom(name, count, -1, 1)));
+    window.weights = reader::WeightsOf(MakeFloats(name, weights, PseudoRandom(name, count, -1, 1)));
     return b.AddOperation(name, std::move(window), {src}, std::move(dst));
   };
   const auto window = [](Dims strides, Dims dilations, Dims left, Dims right) {
@@ -217,4 +217,4 @@ absl::Span<const NetworkCase> ConvolutionNetworks() {
   return kCases;
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network

@@ -17,7 +17,7 @@ TEST(ConvolutionTest, FewChannelsStayInBlocks) {
   for (const cpu::Isa isa : {cpu::Isa::kAvx2, cpu::Isa::kAvx512}) {
     if (!cpu::Supports(isa)) continue;
     const Explanation plan =
-        Subject(graph::FindNetwork("FewChannels"), Options(isa, 1)).model->Explain({}).value();
+        Subject(network::FindNetwork("FewChannels"), Options(isa, 1)).model->Explain({}).value();
     for (const PlanStep& step : plan.steps)
       EXPECT_NE(step.remark, "another layout is wanted") << step.node;
   }
@@ -28,8 +28,8 @@ TEST(ConvolutionTest, FewChannelsStayInBlocks) {
 TEST(ConvolutionTest, FusedPoolingIsOneStepWithWinogradAndGivesTheBitsOfTwo) {
   for (const cpu::Isa isa : {cpu::Isa::kBaseline, cpu::Isa::kAvx2, cpu::Isa::kAvx512}) {
     if (!cpu::Supports(isa)) continue;
-    const Subject fused(graph::PooledConvolutions, Options(isa, 1));
-    const Subject apart(graph::ConvolutionsAndPoolings, Options(isa, 1));
+    const Subject fused(network::PooledConvolutions, Options(isa, 1));
+    const Subject apart(network::ConvolutionsAndPoolings, Options(isa, 1));
     std::map<std::string, PlanStep> steps;
     const Explanation plan = fused.model->Explain({}).value();
     for (const PlanStep& step : plan.steps) steps[step.node] = step;
@@ -51,7 +51,7 @@ TEST(ConvolutionTest, FusedPoolingIsOneStepWithWinogradAndGivesTheBitsOfTwo) {
 // writes over its addend.
 TEST(ConvolutionTest, FusedSumsCopyOnlyWhereTheyMust) {
   int copies = 0;
-  const Subject subject(graph::FindNetwork("Residual"), Options(cpu::BestIsa(), 1));
+  const Subject subject(network::FindNetwork("Residual"), Options(cpu::BestIsa(), 1));
   const Explanation plan = subject.model->Explain({}).value();
   for (const PlanStep& step : plan.steps) {
     if (step.remark.find("copies the addend") == std::string::npos) continue;

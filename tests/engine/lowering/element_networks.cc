@@ -4,7 +4,7 @@
 #include "tests/engine/lowering/network_builder.h"
 #include "tests/engine/lowering/networks.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 namespace {
 
 // Along other dimensions than the last: of an intermediate result, of one that is read again, and
@@ -21,7 +21,7 @@ Network SoftmaxAlongOthers(int64_t n) {
 // Squeeze and excite with broadcast products, a reduction, a literal, and interpolation between
 // neighbours.
 Network LoopsWithoutPrimitives(int64_t n) {
-  using Function = graph::Elementwise::Function;
+  using Function = network::Elementwise::Function;
   NetworkBuilder b;
   const ValueId x = b.Input("x", {n, 3, 6, 5});
   const ValueId conv = b.Conv("conv", x, 20);
@@ -29,10 +29,10 @@ Network LoopsWithoutPrimitives(int64_t n) {
   const ValueId gate = b.Conv("gate", pool, 20, {.kernel = 1, .padding = 0});
   const Dims dims = {n, 20, 6, 5};
   const ValueId product =
-      b.AddOperation("product", graph::Elementwise{Function::kMul}, {conv, gate}, dims);
+      b.AddOperation("product", network::Elementwise{Function::kMul}, {conv, gate}, dims);
   const ValueId literal = b.Numbers("literal", {6, 1});
   const ValueId quotient =
-      b.AddOperation("quotient", graph::Elementwise{Function::kDiv}, {product, literal}, dims);
+      b.AddOperation("quotient", network::Elementwise{Function::kDiv}, {product, literal}, dims);
   const ValueId peaks =
       b.AddOperation("peaks", Reduce{Reduce::Function::kMax}, {quotient}, {n, 20, 1, 5});
   const ValueId wide = b.AddOperation(
@@ -52,12 +52,12 @@ Network LoopsWithoutPrimitives(int64_t n) {
 // Operations on rows whose primitives take several layouts. The sources are blocked or plain; some
 // operations write over a source that nothing else reads.
 Network NormalizationsAndProducts(int64_t n) {
-  using Function = graph::Elementwise::Function;
+  using Function = network::Elementwise::Function;
   NetworkBuilder b;
   const ValueId x = b.Input("x", {n, 3, 6, 5});
   const ValueId y = b.Input("y", {n, 20, 6, 5});
   const auto two = [&](const std::string& name, Function function, std::vector<ValueId> srcs) {
-    return b.AddOperation(name, graph::Elementwise{function}, std::move(srcs), {n, 20, 6, 5});
+    return b.AddOperation(name, network::Elementwise{function}, std::move(srcs), {n, 20, 6, 5});
   };
   const ValueId conv = b.Conv("conv", x, 20);
   const ValueId lrn = b.AddOperation("lrn", Lrn{3, 0.5f, 0.75f, 1}, {conv}, {n, 20, 6, 5});
@@ -172,22 +172,23 @@ Network AttentionOfWindows(int64_t n) {
   const ValueId matrix = b.Numbers("matrix", {20, 12});
   const ValueId whole = b.AddOperation(
       "whole", Attention{}, {matrix, b.Transposed("turned", matrix, {1, 0}), matrix}, {20, 12});
-  const ValueId sum = b.AddOperation("sum", graph::Elementwise{graph::Elementwise::Function::kAdd},
-                                     {x, whole}, {n, 3, 20, 12});
+  const ValueId sum =
+      b.AddOperation("sum", network::Elementwise{network::Elementwise::Function::kAdd}, {x, whole},
+                     {n, 3, 20, 12});
   return b.Finish({b.Transposed("together", rows, {0, 1, 3, 2, 4}),
                    b.Transposed("scattered", mixed, {0, 3, 1, 2, 4}), sum});
 }
 
 // Integers that are computed in their type, and a blocked tensor in f64 and back.
 Network NumbersOfOtherTypes(int64_t n) {
-  using Function = graph::Elementwise::Function;
+  using Function = network::Elementwise::Function;
   NetworkBuilder b;
   const Dims dims = {n, 3, 6, 5}, wide = {n, 20, 6, 5};
   const ValueId x = b.Input("x", dims);
   const jit::EltwiseOp enlarge{jit::EltwiseAlgorithm::kLinear, 100, 0};
   const ValueId large = b.AddOperation("large", Activation{enlarge}, {x}, dims);
   const ValueId whole = b.AddOperation("whole", Convert{}, {large}, dims, DataType::kS32);
-  const ValueId square = b.AddOperation("square", graph::Elementwise{Function::kMul},
+  const ValueId square = b.AddOperation("square", network::Elementwise{Function::kMul},
                                         {whole, whole}, dims, DataType::kS32);
   const ValueId numbers = b.AddOperation("numbers", Convert{}, {square}, dims);
   const ValueId conv = b.Conv("conv", x, 20);
@@ -209,4 +210,4 @@ absl::Span<const NetworkCase> ElementNetworks() {
   return kCases;
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network

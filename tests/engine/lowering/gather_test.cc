@@ -17,26 +17,26 @@ using testing::Subject;
 using testing::Tensor;
 
 // A table that counts how often it is read.
-class CountedFloats final : public graph::StoredNumbers {
+class CountedFloats final : public network::StoredNumbers {
  public:
-  absl::StatusOr<graph::HeldFloats> Load() const override {
+  absl::StatusOr<network::HeldFloats> Load() const override {
     ++loads;
     auto floats = std::make_shared<Tensor>(Tensor{1, 2, 3, 4});
-    return graph::HeldFloats{*floats, floats};
+    return network::HeldFloats{*floats, floats};
   }
   inline static std::atomic<int> loads = 0;
 };
 
-graph::Network RowsOfAStoredTable(int64_t n) {
-  auto table = std::make_shared<graph::Constant>();
+network::Network RowsOfAStoredTable(int64_t n) {
+  auto table = std::make_shared<network::Constant>();
   table->name = "table";
   table->dims = {4, 1};
   table->is_float = true;
   table->stored = std::make_shared<const CountedFloats>();
-  graph::NetworkBuilder b;
-  const graph::ValueId x = b.Input("x", {n, 3});
-  const graph::ValueId rows = b.AddOperation("table", graph::Literal{table}, {}, {4, 1});
-  return b.Finish({b.AddOperation("rows", graph::Gather{0}, {rows, x}, {n, 3, 1})});
+  network::NetworkBuilder b;
+  const network::ValueId x = b.Input("x", {n, 3});
+  const network::ValueId rows = b.AddOperation("table", network::Literal{table}, {}, {4, 1});
+  return b.Finish({b.AddOperation("rows", network::Gather{0}, {rows, x}, {n, 3, 1})});
 }
 
 TEST(GatherTest, ATableOfTheFileIsReadOnceForAllPlans) {
@@ -55,7 +55,7 @@ TEST(GatherTest, ATableOfTheFileIsReadOnceForAllPlans) {
 }
 
 TEST(GatherTest, IndicesOutsideAreAnErrorOfTheRequest) {
-  const Subject subject(graph::GatheredByTheRequest, Options(cpu::BestIsa(), 1));
+  const Subject subject(network::GatheredByTheRequest, Options(cpu::BestIsa(), 1));
   const auto run = [&](const Tensor& indices) {
     return subject.model->Run({{{1, 3}, Layout::kNchw, {BytesOf(indices)}}}, {}, {}).status();
   };

@@ -13,7 +13,7 @@ namespace {
 class InPlaceTest : public ::testing::Test {
  protected:
   // `network` has one input.
-  void Plan(const graph::Network& network) {
+  void Plan(const network::Network& network) {
     LoweringContext context;
     runtime::PackedWeights weights(&cache_, context.options);
     context.cache = &cache_;
@@ -34,17 +34,17 @@ class InPlaceTest : public ::testing::Test {
 };
 
 TEST_F(InPlaceTest, ARequestIsReadWhereItCame) {
-  graph::NetworkBuilder b;
-  const graph::ValueId x = b.Input("x", {1, 4, 8, 8});
+  network::NetworkBuilder b;
+  const network::ValueId x = b.Input("x", {1, 4, 8, 8});
   Plan(b.Finish({b.Elementwise("first", x, {EltwiseAlgorithm::kTanh})}));
   EXPECT_FALSE(plan_->inputs[0].overwritten);
   EXPECT_FALSE(IsInPlace());
 }
 
 TEST_F(InPlaceTest, WhatThePlanComputedIsOverwritten) {
-  graph::NetworkBuilder b;
-  const graph::ValueId x = b.Input("x", {1, 4, 8, 8});
-  const graph::ValueId first = b.Elementwise("first", x, {EltwiseAlgorithm::kTanh});
+  network::NetworkBuilder b;
+  const network::ValueId x = b.Input("x", {1, 4, 8, 8});
+  const network::ValueId first = b.Elementwise("first", x, {EltwiseAlgorithm::kTanh});
   Plan(b.Finish({b.Elementwise("second", first, {EltwiseAlgorithm::kAbs})}));
   EXPECT_TRUE(IsInPlace());
 }
@@ -52,9 +52,9 @@ TEST_F(InPlaceTest, WhatThePlanComputedIsOverwritten) {
 // Channel blocks are the plan's own copy of a request.
 TEST_F(InPlaceTest, AnInputInBlocksIsOverwritten) {
   if (!cpu::Supports(cpu::Isa::kAvx512)) GTEST_SKIP() << "the CPU lacks avx512";
-  graph::NetworkBuilder b;
-  const graph::ValueId x = b.Input("x", {1, 32, 8, 8});
-  const graph::ValueId convolved = b.Conv("convolved", x, 32);
+  network::NetworkBuilder b;
+  const network::ValueId x = b.Input("x", {1, 32, 8, 8});
+  const network::ValueId convolved = b.Conv("convolved", x, 32);
   Plan(b.Finish({b.Elementwise("y", x, {EltwiseAlgorithm::kAbs}), convolved}));
   ASSERT_FALSE(plan_->inputs[0].desc.IsPlain());
   EXPECT_TRUE(plan_->inputs[0].overwritten);

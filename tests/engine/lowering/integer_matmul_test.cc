@@ -16,7 +16,7 @@ using ::testing::UnorderedElementsAre;
 // Turned parts of a tensor are views, which products follow by their strides, and so is the result
 // that a transpose reads.
 TEST(IntegerMatmulTest, ReadsAndWritesViews) {
-  const Subject subject(graph::FindNetwork("QuantizedProducts"), Options(cpu::BestIsa(), 1));
+  const Subject subject(network::FindNetwork("QuantizedProducts"), Options(cpu::BestIsa(), 1));
   const Explanation plan = subject.model->Explain({.batch = 2}).value();
   std::vector<std::string> primitives;
   for (const PlanStep& step : plan.steps)  // but those of inputs and outputs

@@ -4,7 +4,7 @@
 #include "tests/engine/lowering/network_builder.h"
 #include "tests/engine/lowering/networks.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 namespace {
 
 using jit::EltwiseAlgorithm;
@@ -127,4 +127,4 @@ absl::Span<const NetworkCase> MovingNetworks() {
   return kCases;
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network

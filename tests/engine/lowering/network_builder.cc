@@ -6,7 +6,7 @@
 
 #include "tests/support/random_tensor.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 namespace {
 
 Weights MakeWeights(const std::string& name, Dims dims, bool scale, bool transposed) {
@@ -186,4 +186,4 @@ Network NetworkBuilder::Finish(std::vector<ValueId> outputs) {
   return std::move(network_);
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network

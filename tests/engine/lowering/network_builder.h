@@ -12,7 +12,7 @@
 
 #include "engine/network/network.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 
 std::vector<float> PseudoRandom(const std::string& name, int64_t count, float from, float to);
 
@@ -75,6 +75,6 @@ class NetworkBuilder {
   Network network_;
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network
 
 #endif  // TESTS_ENGINE_LOWERING_NETWORK_BUILDER_H_

@@ -28,11 +28,11 @@ Tensor FirstImages(const Tensor& all, int64_t batch) {
   return Tensor(all.begin(), all.begin() + all.size() / kImages * batch);
 }
 
-using Parameters = std::tuple<graph::NetworkCase, cpu::Isa>;
+using Parameters = std::tuple<network::NetworkCase, cpu::Isa>;
 
 class NetworkTest : public ::testing::TestWithParam<Parameters> {
  protected:
-  static graph::NetworkCase Case() { return std::get<0>(GetParam()); }
+  static network::NetworkCase Case() { return std::get<0>(GetParam()); }
   static cpu::Isa Isa() { return std::get<1>(GetParam()); }
   void SetUp() override {
     if (!cpu::Supports(Isa())) GTEST_SKIP() << "the CPU lacks " << cpu::IsaName(Isa());
@@ -94,12 +94,12 @@ TEST_P(NetworkTest, TheSameBitsForAnyThreadsAndUnderConcurrency) {
 
 TEST(NetworkCasesTest, EveryOperationIsInSome) {
   std::set<size_t> kinds;
-  for (const graph::NetworkCase& one : graph::NetworkCases()) {
-    for (const graph::Operation& operation : one.make(1).operations)
+  for (const network::NetworkCase& one : network::NetworkCases()) {
+    for (const network::Operation& operation : one.make(1).operations)
       kinds.insert(operation.params.index());
   }
-  for (size_t kind = 0; kind < std::variant_size_v<graph::OperationParams>; ++kind)
-    EXPECT_EQ(kinds.count(kind), 1) << "operation " << kind << " of graph::OperationParams";
+  for (size_t kind = 0; kind < std::variant_size_v<network::OperationParams>; ++kind)
+    EXPECT_EQ(kinds.count(kind), 1) << "operation " << kind << " of network::OperationParams";
 }
 
 // The sets below the best one whose code differs, and that one.
@@ -111,8 +111,8 @@ std::vector<cpu::Isa> InstructionSets() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Networks, NetworkTest,
-                         ::testing::Combine(::testing::ValuesIn(graph::NetworkCases().begin(),
-                                                                graph::NetworkCases().end()),
+                         ::testing::Combine(::testing::ValuesIn(network::NetworkCases().begin(),
+                                                                network::NetworkCases().end()),
                                             ::testing::ValuesIn(InstructionSets())),
                          [](const ::testing::TestParamInfo<Parameters>& info) {
                            return std::string(std::get<0>(info.param).name) + "_" +

@@ -5,10 +5,10 @@
 
 #include "engine/base/check.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 namespace {
 
-class HandMade : public OnnxModel {
+class HandMade : public reader::OnnxModel {
  public:
   explicit HandMade(Network (*make)(int64_t)) : make_(make) {
     const Network network = make(1);
@@ -56,8 +56,8 @@ Network (*FindNetwork(absl::string_view name))(int64_t batch) {
   return found->make;
 }
 
-std::shared_ptr<const OnnxModel> HandMadeModel(Network (*make)(int64_t batch)) {
+std::shared_ptr<const reader::OnnxModel> HandMadeModel(Network (*make)(int64_t batch)) {
   return std::make_shared<HandMade>(make);
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network

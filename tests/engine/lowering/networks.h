@@ -14,7 +14,7 @@
 #include "engine/network/network.h"
 #include "engine/onnx/onnx_model.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 
 struct NetworkCase {
   const char* name;
@@ -49,8 +49,8 @@ Network ConvolutionsAndPoolings(int64_t batch);
 Network GatheredByTheRequest(int64_t batch);
 
 // A model whose networks `make` builds; its signature leaves the batch open.
-std::shared_ptr<const OnnxModel> HandMadeModel(Network (*make)(int64_t batch));
+std::shared_ptr<const reader::OnnxModel> HandMadeModel(Network (*make)(int64_t batch));
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network
 
 #endif  // TESTS_ENGINE_LOWERING_NETWORKS_H_

@@ -17,11 +17,11 @@ namespace {
 using runtime::Plan;
 
 // Two convolutions side by side in one tensor, which another one reads, and a literal.
-graph::Network SideBySide() {
-  graph::NetworkBuilder b;
-  const graph::ValueId x = b.Input("x", {1, 16, 6, 6});
-  const graph::ValueId a = b.Conv("a", x, 32), c = b.Conv("c", x, 32);
-  const graph::ValueId both = b.ConcatOf("both", {a, c});
+network::Network SideBySide() {
+  network::NetworkBuilder b;
+  const network::ValueId x = b.Input("x", {1, 16, 6, 6});
+  const network::ValueId a = b.Conv("a", x, 32), c = b.Conv("c", x, 32);
+  const network::ValueId both = b.ConcatOf("both", {a, c});
   return b.Finish({b.Conv("y", both, 16), b.Numbers("numbers", {7})});
 }
 

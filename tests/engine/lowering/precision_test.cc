@@ -13,27 +13,27 @@
 namespace tilewire::lowering {
 namespace {
 
-using graph::NetworkBuilder;
-using graph::ValueId;
+using network::NetworkBuilder;
+using network::ValueId;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-graph::Network ProductsOfAllKinds() {
+network::Network ProductsOfAllKinds() {
   NetworkBuilder b;
   const ValueId x = b.Input("x", {1, 3, 8, 6});
   const ValueId first = b.Conv("first", x, 32);
   const ValueId wide = b.Conv("wide", first, 32);
   const ValueId depthwise = b.Conv("depthwise", wide, 32, {.groups = 32});
   const ValueId integers = b.Conv("integers", depthwise, 32);
-  std::get<graph::Convolution>(b.last().params).sums_integers = true;
+  std::get<network::Convolution>(b.last().params).sums_integers = true;
   const ValueId fc = b.Fc("fc", integers, 16);
   const ValueId row = b.Reshaped("row", fc, {16, 1});
-  return b.Finish({b.AddOperation("matmul", graph::Matmul{}, {row, fc}, {16, 16})});
+  return b.Finish({b.AddOperation("matmul", network::Matmul{}, {row, fc}, {16, 16})});
 }
 
 // The attributes of every step by its node.
 std::map<std::string, std::string> AttributesWith(Precision precision) {
-  const graph::Network network = ProductsOfAllKinds();
+  const network::Network network = ProductsOfAllKinds();
   PrimitiveCache cache(int64_t{64} << 20);
   LoweringContext context;
   runtime::PackedWeights weights(&cache, context.options);

@@ -11,7 +11,7 @@
 #include "tests/engine/lowering/network_builder.h"
 #include "tests/engine/lowering/networks.h"
 
-namespace tilewire::graph {
+namespace tilewire::network {
 namespace {
 
 constexpr DataType kU8 = DataType::kU8, kS8 = DataType::kS8;
@@ -188,7 +188,7 @@ Network IntegersInRun(int64_t n) {
     const Dims dims = {outputs, b.dims(src).back()};
     DynamicInnerProduct dynamic;
     dynamic.weights =
-        WeightsOf(MakeFloats(name, dims, PseudoRandom(name, dims[0] * dims[1], -1, 1)));
+        reader::WeightsOf(MakeFloats(name, dims, PseudoRandom(name, dims[0] * dims[1], -1, 1)));
     MakeIntegers(&dynamic.weights, outputs, 1 / 128.0f, zero_point);
     if (bias) dynamic.bias = PseudoRandom(name + ".b", outputs, -1, 1);
     if (!bias) dynamic.fused = {Relu()};
@@ -277,4 +277,4 @@ Network QuantizedOrdinary(int64_t n) {
   return b.Finish(outputs);
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::network

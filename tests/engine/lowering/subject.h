@@ -25,13 +25,13 @@ inline EngineOptions Options(cpu::Isa isa, int threads) {
 
 // One model, and pseudo-random inputs of kImages images.
 struct Subject {
-  Subject(graph::Network (*make)(int64_t), const EngineOptions& options)
+  Subject(network::Network (*make)(int64_t), const EngineOptions& options)
       : shared(std::make_shared<EngineShared>(options)),
         network(make(kImages)),
-        model(LoadedModel::Create(graph::HandMadeModel(make), shared).value()) {
-    for (graph::ValueId input : network.inputs) {
-      const graph::Value& value = network.values[input];
-      inputs.push_back(graph::PseudoRandom(value.name, *ElementCount(value.dims), -1, 1));
+        model(LoadedModel::Create(network::HandMadeModel(make), shared).value()) {
+    for (network::ValueId input : network.inputs) {
+      const network::Value& value = network.values[input];
+      inputs.push_back(network::PseudoRandom(value.name, *ElementCount(value.dims), -1, 1));
     }
   }
 
@@ -68,7 +68,7 @@ struct Subject {
   }
 
   std::shared_ptr<EngineShared> shared;
-  graph::Network network;
+  network::Network network;
   std::shared_ptr<const Model> model;
   std::vector<Tensor> inputs;
 };

@@ -5,14 +5,16 @@
 #include "engine/network/passes/passes.h"
 #include "tests/engine/onnx/fixture.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::Network;
 namespace {
 
 std::string After(const OnnxBuilder& model, void (*pass)(Network*), const std::vector<Dims>& dims) {
   absl::StatusOr<Network> network = Built(model, dims);
   if (!network.ok()) return network.status().ToString();
   pass(&*network);
-  RemoveDead(&*network);
+  network::RemoveDead(&*network);
   return NetworkToText(*network);
 }
 
@@ -28,7 +30,7 @@ TEST(ConversionPassesTest, ConversionsCollapseWhereTheTypeBetweenHasEveryNumber)
   cast("signed", "wider", onnx::TensorProto::INT64);
   cast("wider", "y", onnx::TensorProto::UINT16);
   model.Output("y", onnx::TensorProto::UINT16);
-  EXPECT_EQ(After(model, CollapseConverts, {{2}}),
+  EXPECT_EQ(After(model, network::CollapseConverts, {{2}}),
             "input x u8 [2]\ny u16 [2] = convert(x) via s8\noutput y\n");
 }
 
@@ -55,7 +57,7 @@ TEST(ConversionPassesTest, ChainsOfConversionsBecomeOne) {
             "input x [2]\n11 [2] = convert(x) via s64,u8,bool\noutput 11\n");
   absl::StatusOr<Network> network = Built(model, {{2}});
   ASSERT_TRUE(network.ok()) << network.status();
-  RunPasses(&*network);
+  network::RunPasses(&*network);
   const Elements numbers = {-0.5, 256.5, 300.7}, expected = {0, 0, 1};
   for (size_t i = 0; i < numbers.size(); ++i)
     ExpectNear(Interpret(*network, {{numbers[i], 1}})[0], {expected[i], 1});
@@ -76,7 +78,7 @@ TEST(ConversionPassesTest, TruthValuesThatOnlyChoicesReadAreBytes) {
   model.Node("Equal", {"x", "z"}, {"equal"}).Node("Not", {"equal"}, {"differ"});
   model.Node("And", {"less", "differ"}, {"both"}).Node("Where", {"both", "x", "z"}, {"y"});
   model.Output("y").Output("both", onnx::TensorProto::BOOL);
-  EXPECT_EQ(After(model, NarrowTruths, {{2}, {2}}),
+  EXPECT_EQ(After(model, network::NarrowTruths, {{2}, {2}}),
             "input x [2]\ninput z [2]\nless u8 [2] = less(x, z)\nequal u8 [2] = equal(x, z)\n"
             "differ u8 [2] = not(equal)\nboth u8 [2] = and(less, differ)\n"
             "y [2] = where(both, x, z)\nboth bool [2] = convert(both)\noutput y\noutput both\n");
@@ -89,10 +91,10 @@ TEST(ConversionPassesTest, TruthValuesThatArithmeticReadsStayReal) {
   model.Node("Equal", {"x", "z"}, {"equal"}).Node("Or", {"less", "equal"}, {"either"});
   model.Node("Cast", {"less"}, {"real"}, {Int("to", 1)}).Node("Add", {"real", "x"}, {"sum"});
   model.Node("Where", {"either", "sum", "z"}, {"y"}).Output("y");
-  const std::string text = After(model, NarrowTruths, {{2}, {2}});
+  const std::string text = After(model, network::NarrowTruths, {{2}, {2}});
   EXPECT_THAT(
       text, AllOf(HasSubstr("less [2] ="), HasSubstr("equal [2] ="), HasSubstr("either u8 [2] =")));
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

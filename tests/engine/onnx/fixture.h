@@ -22,7 +22,7 @@
 #include "tests/support/onnx_builder.h"
 #include "tests/support/oracle/interpreter.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 // The words that every test of this room uses.
 using ::testing::AllOf;
@@ -56,7 +56,8 @@ inline absl::StatusOr<std::shared_ptr<const OnnxModel>> Open(const OnnxBuilder& 
 }
 
 // The network as the operators give it, before any pass.
-inline absl::StatusOr<Network> Built(const OnnxBuilder& builder, const std::vector<Dims>& dims) {
+inline absl::StatusOr<network::Network> Built(const OnnxBuilder& builder,
+                                              const std::vector<Dims>& dims) {
   const std::string bytes = builder.Serialize();
   MemorySource source(bytes);
   ABSL_ASSIGN_OR_RETURN(OnnxFile onnx_file, ReadOnnxFile(source, ""));
@@ -67,14 +68,14 @@ inline absl::StatusOr<Network> Built(const OnnxBuilder& builder, const std::vect
 
 // Its text, or the message of the error.
 inline std::string BuiltText(const OnnxBuilder& builder, const std::vector<Dims>& dims) {
-  absl::StatusOr<Network> network = Built(builder, dims);
+  absl::StatusOr<network::Network> network = Built(builder, dims);
   return network.ok() ? NetworkToText(*network) : network.status().ToString();
 }
 
 // The outputs that the oracle computes of the network before any pass; none if it is refused.
 inline std::vector<Elements> Computed(const OnnxBuilder& builder, const std::vector<Dims>& dims,
                                       const std::vector<Elements>& inputs) {
-  absl::StatusOr<Network> network = Built(builder, dims);
+  absl::StatusOr<network::Network> network = Built(builder, dims);
   EXPECT_TRUE(network.ok()) << network.status();
   return network.ok() ? Interpret(*network, inputs) : std::vector<Elements>();
 }
@@ -88,12 +89,12 @@ inline void ExpectNear(const Elements& computed, const Elements& expected,
 
 // The text after all passes.
 inline std::string AfterPasses(const OnnxBuilder& model, const std::vector<Dims>& dims) {
-  absl::StatusOr<Network> network = Built(model, dims);
+  absl::StatusOr<network::Network> network = Built(model, dims);
   if (!network.ok()) return network.status().ToString();
-  RunPasses(&*network);
+  network::RunPasses(&*network);
   return NetworkToText(*network);
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // TESTS_ENGINE_ONNX_FIXTURE_H_

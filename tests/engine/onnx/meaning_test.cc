@@ -9,7 +9,7 @@
 #include "engine/network/passes/passes.h"
 #include "tests/engine/onnx/fixture.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 constexpr int64_t kChannels = 6;
@@ -125,11 +125,11 @@ TEST(MeaningTest, PassesKeepTheNumbers) {
   Elements image(*ElementCount(dims));
   for (size_t i = 0; i < image.size(); ++i) image[i] = std::sin(static_cast<double>(i));
   for (uint32_t seed = 0; seed < 200; ++seed) {
-    absl::StatusOr<Network> network = Built(RandomModel(seed).Build(), {dims});
+    absl::StatusOr<network::Network> network = Built(RandomModel(seed).Build(), {dims});
     ASSERT_TRUE(network.ok()) << network.status();
     const std::string before_text = NetworkToText(*network);
     const std::vector<Elements> before = Interpret(*network, {image});
-    RunPasses(&*network);
+    network::RunPasses(&*network);
     const std::vector<Elements> after = Interpret(*network, {image});
     ASSERT_EQ(before.size(), after.size());
     for (size_t o = 0; o < before.size(); ++o) {
@@ -146,4 +146,4 @@ TEST(MeaningTest, PassesKeepTheNumbers) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -7,7 +7,7 @@
 #include "tests/engine/onnx/fixture.h"
 #include "tests/support/status_matchers.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 using ::testing::Each;
@@ -174,4 +174,4 @@ TEST(ModelCheckTest, OtherFormatsAreNamed) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

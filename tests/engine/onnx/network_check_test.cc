@@ -8,7 +8,24 @@
 #include "tests/engine/onnx/fixture.h"
 #include "tests/support/status_matchers.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::Activation;
+using network::Attention;
+using network::Concat;
+using network::Convolution;
+using network::Dequantize;
+using network::Elementwise;
+using network::Gather;
+using network::GatherChannels;
+using network::Interpolate;
+using network::LayerNormalization;
+using network::Matmul;
+using network::Network;
+using network::Pooling;
+using network::Shuffle;
+using network::Transpose;
+using network::ValueId;
 namespace {
 
 // A tensor of f32 unless a type is given.
@@ -20,7 +37,7 @@ constexpr DataType kU8 = DataType::kU8, kS32 = DataType::kS32;
 
 struct Case {
   const char* why;
-  OperationParams params;
+  network::OperationParams params;
   std::vector<T> srcs;
   T dst;
   const char* lacks;  // null: the contract is kept
@@ -43,7 +60,7 @@ Network NetworkOf(const Case& c) {
 
 void ExpectChecked(const std::vector<Case>& cases) {
   for (const Case& c : cases) {
-    const absl::Status status = CheckNetwork(NetworkOf(c));
+    const absl::Status status = network::CheckNetwork(NetworkOf(c));
     if (c.lacks == nullptr) {
       EXPECT_TRUE(status.ok()) << c.why << ": " << status;
     } else {
@@ -53,7 +70,7 @@ void ExpectChecked(const std::vector<Case>& cases) {
   }
 }
 
-Select Pick(std::vector<std::vector<IndexRun>> from) { return {std::move(from)}; }
+network::Select Pick(std::vector<std::vector<IndexRun>> from) { return {std::move(from)}; }
 
 TEST(NetworkCheckTest, MovesOfElements) {
   const char* const axis = "an axis";
@@ -68,8 +85,8 @@ TEST(NetworkCheckTest, MovesOfElements) {
       {"groups", Shuffle{1, 2}, {{{1, 4}}}, {{1, 4}}, nullptr},
       {"a part of a group", Shuffle{1, 3}, {{{1, 4}}}, {{1, 4}}, "whole groups"},
       {"no group", Shuffle{1, 0}, {{{1, 4}}}, {{1, 4}}, "whole groups"},
-      {"as many", Reshape{}, {{{2, 3}}}, {{6}}, nullptr},
-      {"fewer", Reshape{}, {{{2, 3}}}, {{5}}, "as many elements"},
+      {"as many", network::Reshape{}, {{{2, 3}}}, {{6}}, nullptr},
+      {"fewer", network::Reshape{}, {{{2, 3}}}, {{5}}, "as many elements"},
       {"turned", Transpose{{1, 0}}, {{{2, 3}}}, {{3, 2}}, nullptr},
       {"of another rank", Transpose{{1, 0, 2}}, {{{2, 3}}}, {{3, 2}}, "an order"},
       {"twice the same", Transpose{{1, 1}}, {{{2, 3}}}, {{3, 3}}, "an order"},
@@ -90,7 +107,7 @@ TEST(NetworkCheckTest, MovesOfElements) {
 TEST(NetworkCheckTest, FunctionsOfElements) {
   using Function = Elementwise::Function;
   const char* const same = "sources of its result's dims";
-  const QuantizationParams one;
+  const network::QuantizationParams one;
   ExpectChecked({
       {"as it is", Activation{}, {{{2, 3}}}, {{2, 3}}, nullptr},
       {"turned", Activation{}, {{{2, 3}}}, {{3, 2}}, same},
@@ -99,34 +116,42 @@ TEST(NetworkCheckTest, FunctionsOfElements) {
       {"one of two", Elementwise{Function::kAdd}, {{{2, 3}}}, {{2, 3}}, "as many sources"},
       {"does not fit", Elementwise{Function::kAdd}, {{{2, 3}}, {{2}}}, {{2, 3}}, "sources that"},
       {"higher", Elementwise{Function::kAdd}, {{{2, 3}}, {{1, 2, 3}}}, {{2, 3}}, "sources that"},
-      {"sums", Sum{}, {{{2, 3}}, {{2, 3}}}, {{2, 3}}, nullptr},
-      {"broadcast", Sum{}, {{{2, 3}}, {{1, 3}}}, {{2, 3}}, same},
-      {"shares", Softmax{1}, {{{2, 3}}}, {{2, 3}}, nullptr},
-      {"an axis outside", Softmax{2}, {{{2, 3}}}, {{2, 3}}, "an axis"},
+      {"sums", network::Sum{}, {{{2, 3}}, {{2, 3}}}, {{2, 3}}, nullptr},
+      {"broadcast", network::Sum{}, {{{2, 3}}, {{1, 3}}}, {{2, 3}}, same},
+      {"shares", network::Softmax{1}, {{{2, 3}}}, {{2, 3}}, nullptr},
+      {"an axis outside", network::Softmax{2}, {{{2, 3}}}, {{2, 3}}, "an axis"},
       {"rows", LayerNormalization{1, {1, 1, 1}, {0, 0, 0}}, {{{2, 3}}}, {{2, 3}}, nullptr},
       {"no shift", LayerNormalization{1, {1, 1, 1}, {}}, {{{2, 3}}}, {{2, 3}}, "a scale and a"},
       {"fewer", LayerNormalization{1, {1, 1}, {0, 0}}, {{{2, 3}}}, {{2, 3}}, "a scale and a"},
-      {"the largest", TopK{1}, {{{2, 3}}}, {{2, 2}}, nullptr},
-      {"more than there are", TopK{1}, {{{2, 3}}}, {{2, 4}}, "an axis"},
-      {"rows", Reduce{}, {{{2, 3}}}, {{2, 1}}, nullptr},
-      {"of another rank", Reduce{}, {{{2, 3}}}, {{2}}, "a source of its result's rank"},
+      {"the largest", network::TopK{1}, {{{2, 3}}}, {{2, 2}}, nullptr},
+      {"more than there are", network::TopK{1}, {{{2, 3}}}, {{2, 4}}, "an axis"},
+      {"rows", network::Reduce{}, {{{2, 3}}}, {{2, 1}}, nullptr},
+      {"of another rank", network::Reduce{}, {{{2, 3}}}, {{2}}, "a source of its result's rank"},
       {"taps", Interpolate{1, 1, {0, 2}, {1, 1}}, {{{2, 3}}}, {{2, 2}}, nullptr},
       {"a tap outside", Interpolate{1, 1, {0, 3}, {1, 1}}, {{{2, 3}}}, {{2, 2}}, "indices inside"},
       {"fewer taps", Interpolate{1, 2, {0, 2}, {1, 1}}, {{{2, 3}}}, {{2, 2}}, "an index and a"},
-      {"per index", Quantize{1, {one, one, one}}, {{{2, 3}}}, {{2, 3}, kU8}, nullptr},
-      {"fewer", Quantize{1, {one, one}}, {{{2, 3}}}, {{2, 3}, kU8}, "parameters"},
+      {"per index", network::Quantize{1, {one, one, one}}, {{{2, 3}}}, {{2, 3}, kU8}, nullptr},
+      {"fewer", network::Quantize{1, {one, one}}, {{{2, 3}}}, {{2, 3}, kU8}, "parameters"},
       {"none", Dequantize{1, {}}, {{{2, 3}, kU8}}, {{2, 3}}, "parameters"},
       {"an axis outside", Dequantize{2, {one}}, {{{2, 3}, kU8}}, {{2, 3}}, "parameters"},
       {"of s32", Dequantize{1, {one}}, {{{2, 3}, kS32}}, {{2, 3}}, "bytes"},
-      {"no shift", ScaleBytes{0, {1}, {}}, {{{2, 3}, kU8}}, {{2, 3}}, "a scale and a shift"},
-      {"one of two", IntegerSum{{one}}, {{{2}, kU8}, {{2}, kU8}}, {{2}, kU8}, "parameters"},
+      {"no shift",
+       network::ScaleBytes{0, {1}, {}},
+       {{{2, 3}, kU8}},
+       {{2, 3}},
+       "a scale and a shift"},
+      {"one of two",
+       network::IntegerSum{{one}},
+       {{{2}, kU8}, {{2}, kU8}},
+       {{2}, kU8},
+       "parameters"},
   });
 }
 
 // Weights of 1.
-Weights WeightsOf(const Dims& dims) {
+network::Weights WeightsOf(const Dims& dims) {
   static const std::vector<float> ones(4096, 1);
-  Weights weights;
+  network::Weights weights;
   weights.dims = dims;
   weights.data = absl::MakeConstSpan(ones).first(*ElementCount(dims));
   return weights;
@@ -148,9 +173,9 @@ TEST(NetworkCheckTest, ProductsWithWeights) {
   biased.bias = {1, 2};
   scaled.weights.scale = {1, 2};
   short_of.weights.data = short_of.weights.data.first(3);
-  pooled.pooling = FusedPooling{"p", dst.dims};
-  sums.fused = {{.kind = FusedStep::Kind::kSum, .addend = 5}};
-  InnerProduct product;
+  pooled.pooling = network::FusedPooling{"p", dst.dims};
+  sums.fused = {{.kind = network::FusedStep::Kind::kSum, .addend = 5}};
+  network::InnerProduct product;
   product.weights = WeightsOf({3, 20});
   ExpectChecked({
       {"a row", whole, {src}, dst, nullptr},
@@ -189,7 +214,11 @@ TEST(NetworkCheckTest, ProductsOfMatrices) {
       {"another rank", Matmul{}, {{{5, 2, 3}}, {{3, 4}}}, {{5, 2, 4}}, factors},
       {"of rank 1", Matmul{}, {{{3}}, {{3}}}, {{1}}, factors},
       {"other inner sizes", Matmul{}, {{{2, 3}}, {{4, 4}}}, {{2, 4}}, factors},
-      {"of real numbers", IntegerMatmul{}, {{{2, 3}}, {{3, 4}}}, {{2, 4}}, "integers of 8 bits"},
+      {"of real numbers",
+       network::IntegerMatmul{},
+       {{{2, 3}}, {{3, 4}}},
+       {{2, 4}},
+       "integers of 8 bits"},
       {"heads", Attention{}, {{{2, 3, 4}}, {{2, 4, 5}}, {{2, 5, 6}}}, {{2, 3, 6}}, nullptr},
       {"of rank 1", Attention{}, {{{4}}, {{4}}, {{5}}}, {{5}}, "queries, keys"},
       {"other heads", Attention{}, {{{2, 3, 4}}, {{1, 4, 5}}, {{2, 5, 6}}}, {{2, 3, 6}}, "queries"},
@@ -210,7 +239,7 @@ TEST(NetworkCheckTest, ProductsOfMatrices) {
 TEST(NetworkCheckTest, ValuesAreComputedOnceAndBefore) {
   const Network good = NetworkOf({"", Activation{}, {{{2}}}, {{2}}, nullptr});
   const auto expect = [](Network network, const char* text) {
-    EXPECT_THAT(std::string(CheckNetwork(network).message()), HasSubstr(text));
+    EXPECT_THAT(std::string(network::CheckNetwork(network).message()), HasSubstr(text));
   };
   Network itself = good, twice = good, outside = good, nothing = good, scalar = good;
   itself.operations[0].srcs = {1};
@@ -233,4 +262,4 @@ TEST(NetworkCheckTest, DimsOfInputs) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -6,7 +6,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::FusedStep;
+using network::Network;
+using network::ValueId;
 namespace {
 
 // " u8"; nothing for f32.
@@ -27,17 +31,18 @@ std::string PadsText(const Dims& left, const Dims& right) {
   return absl::StrCat(" pads=", DimsToString(left), ",", DimsToString(right));
 }
 
-std::string WeightsText(const Weights& weights, const std::vector<float>& bias) {
+std::string WeightsText(const network::Weights& weights, const std::vector<float>& bias) {
   return absl::StrCat(" ", weights.key, DimsToString(weights.dims),
                       weights.transposed ? " transposed" : "",
                       weights.scale.empty() ? "" : " scaled", bias.empty() ? "" : " bias");
 }
 
-std::string QuantizationText(const QuantizationParams& params) {
+std::string QuantizationText(const network::QuantizationParams& params) {
   return absl::StrCat(params.scale, "@", params.zero_point);
 }
 
-std::string AxisQuantizationText(const std::vector<QuantizationParams>& quantization, int axis) {
+std::string AxisQuantizationText(const std::vector<network::QuantizationParams>& quantization,
+                                 int axis) {
   return absl::StrCat(" ", QuantizationText(quantization[0]),
                       quantization.size() == 1 ? "" : absl::StrCat(",... axis=", axis));
 }
@@ -46,7 +51,7 @@ std::string ActivationText(const jit::EltwiseOp& op) {
   return absl::StrCat(jit::EltwiseAlgorithmName(op.algorithm), "(", op.alpha, ",", op.beta, ")");
 }
 
-absl::string_view FunctionName(Elementwise::Function function) {
+absl::string_view FunctionName(network::Elementwise::Function function) {
   constexpr absl::string_view kNames[] = {"add",
                                           "sub",
                                           "mul",
@@ -111,7 +116,7 @@ class ParamsText {
   explicit ParamsText(const Network& network) : network_(network) {}
   std::string name, rest;
 
-  void operator()(const Convolution& c) {
+  void operator()(const network::Convolution& c) {
     name = "convolution";
     rest = absl::StrCat(WeightsText(c.weights, c.bias),
                         c.groups == 1 ? "" : absl::StrCat(" groups=", c.groups),
@@ -120,27 +125,27 @@ class ParamsText {
     AddFused(c);
     if (c.pooling) absl::StrAppend(&rest, " + max_pooling(2,2)");
   }
-  void operator()(const ComputedConvolution& c) {
+  void operator()(const network::ComputedConvolution& c) {
     name = "computed_convolution";
     rest = absl::StrCat(c.groups == 1 ? "" : absl::StrCat(" groups=", c.groups),
                         SizesText("strides", c.strides, 1), SizesText("dilations", c.dilations, 0),
                         PadsText(c.padding_left, c.padding_right));
   }
-  void operator()(const Deconvolution& d) { SetWindowed("deconvolution", d); }
-  void operator()(const DynamicConvolution& d) { SetWindowed("dynamic_convolution", d); }
-  void operator()(const DynamicInnerProduct& product) {
+  void operator()(const network::Deconvolution& d) { SetWindowed("deconvolution", d); }
+  void operator()(const network::DynamicConvolution& d) { SetWindowed("dynamic_convolution", d); }
+  void operator()(const network::DynamicInnerProduct& product) {
     name = "dynamic_inner_product";
     rest = WeightsText(product.weights, product.bias);
     AddSteps(product.fused);
   }
-  void operator()(const QuantizationRange&) { name = "quantization_range"; }
-  void operator()(const DynamicQuantize&) { name = "dynamic_quantize"; }
-  void operator()(const InnerProduct& product) {
+  void operator()(const network::QuantizationRange&) { name = "quantization_range"; }
+  void operator()(const network::DynamicQuantize&) { name = "dynamic_quantize"; }
+  void operator()(const network::InnerProduct& product) {
     name = "inner_product";
     rest = WeightsText(product.weights, product.bias);
     AddFused(product);
   }
-  void operator()(const Pooling& pooling) {
+  void operator()(const network::Pooling& pooling) {
     constexpr absl::string_view kNames[] = {"max_pooling", "avg_include_padding",
                                             "avg_exclude_padding"};
     name = std::string(kNames[static_cast<int>(pooling.algorithm)]);
@@ -148,7 +153,7 @@ class ParamsText {
                         SizesText("strides", pooling.strides, 1),
                         PadsText(pooling.padding_left, pooling.padding_right));
   }
-  void operator()(const MaxWindow& window) {
+  void operator()(const network::MaxWindow& window) {
     constexpr absl::string_view kResults[] = {"", " index", " column_major_index"};
     name = "max_window";
     rest = absl::StrCat(
@@ -156,28 +161,28 @@ class ParamsText {
         SizesText("strides", window.strides, 1), SizesText("dilations", window.dilations, 0),
         SizesText("pads", window.padding_left, 0));
   }
-  void operator()(const Activation& activation) {
+  void operator()(const network::Activation& activation) {
     name = "activation";
     rest = absl::StrCat(" ", ActivationText(activation.op));
   }
-  void operator()(const Softmax& softmax) { SetAxis("softmax", softmax.axis); }
-  void operator()(const Sum&) { name = "sum"; }
-  void operator()(const Concat& concat) { SetAxis("concat", concat.axis); }
-  void operator()(const Shuffle& shuffle) {
+  void operator()(const network::Softmax& softmax) { SetAxis("softmax", softmax.axis); }
+  void operator()(const network::Sum&) { name = "sum"; }
+  void operator()(const network::Concat& concat) { SetAxis("concat", concat.axis); }
+  void operator()(const network::Shuffle& shuffle) {
     SetAxis("shuffle", shuffle.axis);
     absl::StrAppend(&rest, " group_size=", shuffle.group_size);
   }
-  void operator()(const Reshape&) { name = "reshape"; }
-  void operator()(const Convert& convert) {
+  void operator()(const network::Reshape&) { name = "reshape"; }
+  void operator()(const network::Convert& convert) {
     name = "convert";
     for (DataType type : convert.via)
       absl::StrAppend(&rest, rest.empty() ? " via " : ",", DataTypeName(type));
   }
-  void operator()(const Transpose& transpose) {
+  void operator()(const network::Transpose& transpose) {
     name = "transpose";
     rest = absl::StrCat(" order=[", absl::StrJoin(transpose.order, ","), "]");
   }
-  void operator()(const Select& select) {
+  void operator()(const network::Select& select) {
     name = "select";
     for (size_t d = 0; d < select.from.size(); ++d) {
       if (select.from[d].empty()) continue;
@@ -191,56 +196,56 @@ class ParamsText {
       }
     }
   }
-  void operator()(const Elementwise& elementwise) {
+  void operator()(const network::Elementwise& elementwise) {
     name = std::string(FunctionName(elementwise.function));
     if (elementwise.alpha != 0 || elementwise.beta != 0)
       rest = absl::StrCat(" (", elementwise.alpha, ",", elementwise.beta, ")");
   }
-  void operator()(const Reduce& reduce) {
+  void operator()(const network::Reduce& reduce) {
     constexpr absl::string_view kNames[] = {
         "reduce_sum",     "reduce_mean",       "reduce_max",           "reduce_min",
         "reduce_product", "reduce_sum_of_abs", "reduce_sum_of_squares"};
     name = std::string(kNames[static_cast<int>(reduce.function)]);
   }
-  void operator()(const Interpolate& interpolate) {
+  void operator()(const network::Interpolate& interpolate) {
     SetAxis("interpolate", interpolate.axis);
     absl::StrAppend(&rest, " taps=", interpolate.taps);
   }
-  void operator()(const GatherChannels& gather) {
+  void operator()(const network::GatherChannels& gather) {
     name = "gather_channels";
     constexpr size_t kShown = 8;
     for (size_t c = 0; c < std::min(kShown, gather.from.size()); ++c)
       absl::StrAppend(&rest, " ", gather.from[c].src, ":", gather.from[c].channel);
     if (gather.from.size() > kShown) absl::StrAppend(&rest, " ...");
   }
-  void operator()(const Gather& gather) { SetAxis("gather", gather.axis); }
-  void operator()(const Lrn& lrn) {
+  void operator()(const network::Gather& gather) { SetAxis("gather", gather.axis); }
+  void operator()(const network::Lrn& lrn) {
     name = "lrn";
     rest = absl::StrCat(" size=", lrn.size, " (", lrn.alpha, ",", lrn.beta, ",", lrn.k, ")");
   }
-  void operator()(const LayerNormalization& norm) {
+  void operator()(const network::LayerNormalization& norm) {
     name = "layer_normalization";
     rest = absl::StrCat(" epsilon=", norm.epsilon, norm.scale.empty() ? "" : " scaled");
   }
-  void operator()(const Matmul&) { name = "matmul"; }
-  void operator()(const IntegerMatmul& product) {
+  void operator()(const network::Matmul&) { name = "matmul"; }
+  void operator()(const network::IntegerMatmul& product) {
     name = "integer_matmul";
     rest = absl::StrCat(" from ", QuantizationText(product.src_quantization), ", ",
                         QuantizationText(product.weights_quantization));
     if (product.dst_quantization)
       absl::StrAppend(&rest, " to ", QuantizationText(*product.dst_quantization));
   }
-  void operator()(const DynamicMatmul& product) {
+  void operator()(const network::DynamicMatmul& product) {
     name = "dynamic_matmul";
     if (product.scale != 1) rest = absl::StrCat(" scale=", product.scale);
   }
-  void operator()(const RoiAlign& pooling) {
+  void operator()(const network::RoiAlign& pooling) {
     name = absl::StrCat("roi_align", pooling.takes_maximum ? " max" : "",
                         pooling.aligned ? "" : " unaligned");
     if (pooling.scale != 1) absl::StrAppend(&rest, " scale=", pooling.scale);
     if (pooling.samples_per_bin > 0) absl::StrAppend(&rest, " samples=", pooling.samples_per_bin);
   }
-  void operator()(const Rnn& rnn) {
+  void operator()(const network::Rnn& rnn) {
     name = std::string(AlgorithmName(rnn.cell));
     rest = absl::StrCat(" ", AlgorithmName(rnn.direction), rnn.clip > 0 ? " clip" : "",
                         rnn.couples_gates ? " coupled" : "", rnn.gives_iter ? " iter" : "",
@@ -248,7 +253,7 @@ class ParamsText {
     constexpr absl::string_view kNames[] = {"layer",    "weights_layer", "weights_iter", "bias",
                                             "peephole", "iter",          "iter_c",       "lengths"};
     const char* separator = " of ";
-    for (Rnn::Role role : rnn.roles) {
+    for (network::Rnn::Role role : rnn.roles) {
       absl::StrAppend(&rest, separator, kNames[static_cast<int>(role)]);
       separator = ",";
     }
@@ -256,36 +261,36 @@ class ParamsText {
       absl::StrAppend(&rest, &weights == &rnn.known.front().second ? " with " : ",",
                       kNames[static_cast<int>(role)]);
   }
-  void operator()(const Attention& attention) {
+  void operator()(const network::Attention& attention) {
     name = "attention";
     rest = absl::StrCat(" scale=", attention.scale);
   }
-  void operator()(const TopK& top) {
+  void operator()(const network::TopK& top) {
     SetAxis("top_k", top.axis);
     absl::StrAppend(&rest, top.largest ? "" : " smallest", top.indices ? " indices" : "",
                     top.last_of_equals ? " last" : "");
   }
-  void operator()(const Quantize& quantize) {
+  void operator()(const network::Quantize& quantize) {
     name = "quantize";
     rest = AxisQuantizationText(quantize.params, quantize.axis);
   }
-  void operator()(const Dequantize& dequantize) {
+  void operator()(const network::Dequantize& dequantize) {
     name = "dequantize";
     rest = AxisQuantizationText(dequantize.params, dequantize.axis);
   }
-  void operator()(const ScaleBytes& bytes) {
+  void operator()(const network::ScaleBytes& bytes) {
     name = "scale_bytes";
     rest = absl::StrCat(" axis=", bytes.axis, " scale=", absl::StrJoin(bytes.scale, ","),
                         " shift=", absl::StrJoin(bytes.shift, ","));
   }
-  void operator()(const IntegerSum& sum) {
+  void operator()(const network::IntegerSum& sum) {
     name = "integer_sum";
     for (size_t i = 0; i < sum.src_quantization.size(); ++i)
       absl::StrAppend(&rest, i == 0 ? " from " : ", ", QuantizationText(sum.src_quantization[i]));
     absl::StrAppend(&rest, sum.relu ? " + relu to " : " to ",
                     QuantizationText(sum.dst_quantization));
   }
-  void operator()(const Literal& literal) {
+  void operator()(const network::Literal& literal) {
     name = "literal";
     rest = absl::StrCat(" elements=", literal.constant->count());
   }
@@ -332,20 +337,22 @@ class ParamsText {
 }  // namespace
 
 std::string NetworkToText(const Network& network) {
-  const auto named = [&network](ValueId value) -> const Value& { return network.values[value]; };
+  const auto named = [&network](ValueId value) -> const network::Value& {
+    return network.values[value];
+  };
   std::string text;
   for (ValueId input : network.inputs) {
     absl::StrAppend(&text, "input ", named(input).name, TypeText(named(input).type), " ",
                     DimsToString(named(input).dims), "\n");
   }
-  for (const Operation& operation : network.operations) {
+  for (const network::Operation& operation : network.operations) {
     ParamsText params(network);
     std::visit([&params](const auto& operation_params) { params(operation_params); },
                operation.params);
     const std::string srcs = absl::StrJoin(
         operation.srcs, ", ",
         [&named](std::string* out, ValueId src) { absl::StrAppend(out, named(src).name); });
-    const Value& dst = named(operation.dst);
+    const network::Value& dst = named(operation.dst);
     absl::StrAppend(&text, dst.name, TypeText(dst.type), " ", DimsToString(dst.dims), " = ",
                     params.name, "(", srcs, ")", params.rest, "\n");
   }
@@ -354,4 +361,4 @@ std::string NetworkToText(const Network& network) {
   return text;
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

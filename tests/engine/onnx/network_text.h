@@ -14,10 +14,10 @@
 
 #include "engine/network/network.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
-std::string NetworkToText(const Network& network);
+std::string NetworkToText(const network::Network& network);
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // TESTS_ENGINE_ONNX_NETWORK_TEXT_H_

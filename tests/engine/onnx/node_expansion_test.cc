@@ -4,7 +4,7 @@
 #include "tests/engine/onnx/fixture.h"
 #include "tests/support/status_matchers.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 using testing::StatusIs;
@@ -173,4 +173,4 @@ TEST(NodeExpansionTest, HostileFunctions) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -11,7 +11,7 @@
 #include "tests/engine/onnx/fixture.h"
 #include "tests/support/status_matchers.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 inline onnx::AttributeProto Graph(const std::string& name, OnnxBuilder body) {
   onnx::AttributeProto attribute = testing::Attribute(name, onnx::AttributeProto::GRAPH);
@@ -95,6 +95,6 @@ inline void ExpectUnimplemented(const std::vector<RefusedCase>& cases) {
   ExpectRefused(cases, absl::StatusCode::kUnimplemented);
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // TESTS_ENGINE_ONNX_OP_CASE_H_

@@ -6,7 +6,7 @@
 
 #include "tests/engine/onnx/op_case.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 struct FormCase {
@@ -31,7 +31,7 @@ void ExpectComputed(const std::vector<FormCase>& cases) {
     c.build(&model);
     model.Output("y");
     const Dims dims(c.src.begin(), c.src.end());
-    const absl::StatusOr<Network> network = Built(model, {dims});
+    const absl::StatusOr<network::Network> network = Built(model, {dims});
     ASSERT_TRUE(network.ok()) << network.status();
     const std::vector<Elements> outputs = Interpret(*network, {Counted(dims)});
     ASSERT_EQ(outputs.size(), 1u);
@@ -389,4 +389,4 @@ TEST(OpsetTest, UnknownValuesOfAttributes) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -12,7 +12,10 @@
 #include "engine/network/passes/passes.h"
 #include "tests/engine/onnx/fixture.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::Pass;
+using network::PassTable;
 namespace {
 
 using OrderedPair = std::pair<std::string, std::string>;
@@ -36,7 +39,7 @@ size_t PlaceOf(absl::string_view name) {
 // The network's text with `pass` run right after `other` instead of at its place.
 std::string TextWithPassAfter(const OnnxBuilder& model, const Dims& dims, absl::string_view pass,
                               absl::string_view other) {
-  absl::StatusOr<Network> network = Built(model, {dims});
+  absl::StatusOr<network::Network> network = Built(model, {dims});
   if (!network.ok()) return network.status().ToString();
   for (const Pass& row : PassTable()) {
     if (row.name != pass) row.run(&*network);
@@ -274,4 +277,4 @@ TEST(PassOrderTest, TheOtherOrderGivesAnotherNetwork) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -6,14 +6,19 @@
 #include "absl/strings/match.h"
 #include "tests/engine/onnx/fixture.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::FusePooling;
+using network::FusePostOps;
+using network::Network;
+using network::RunPasses;
 namespace {
 
 std::string After(const OnnxBuilder& model, void (*pass)(Network*), const std::vector<Dims>& dims) {
   absl::StatusOr<Network> network = Built(model, dims);
   if (!network.ok()) return network.status().ToString();
   pass(&*network);
-  RemoveDead(&*network);
+  network::RemoveDead(&*network);
   return NetworkToText(*network);
 }
 
@@ -35,7 +40,7 @@ TEST(PassesTest, BatchNormFoldsIntoTheConvolutionBefore) {
   EXPECT_EQ(BuiltText(model, {{1, 3, 4, 4}}),
             "input x [1,3,4,4]\nc [1,2,4,4] = convolution(x) w[2,3,1,1]\n"
             "n [1,2,4,4] = convolution(c) n[2,1,1,1] bias groups=2\noutput n\n");
-  EXPECT_EQ(After(model, FoldScaleShift, {{1, 3, 4, 4}}),
+  EXPECT_EQ(After(model, network::FoldScaleShift, {{1, 3, 4, 4}}),
             "input x [1,3,4,4]\nc [1,2,4,4] = convolution(x) w*n[2,3,1,1] scaled bias\noutput c\n");
 }
 
@@ -55,7 +60,7 @@ TEST(PassesTest, BatchNormOfAResultWithAnotherUseStays) {
   model.Input("x", {1, 3, 4, 4}).Floats("w", {2, 3, 1, 1}).Node("Conv", {"x", "w"}, {"c"});
   AddBatchNorm(&model, "n", "c", 2);
   model.Output("n").Output("c");
-  EXPECT_THAT(After(model, FoldScaleShift, {{1, 3, 4, 4}}),
+  EXPECT_THAT(After(model, network::FoldScaleShift, {{1, 3, 4, 4}}),
               HasSubstr("n [1,2,4,4] = convolution(c) n[2,1,1,1] bias"));
 }
 
@@ -217,7 +222,7 @@ TEST(PassesTest, ChannelShuffle) {
   model.Node("Reshape", {"x", "split"}, {"a"})
       .Node("Transpose", {"a"}, {"b"}, {Ints("perm", {0, 2, 1, 3, 4})});
   model.Node("Reshape", {"b", "joined"}, {"y"}).Output("y");
-  EXPECT_EQ(After(model, FuseShuffle, {{1, 6, 4, 4}}),
+  EXPECT_EQ(After(model, network::FuseShuffle, {{1, 6, 4, 4}}),
             "input x [1,6,4,4]\ny [1,6,4,4] = shuffle(x) axis=1 group_size=3\noutput y\n");
 }
 
@@ -229,7 +234,7 @@ TEST(PassesTest, OtherTransposesAreNoShuffle) {
   model.Node("Reshape", {"x", "split"}, {"a"})
       .Node("Transpose", {"a"}, {"b"}, {Ints("perm", {0, 1, 2, 4, 3})});
   model.Node("Reshape", {"b", "joined"}, {"y"}).Output("y");
-  EXPECT_THAT(After(model, FuseShuffle, {{1, 6, 4, 4}}), Not(HasSubstr("shuffle")));
+  EXPECT_THAT(After(model, network::FuseShuffle, {{1, 6, 4, 4}}), Not(HasSubstr("shuffle")));
 }
 
 // A linear layer of every row, with a bias and an activation after the reshape to the rows' dims.
@@ -255,7 +260,8 @@ TEST(PassesTest, SumsThatAreNoBiasOfOutputsStay) {
   OnnxBuilder model;
   model.Input("x", {2, 5, 4}).Floats("w", {4, 5}).Floats("b", {5, 1});
   model.Node("MatMul", {"x", "w"}, {"p"}).Node("Add", {"p", "b"}, {"y"}).Output("y");
-  EXPECT_THAT(After(model, FuseBias, {{2, 5, 4}}), HasSubstr("y [2,5,5] = convolution(p)"));
+  EXPECT_THAT(After(model, network::FuseBias, {{2, 5, 4}}),
+              HasSubstr("y [2,5,5] = convolution(p)"));
 }
 
 // The end of ConvNeXt's block: two layers with the channels last, then the channels to the front.
@@ -283,7 +289,7 @@ TEST(PassesTest, TransposesAroundLinearLayersOfPixelsDisappear) {
 TEST(PassesTest, RowsThatAreReadElsewhereStayRows) {
   OnnxBuilder model = LinearOfRows({2, 3, 4, 6});
   model.Node("Transpose", {"r"}, {"t"}, {Ints("perm", {0, 3, 1, 2})}).Output("t").Output("r");
-  EXPECT_THAT(After(model, ConvolveRows, {{2, 3, 4, 6}}), Not(HasSubstr("convolution")));
+  EXPECT_THAT(After(model, network::ConvolveRows, {{2, 3, 4, 6}}), Not(HasSubstr("convolution")));
 }
 
 TEST(PassesTest, FlattenFoldsIntoTheInnerProduct) {
@@ -293,7 +299,7 @@ TEST(PassesTest, FlattenFoldsIntoTheInnerProduct) {
       .Floats("b", {5})
       .Node("Flatten", {"x"}, {"f"});
   model.Node("Gemm", {"f", "w", "b"}, {"y"}, {Int("transB", 1)}).Output("y");
-  EXPECT_EQ(After(model, FoldFlatten, {{2, 3, 2, 2}}),
+  EXPECT_EQ(After(model, network::FoldFlatten, {{2, 3, 2, 2}}),
             "input x [2,3,2,2]\ny [2,5] = inner_product(x) w[5,12] bias\noutput y\n");
 }
 
@@ -304,7 +310,7 @@ TEST(PassesTest, ConcatenationsThatBeginAlikeLieInEachOther) {
   model.Node("Concat", {"x", "y", "z"}, {"b"}, {Int("axis", 1)}).Output("b");
   model.Node("Concat", {"y", "x"}, {"c"}, {Int("axis", 1)}).Output("c");
   model.Node("Concat", {"x", "y", "z", "x"}, {"d"}, {Int("axis", 1)}).Output("d");
-  EXPECT_EQ(After(model, NestConcats, {{1, 2, 3, 3}, {1, 1, 3, 3}, {1, 3, 3, 3}}),
+  EXPECT_EQ(After(model, network::NestConcats, {{1, 2, 3, 3}, {1, 1, 3, 3}, {1, 3, 3, 3}}),
             "input x [1,2,3,3]\ninput y [1,1,3,3]\ninput z [1,3,3,3]\n"
             "a [1,3,3,3] = concat(x, y) axis=1\nb [1,6,3,3] = concat(a, z) axis=1\n"
             "c [1,3,3,3] = concat(y, x) axis=1\nd [1,8,3,3] = concat(b, x) axis=1\n"
@@ -318,7 +324,7 @@ TEST(PassesTest, PadFoldsIntoConvolutionsAndPoolings) {
   model.Node("Conv", {"p", "w"}, {"c"}, {Ints("pads", {0, 1, 0, 0})}).Output("c");
   model.Node("AveragePool", {"p"}, {"a"}, {Ints("kernel_shape", {3, 3})}).Output("a");
   model.Node("MaxPool", {"p"}, {"m"}, {Ints("kernel_shape", {3, 3})}).Output("m");
-  EXPECT_EQ(After(model, FoldPad, {{1, 2, 4, 4}}),
+  EXPECT_EQ(After(model, network::FoldPad, {{1, 2, 4, 4}}),
             "input x [1,2,4,4]\n"
             "p [1,2,6,6] = select(x) 2:fill(0) x1+0 x4+fill(0) x1 3:0 x4+fill(0) x2\n"
             "c [1,2,4,5] = convolution(x) w[2,2,3,3] pads=[1,1],[1,2]\n"
@@ -331,7 +337,7 @@ TEST(PassesTest, SwishIsOneFunction) {
   model.Input("x", {1, 2, 4, 4}).Floats("w", {2, 2, 1, 1}).Node("Conv", {"x", "w"}, {"c"});
   model.Node("HardSigmoid", {"c"}, {"g"}).Node("Mul", {"c", "g"}, {"s"});
   model.Node("Sigmoid", {"s"}, {"h"}).Node("Mul", {"h", "s"}, {"y"}).Output("y");
-  EXPECT_EQ(After(model, FuseSwish, {{1, 2, 4, 4}}),
+  EXPECT_EQ(After(model, network::FuseSwish, {{1, 2, 4, 4}}),
             "input x [1,2,4,4]\nc [1,2,4,4] = convolution(x) w[2,2,1,1]\n"
             "s [1,2,4,4] = activation(c) hard_swish(0.2,0.5)\n"
             "y [1,2,4,4] = activation(s) swish(1,0)\noutput y\n");
@@ -359,7 +365,7 @@ TEST(PassesTest, SpelledHardSigmoidAndHardSwishAreOneFunctionEach) {
   model.Node("Mul", {"x", "g"}, {"s"});
   model.Node("Add", {"s", "3"}, {"t"}).Node("Clip", {"t", "0", "6"}, {"u"});
   model.Node("Mul", {"s", "u"}, {"v"}).Node("Div", {"v", "6"}, {"y"}).Output("y").Output("g");
-  EXPECT_EQ(After(model, FuseHardSigmoid, {{1, 2, 4, 4}}),
+  EXPECT_EQ(After(model, network::FuseHardSigmoid, {{1, 2, 4, 4}}),
             "input x [1,2,4,4]\n"
             "g [1,2,4,4] = activation(x) hard_sigmoid(0.166667,0.5)\n"
             "s [1,2,4,4] = mul(x, g)\n"
@@ -370,7 +376,8 @@ TEST(PassesTest, BoundsThatAreNoHardSigmoidStay) {
   OnnxBuilder model = WithBounds({1, 2, 4, 4});
   model.Node("Add", {"x", "3"}, {"t"}).Node("Clip", {"t", "0", "6"}, {"u"});
   model.Node("Div", {"u", "3"}, {"y"}).Output("y");  // reaches 2
-  EXPECT_EQ(After(model, FuseHardSigmoid, {{1, 2, 4, 4}}), BuiltText(model, {{1, 2, 4, 4}}));
+  EXPECT_EQ(After(model, network::FuseHardSigmoid, {{1, 2, 4, 4}}),
+            BuiltText(model, {{1, 2, 4, 4}}));
 }
 
 // Pooling, two convolutions that do their functions themselves, one product.
@@ -429,7 +436,7 @@ TEST(PassesTest, ReshapesCollapse) {
       .Node("Reshape", {"1", "b"}, {"2"})
       .Node("Reshape", {"2", "c"}, {"3"});
   model.Output("3").Output("2");
-  EXPECT_EQ(After(model, CollapseReshapes, {{2, 12}}),
+  EXPECT_EQ(After(model, network::CollapseReshapes, {{2, 12}}),
             "input x [2,12]\n2 [24] = reshape(x)\noutput x\noutput 2\n");
 }
 
@@ -441,4 +448,4 @@ TEST(PassesTest, IdentityDropoutAndDeadNodesLeaveNothing) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

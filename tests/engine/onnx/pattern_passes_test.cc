@@ -7,7 +7,7 @@
 #include "engine/network/passes/passes.h"
 #include "tests/engine/onnx/fixture.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 // x / sqrt(2), erf, + 1; then the order of the two products differs.
@@ -80,16 +80,16 @@ TEST(PatternPassesTest, ShuffledAndSplitChannelsAreGatheredFromWhereTheyWereComp
   model.Node("Transpose", {"d"}, {"e"}, {Ints("perm", {0, 2, 1, 3, 4})});
   model.Node("Reshape", {"e", "joined"}, {"s"});
   model.Node("Split", {"s"}, {"y", "z"}, {Int("axis", 1)}).Output("y").Output("z");
-  absl::StatusOr<Network> network = Built(model, {{1, 3, 2, 2}, {1, 3, 2, 2}});
+  absl::StatusOr<network::Network> network = Built(model, {{1, 3, 2, 2}, {1, 3, 2, 2}});
   ASSERT_TRUE(network.ok()) << network.status();
-  FuseShuffle(&*network);
-  RemoveDead(&*network);
+  network::FuseShuffle(&*network);
+  network::RemoveDead(&*network);
   EXPECT_EQ(NetworkToText(*network),
             "input a [1,3,2,2]\ninput b [1,3,2,2]\nc [1,6,2,2] = concat(a, b) axis=1\n"
             "s [1,6,2,2] = shuffle(c) axis=1 group_size=3\n"
             "y [1,3,2,2] = select(s) 1:0 x3\nz [1,3,2,2] = select(s) 1:3 x3\n"
             "output y\noutput z\n");
-  FuseGatherChannels(&*network);
+  network::FuseGatherChannels(&*network);
   EXPECT_EQ(NetworkToText(*network),
             "input a [1,3,2,2]\ninput b [1,3,2,2]\n"
             "y [1,3,2,2] = gather_channels(a, b) 0:0 1:0 0:1\n"
@@ -129,7 +129,7 @@ void ExpectAttention(OnnxBuilder& model, const std::vector<Dims>& dims, const st
   model.Node("Softmax", {scores}, {"p"}, {Int("axis", -1)}).Node("MatMul", {"p", "v"}, {"y"});
   model.Output("y");
   EXPECT_THAT(AfterPasses(model, dims), HasSubstr(text));
-  absl::StatusOr<Network> network = Built(model, dims);
+  absl::StatusOr<network::Network> network = Built(model, dims);
   ASSERT_TRUE(network.ok()) << network.status();
   std::vector<Elements> inputs;
   for (const Dims& one : dims) {
@@ -138,7 +138,7 @@ void ExpectAttention(OnnxBuilder& model, const std::vector<Dims>& dims, const st
       inputs.back()[i] = std::sin(static_cast<double>(i + 10 * inputs.size()));
   }
   const std::vector<Elements> before = Interpret(*network, inputs);
-  RunPasses(&*network);
+  network::RunPasses(&*network);
   const std::vector<Elements> after = Interpret(*network, inputs);
   for (size_t i = 0; i < before.size(); ++i) ExpectNear(after[i], before[i], 1e-6);
 }
@@ -287,4 +287,4 @@ TEST(PatternPassesTest, MeansOfPartsOfRowsAreNoLayerNormalization) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

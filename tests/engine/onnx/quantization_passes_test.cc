@@ -7,7 +7,7 @@
 #include "engine/network/passes/passes.h"
 #include "tests/engine/onnx/quantized_model.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 TEST(QuantizationPassesTest, ConvolutionBetweenPairsReadsAndWritesIntegers) {
@@ -219,12 +219,12 @@ TEST(QuantizationPassesTest, PassesKeepTheNumbers) {
       last = name;
     }
     model.Node("Sigmoid", {last}, {"y"}).Output("y");
-    absl::StatusOr<Network> network = Built(model, {dims});
+    absl::StatusOr<network::Network> network = Built(model, {dims});
     ASSERT_TRUE(network.ok()) << network.status();
     Elements image(*ElementCount(dims));
     for (size_t i = 0; i < image.size(); ++i) image[i] = std::sin(static_cast<double>(i));
     const std::vector<Elements> want = Interpret(*network, {image});
-    RunPasses(&*network);
+    network::RunPasses(&*network);
     const std::vector<Elements> got = Interpret(*network, {image});
     for (size_t i = 0; i < want[0].size(); ++i)
       ASSERT_NEAR(got[0][i], want[0][i], 1e-5) << "seed " << seed << "\n"
@@ -233,4 +233,4 @@ TEST(QuantizationPassesTest, PassesKeepTheNumbers) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -10,7 +10,7 @@
 
 #include "tests/engine/onnx/fixture.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 // Scales and zero points of the tests: "s" 0.5, "z" 128 and "z0" 0 as u8, "zs" 0 as s8.
 inline OnnxBuilder QuantizedModel() {
@@ -35,6 +35,6 @@ inline OnnxBuilder& AddPair(OnnxBuilder* model, const std::string& src, const st
       .Node("DequantizeLinear", {dst + ".q", scale, zero}, {dst});
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // TESTS_ENGINE_ONNX_QUANTIZED_MODEL_H_

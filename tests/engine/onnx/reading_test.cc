@@ -12,7 +12,13 @@
 #include "tests/engine/onnx/fixture.h"
 #include "tests/support/random_tensor.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::Convolution;
+using network::InnerProduct;
+using network::LoadElements;
+using network::Network;
+using network::Weights;
 namespace {
 
 using ::testing::ElementsAre;
@@ -446,4 +452,4 @@ TEST(ReadingTest, ExternalDataThatClimbsOut) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -6,7 +6,7 @@
 #include "tests/engine/onnx/fixture.h"
 #include "tests/support/status_matchers.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 using testing::StatusIs;
@@ -105,4 +105,4 @@ TEST(SparseTensorTest, APartThatIsMissingIsNamed) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -132,7 +132,7 @@ bool IsNeeded(absl::string_view name) {
 
 }  // namespace
 
-Attributes GuessAttributes(NetworkMaker& maker, const graph::OpRow& row, const Made& x) {
+Attributes GuessAttributes(NetworkMaker& maker, const reader::OpRow& row, const Made& x) {
   Attributes attributes;
   const Case c = {maker.random(), x};
   for (absl::string_view word : absl::StrSplit(row.attributes, ' ', absl::SkipEmpty())) {

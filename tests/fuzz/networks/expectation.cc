@@ -13,10 +13,10 @@
 namespace tilewire::testing {
 namespace {
 
-using graph::Network;
-using graph::Operation;
-using graph::ValueId;
-using Function = graph::Elementwise::Function;
+using network::Network;
+using network::Operation;
+using network::ValueId;
+using Function = network::Elementwise::Function;
 
 constexpr double kChange = 0x1p-16;
 constexpr double kRounding = 0x1p-21;  // of each result: a few times that of f32
@@ -31,9 +31,9 @@ class Change {
  public:
   explicit Change(Random& random) : random_(random) {}
 
-  void operator()(graph::Literal& literal) {
+  void operator()(network::Literal& literal) {
     if (!literal.constant->is_float || literal.constant->floats.empty()) return;
-    literal.constant = graph::MakeFloats(
+    literal.constant = network::MakeFloats(
         literal.constant->name, literal.constant->dims,
         Floats({literal.constant->floats.begin(), literal.constant->floats.end()}));
   }
@@ -47,7 +47,7 @@ class Change {
     for (float& number : numbers) number = static_cast<float>(Changed(random_, number));
     return numbers;
   }
-  void ChangeWeights(graph::Weights* weights) {
+  void ChangeWeights(network::Weights* weights) {
     if (weights->data.empty()) return;
     auto changed =
         std::make_shared<std::vector<float>>(Floats({weights->data.begin(), weights->data.end()}));
@@ -58,7 +58,7 @@ class Change {
   Random& random_;
 };
 
-bool IsJump(const graph::Elementwise& elementwise) {
+bool IsJump(const network::Elementwise& elementwise) {
   switch (elementwise.function) {
     case Function::kFloor:
     case Function::kCeil:
@@ -75,30 +75,30 @@ bool IsJump(const graph::Elementwise& elementwise) {
 }
 
 bool IsJump(const Operation& operation, const Network& network) {
-  if (const auto* elementwise = std::get_if<graph::Elementwise>(&operation.params))
+  if (const auto* elementwise = std::get_if<network::Elementwise>(&operation.params))
     return IsJump(*elementwise);
-  if (const auto* activation = std::get_if<graph::Activation>(&operation.params)) {
+  if (const auto* activation = std::get_if<network::Activation>(&operation.params)) {
     const jit::EltwiseAlgorithm algorithm = activation->op.algorithm;
     return algorithm == jit::EltwiseAlgorithm::kFloor ||
            algorithm == jit::EltwiseAlgorithm::kCeil || algorithm == jit::EltwiseAlgorithm::kRound;
   }
-  const bool chooses = std::holds_alternative<graph::TopK>(operation.params) ||
-                       std::holds_alternative<graph::MaxWindow>(operation.params) ||
-                       std::holds_alternative<graph::Gather>(operation.params) ||
-                       std::holds_alternative<graph::RoiAlign>(operation.params);
-  const auto* reduce = std::get_if<graph::Reduce>(&operation.params);
+  const bool chooses = std::holds_alternative<network::TopK>(operation.params) ||
+                       std::holds_alternative<network::MaxWindow>(operation.params) ||
+                       std::holds_alternative<network::Gather>(operation.params) ||
+                       std::holds_alternative<network::RoiAlign>(operation.params);
+  const auto* reduce = std::get_if<network::Reduce>(&operation.params);
   // f32 may have no number for a product of some of the factors.
   const bool vanishes = reduce != nullptr &&
-                        reduce->function == graph::Reduce::Function::kProduct &&
+                        reduce->function == network::Reduce::Function::kProduct &&
                         *ElementCount(network.values[operation.srcs[0]].dims) > 64;
-  const bool rounds = std::holds_alternative<graph::Convert>(operation.params) &&
+  const bool rounds = std::holds_alternative<network::Convert>(operation.params) &&
                       network.values[operation.dst].type != DataType::kF32;
   return chooses || vanishes || rounds;
 }
 
 bool IsStep(const Operation& operation, const Network& network) {
-  return std::holds_alternative<graph::DynamicQuantize>(operation.params) ||
-         std::holds_alternative<graph::QuantizationRange>(operation.params) ||
+  return std::holds_alternative<network::DynamicQuantize>(operation.params) ||
+         std::holds_alternative<network::QuantizationRange>(operation.params) ||
          IsByte(network.values[operation.dst].type);
 }
 

@@ -17,7 +17,7 @@ namespace tilewire::testing {
 
 class Expectation {
  public:
-  Expectation(const graph::Network& network, const std::vector<Elements>& inputs, Random& random);
+  Expectation(const network::Network& network, const std::vector<Elements>& inputs, Random& random);
 
   // Whether rounding leaves the outputs about as they are: nothing overflows on the way. Outputs
   // that depend on comparisons or roundings to whole numbers are taken as they come.

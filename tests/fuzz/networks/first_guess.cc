@@ -56,7 +56,7 @@ const std::map<std::string, First>& Firsts() {
 
 }  // namespace
 
-Made GuessFirst(NetworkMaker& maker, const graph::OpRow& row) {
+Made GuessFirst(NetworkMaker& maker, const reader::OpRow& row) {
   Random& random = maker.random();
   const std::string name(row.name);
   const auto first = Firsts().find(name);

@@ -451,7 +451,7 @@ Recipe RecipeOf(const std::string& name) {
 
 }  // namespace
 
-Guess GuessInputs(NetworkMaker& maker, const graph::OpRow& row, const Made& x) {
+Guess GuessInputs(NetworkMaker& maker, const reader::OpRow& row, const Made& x) {
   Random& random = maker.random();
   Guess guess;
   const Recipe recipe = RecipeOf(std::string(row.name));

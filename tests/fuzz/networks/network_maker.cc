@@ -36,29 +36,29 @@ void ImportMicrosoft(OnnxBuilder* model) {
 ElementType DeclaredType(DataType held, bool is_integer) {
   if (held == DataType::kF32) return is_integer ? TensorProto::BOOL : TensorProto::FLOAT;
   for (int type = TensorProto::FLOAT; type <= TensorProto::BFLOAT16; ++type) {
-    if (graph::TypeOfElements(type) == held) return static_cast<ElementType>(type);
+    if (reader::TypeOfElements(type) == held) return static_cast<ElementType>(type);
   }
   return TensorProto::FLOAT;
 }
 
 struct Visited {
-  graph::Network network;
-  std::vector<graph::Operand> outputs;
+  network::Network network;
+  std::vector<reader::Operand> outputs;
 };
 
 // The model's last node, for the dims that it declares.
 absl::StatusOr<Visited> Visit(const OnnxBuilder& model) {
   const std::string bytes = model.Serialize();
-  ABSL_ASSIGN_OR_RETURN(graph::OnnxFile file,
-                        graph::ReadOnnxFile(graph::MemorySource(bytes), /*model_path=*/""));
-  ABSL_ASSIGN_OR_RETURN(const graph::ModelGraph graph, graph::BuildModelGraph(std::move(file)));
-  ABSL_ASSIGN_OR_RETURN(std::vector<graph::Operand> tensors, graph::FoldConstants(graph));
+  ABSL_ASSIGN_OR_RETURN(reader::OnnxFile file,
+                        reader::ReadOnnxFile(reader::MemorySource(bytes), /*model_path=*/""));
+  ABSL_ASSIGN_OR_RETURN(const reader::ModelGraph graph, reader::BuildModelGraph(std::move(file)));
+  ABSL_ASSIGN_OR_RETURN(std::vector<reader::Operand> tensors, reader::FoldConstants(graph));
   std::vector<Dims> dims;
-  for (const graph::DeclaredTensor& input : graph.inputs) dims.push_back(input.dims);
+  for (const reader::DeclaredTensor& input : graph.inputs) dims.push_back(input.dims);
   Visited visited;
-  ABSL_RETURN_IF_ERROR(graph::AddInputs(graph, dims, {}, &tensors, &visited.network));
-  ABSL_RETURN_IF_ERROR(graph::VisitNodes(graph.nodes, graph, &tensors, &visited.network));
-  for (const graph::DeclaredTensor& output : graph.outputs)
+  ABSL_RETURN_IF_ERROR(reader::AddInputs(graph, dims, {}, &tensors, &visited.network));
+  ABSL_RETURN_IF_ERROR(reader::VisitNodes(graph.nodes, graph, &tensors, &visited.network));
+  for (const reader::DeclaredTensor& output : graph.outputs)
     visited.outputs.push_back(tensors[output.id]);
   return visited;
 }
@@ -125,13 +125,13 @@ Made NetworkMaker::IntegersOf(Dims dims, ElementType type, int64_t low, int64_t 
   return Keep({NewName("c"), std::move(dims), type}, std::move(tensor));
 }
 
-Made NetworkMaker::Result(const graph::Operand& operand, const graph::Network& network,
+Made NetworkMaker::Result(const reader::Operand& operand, const network::Network& network,
                           const std::string& name) {
-  if (operand.value != graph::kNoValue) {
+  if (operand.value != network::kNoValue) {
     const DataType held = network.values[operand.value].type;
     return {name, operand.dims, DeclaredType(held, operand.is_integer)};
   }
-  const absl::StatusOr<graph::ConstantPtr> constant = graph::InMemory(operand.constant);
+  const absl::StatusOr<network::ConstantPtr> constant = network::InMemory(operand.constant);
   if (!constant.ok()) return {};
   TensorProto tensor;
   for (int64_t dim : operand.dims) tensor.add_dims(dim);
@@ -164,7 +164,7 @@ std::vector<Made> NetworkMaker::Try(const onnx::NodeProto& node, const std::vect
   if (work > work_left_) return {};
   std::vector<Made> results;
   for (size_t i = 0; i < visited->outputs.size(); ++i) {
-    const graph::Operand& operand = visited->outputs[i];
+    const reader::Operand& operand = visited->outputs[i];
     const bool is_tensor = operand.defined() && operand.sequence == nullptr;
     if (!is_tensor || ElementCount(operand.dims).value_or(INT64_MAX) > kMostElements) return {};
     results.push_back(Result(operand, visited->network, node.output(static_cast<int>(i))));

@@ -83,7 +83,7 @@ class NetworkMaker {
   Made Keep(Made made, onnx::TensorProto elements);
   // The outputs of a node alone, with outputs of unknown dims.
   std::vector<Made> Try(const onnx::NodeProto& node, const std::vector<Made>& inputs);
-  Made Result(const graph::Operand& operand, const graph::Network& network,
+  Made Result(const reader::Operand& operand, const network::Network& network,
               const std::string& name);
 
   Random& random_;

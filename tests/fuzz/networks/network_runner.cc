@@ -21,7 +21,7 @@
 namespace tilewire::testing {
 namespace {
 
-using graph::Network;
+using network::Network;
 
 bool IsRefusal(const absl::Status& status) {
   return absl::IsInvalidArgument(status) || absl::IsUnimplemented(status) ||
@@ -31,24 +31,24 @@ bool IsRefusal(const absl::Status& status) {
 absl::StatusOr<Network> BuiltNetwork(const onnx::ModelProto& model,
                                      const std::vector<Made>& inputs) {
   const std::string bytes = model.SerializeAsString();
-  ABSL_ASSIGN_OR_RETURN(graph::OnnxFile file,
-                        graph::ReadOnnxFile(graph::MemorySource(bytes), /*model_path=*/""));
-  ABSL_ASSIGN_OR_RETURN(const graph::ModelGraph graph, graph::BuildModelGraph(std::move(file)));
-  ABSL_ASSIGN_OR_RETURN(std::vector<graph::Operand> folded, graph::FoldConstants(graph));
+  ABSL_ASSIGN_OR_RETURN(reader::OnnxFile file,
+                        reader::ReadOnnxFile(reader::MemorySource(bytes), /*model_path=*/""));
+  ABSL_ASSIGN_OR_RETURN(const reader::ModelGraph graph, reader::BuildModelGraph(std::move(file)));
+  ABSL_ASSIGN_OR_RETURN(std::vector<reader::Operand> folded, reader::FoldConstants(graph));
   std::vector<Dims> dims;
   for (const Made& input : inputs) dims.push_back(input.dims);
-  return graph::BuildNetwork(graph, std::move(folded), dims);
+  return reader::BuildNetwork(graph, std::move(folded), dims);
 }
 
 DataType TypeOf(const Made& made) {
-  return graph::TypeOfElements(made.type).value_or(DataType::kF32);
+  return reader::TypeOfElements(made.type).value_or(DataType::kF32);
 }
 
 // Every operation keeps its contract, whichever passes have run.
 void RunPassByPass(Network* network) {
-  for (const graph::Pass& pass : graph::PassTable()) {
+  for (const network::Pass& pass : network::PassTable()) {
     pass.run(network);
-    const absl::Status status = graph::CheckNetwork(*network);
+    const absl::Status status = network::CheckNetwork(*network);
     ASSERT_TRUE(status.ok()) << "after " << pass.name << ": " << status;
   }
 }
@@ -76,7 +76,7 @@ NetworkRunner::Answer NetworkRunner::Serve(const onnx::ModelProto& model,
                                            const std::vector<Made>& inputs,
                                            const std::vector<Elements>& elements, Random& random) {
   WriteFile(path_, model.SerializeAsString());
-  const auto source = graph::OnnxModel::Open(path_);
+  const auto source = reader::OnnxModel::Open(path_);
   if (!source.ok()) {
     EXPECT_TRUE(IsRefusal(source.status())) << source.status();
     return {"refused when it is opened", {}};

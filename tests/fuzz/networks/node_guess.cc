@@ -19,7 +19,7 @@ int GuessOutputs(Random& random, absl::string_view name) {
   return Chance(random, 5) ? static_cast<int>(random.Integer(1, 3)) : 1;
 }
 
-std::vector<Made> TryNode(NetworkMaker& maker, const graph::OpRow& row, const Made& x) {
+std::vector<Made> TryNode(NetworkMaker& maker, const reader::OpRow& row, const Made& x) {
   const std::string name(row.name);
   Guess guess = GuessInputs(maker, row, x);
   for (const onnx::AttributeProto& one : GuessAttributes(maker, row, x)) {
@@ -33,7 +33,7 @@ std::vector<Made> TryNode(NetworkMaker& maker, const graph::OpRow& row, const Ma
 
 }  // namespace
 
-std::vector<Made> AddNodeOf(NetworkMaker& maker, const graph::OpRow& row, const Made& wanted) {
+std::vector<Made> AddNodeOf(NetworkMaker& maker, const reader::OpRow& row, const Made& wanted) {
   if (row.since > maker.opset() && !absl::StartsWith(row.name, "com.microsoft")) return {};
   for (int i = 0; i < kGuesses; ++i) {
     Made x;

@@ -15,20 +15,20 @@ namespace tilewire::testing {
 
 // Adds a node of the row, if one of a few guesses is taken; returns its results. The first guesses
 // read `wanted` first, unless it has no name.
-std::vector<Made> AddNodeOf(NetworkMaker& maker, const graph::OpRow& row, const Made& wanted = {});
+std::vector<Made> AddNodeOf(NetworkMaker& maker, const reader::OpRow& row, const Made& wanted = {});
 
 // attribute_guess.cc: some of the attributes that the row names. `x` is the first input.
-Attributes GuessAttributes(NetworkMaker& maker, const graph::OpRow& row, const Made& x);
+Attributes GuessAttributes(NetworkMaker& maker, const reader::OpRow& row, const Made& x);
 
 // input_guess.cc: the inputs after the first one, `x`, and attributes that must suit them.
 struct Guess {
   std::vector<Made> inputs;
   Attributes attributes;
 };
-Guess GuessInputs(NetworkMaker& maker, const graph::OpRow& row, const Made& x);
+Guess GuessInputs(NetworkMaker& maker, const reader::OpRow& row, const Made& x);
 
 // first_guess.cc: the first input, of a rank and type that the operator mostly wants.
-Made GuessFirst(NetworkMaker& maker, const graph::OpRow& row);
+Made GuessFirst(NetworkMaker& maker, const reader::OpRow& row);
 
 }  // namespace tilewire::testing
 

@@ -68,7 +68,7 @@ class RandomNetworksTest : public ::testing::Test {
     if (!first.empty()) AddNodeOf(maker, table_[(index + index / count) % count], first[0]);
   }
 
-  const std::vector<graph::OpRow> table_ = graph::OpTable();
+  const std::vector<reader::OpRow> table_ = reader::OpTable();
   NetworkRunner runner_;
   std::map<std::string, int64_t> became_;
   std::set<std::string> operators_, neighbours_;  // that were in some network

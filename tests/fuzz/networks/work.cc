@@ -7,8 +7,8 @@
 namespace tilewire::testing {
 namespace {
 
-using graph::Network;
-using graph::Operation;
+using network::Network;
+using network::Operation;
 
 constexpr int64_t kTooMuch = int64_t{1} << 40;
 
@@ -22,20 +22,20 @@ class Factor {
   Factor(const Network& network, const Operation& operation)
       : network_(network), operation_(operation) {}
 
-  int64_t operator()(const graph::Convolution& c) const { return PerOutput(c.weights.dims); }
-  int64_t operator()(const graph::Deconvolution& d) const { return PerOutput(d.weights.dims); }
-  int64_t operator()(const graph::ComputedConvolution&) const { return PerOutput(Src(1)); }
-  int64_t operator()(const graph::InnerProduct& p) const { return PerOutput(p.weights.dims); }
-  int64_t operator()(const graph::Pooling& p) const { return CountOf(p.kernel); }
-  int64_t operator()(const graph::MaxWindow& w) const { return CountOf(w.kernel); }
-  int64_t operator()(const graph::Matmul&) const { return Src(0).back(); }
-  int64_t operator()(const graph::IntegerMatmul&) const { return Src(0).back(); }
-  int64_t operator()(const graph::Interpolate& i) const { return i.taps; }
-  int64_t operator()(const graph::Lrn& l) const { return l.size; }
-  int64_t operator()(const graph::RoiAlign& r) const {
+  int64_t operator()(const network::Convolution& c) const { return PerOutput(c.weights.dims); }
+  int64_t operator()(const network::Deconvolution& d) const { return PerOutput(d.weights.dims); }
+  int64_t operator()(const network::ComputedConvolution&) const { return PerOutput(Src(1)); }
+  int64_t operator()(const network::InnerProduct& p) const { return PerOutput(p.weights.dims); }
+  int64_t operator()(const network::Pooling& p) const { return CountOf(p.kernel); }
+  int64_t operator()(const network::MaxWindow& w) const { return CountOf(w.kernel); }
+  int64_t operator()(const network::Matmul&) const { return Src(0).back(); }
+  int64_t operator()(const network::IntegerMatmul&) const { return Src(0).back(); }
+  int64_t operator()(const network::Interpolate& i) const { return i.taps; }
+  int64_t operator()(const network::Lrn& l) const { return l.size; }
+  int64_t operator()(const network::RoiAlign& r) const {
     return std::max<int64_t>(64, r.samples_per_bin * r.samples_per_bin);
   }
-  int64_t operator()(const graph::Rnn&) const { return 64; }
+  int64_t operator()(const network::Rnn&) const { return 64; }
   template <typename Other>
   int64_t operator()(const Other&) const {
     return 1;
@@ -60,7 +60,7 @@ int64_t WorkOf(const Network& network) {
     const int64_t count = CountOf(network.values[operation.dst].dims);
     if (factor > kTooMuch / std::max<int64_t>(1, count)) return kTooMuch;
     work = std::min(work + count * factor, kTooMuch);
-    for (graph::ValueId src : operation.srcs)
+    for (network::ValueId src : operation.srcs)
       work = std::min(work + CountOf(network.values[src].dims), kTooMuch);
   }
   return work;

@@ -11,7 +11,7 @@
 
 namespace tilewire::testing {
 
-int64_t WorkOf(const graph::Network& network);
+int64_t WorkOf(const network::Network& network);
 
 }  // namespace tilewire::testing
 

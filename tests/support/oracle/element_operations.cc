@@ -11,7 +11,7 @@
 namespace tilewire::testing {
 namespace {
 
-using graph::QuantizationParams;
+using network::QuantizationParams;
 
 // The params of element i of a tensor of these dims.
 const QuantizationParams& ParamsAt(const std::vector<QuantizationParams>& params, int axis,
@@ -33,8 +33,8 @@ std::vector<Elements> Reduced(const Shaped& src, const Dims& dst) {
   return parts;
 }
 
-double Reduce(graph::Reduce::Function function, const Elements& elements) {
-  using Function = graph::Reduce::Function;
+double Reduce(network::Reduce::Function function, const Elements& elements) {
+  using Function = network::Reduce::Function;
   double sum = 0, product = 1, absolute = 0, squares = 0;
   for (double x : elements) {
     sum += x;
@@ -54,9 +54,9 @@ double Reduce(graph::Reduce::Function function, const Elements& elements) {
 }
 
 // The function of integers as of 64 bits, of which the type keeps the lowest ones.
-double OfIntegers(const graph::Elementwise& elementwise, const double* x, DataType type) {
+double OfIntegers(const network::Elementwise& elementwise, const double* x, DataType type) {
   int64_t integers[3] = {};
-  for (int s = 0; s < graph::ArityOf(elementwise.function); ++s)
+  for (int s = 0; s < network::ArityOf(elementwise.function); ++s)
     integers[s] = static_cast<int64_t>(x[s]);
   const int64_t result = elementwise::EvaluateIntegers(elementwise, integers);
   double kept = 0;
@@ -68,14 +68,14 @@ double OfIntegers(const graph::Elementwise& elementwise, const double* x, DataTy
 
 }  // namespace
 
-Elements Compute(const graph::Activation& activation, const Operands& operands) {
+Elements Compute(const network::Activation& activation, const Operands& operands) {
   Elements dst = operands.srcs[0].elements;
   for (double& element : dst)
     element = jit::EltwiseScalar(activation.op, static_cast<float>(element));
   return dst;
 }
 
-Elements Compute(const graph::Elementwise& elementwise, const Operands& operands) {
+Elements Compute(const network::Elementwise& elementwise, const Operands& operands) {
   return ForEach(operands.dst, [&](const Dims& index) -> double {
     double x[3] = {};
     for (size_t s = 0; s < operands.srcs.size(); ++s) x[s] = operands.srcs[s].AtBroadcast(index);
@@ -84,11 +84,11 @@ Elements Compute(const graph::Elementwise& elementwise, const Operands& operands
       return OfIntegers(elementwise, x, numbers_type);
     const float numbers[] = {static_cast<float>(x[0]), static_cast<float>(x[1]),
                              static_cast<float>(x[2])};
-    return graph::Evaluate(elementwise, numbers);
+    return network::Evaluate(elementwise, numbers);
   });
 }
 
-Elements Compute(const graph::Sum&, const Operands& operands) {
+Elements Compute(const network::Sum&, const Operands& operands) {
   Elements dst(*ElementCount(operands.dst), 0);
   for (const Shaped& src : operands.srcs) {
     for (size_t i = 0; i < dst.size(); ++i) dst[i] += src.elements[i];
@@ -96,17 +96,17 @@ Elements Compute(const graph::Sum&, const Operands& operands) {
   return dst;
 }
 
-Elements Compute(const graph::Quantize& quantize, const Operands& operands) {
+Elements Compute(const network::Quantize& quantize, const Operands& operands) {
   Elements dst = operands.srcs[0].elements;
   for (size_t i = 0; i < dst.size(); ++i) {
-    dst[i] = graph::QuantizeElement(static_cast<float>(dst[i]),
-                                    ParamsAt(quantize.params, quantize.axis, operands.dst, i),
-                                    operands.type);
+    dst[i] = network::QuantizeElement(static_cast<float>(dst[i]),
+                                      ParamsAt(quantize.params, quantize.axis, operands.dst, i),
+                                      operands.type);
   }
   return dst;
 }
 
-Elements Compute(const graph::QuantizationRange&, const Operands& operands) {
+Elements Compute(const network::QuantizationRange&, const Operands& operands) {
   float low = 0, high = 0;
   for (double element : operands.srcs[0].elements) {
     low = std::min(low, static_cast<float>(element));
@@ -116,7 +116,7 @@ Elements Compute(const graph::QuantizationRange&, const Operands& operands) {
   return {scale, std::nearbyint(-low / scale)};
 }
 
-Elements Compute(const graph::DynamicQuantize&, const Operands& operands) {
+Elements Compute(const network::DynamicQuantize&, const Operands& operands) {
   const Elements& range = operands.srcs[1].elements;
   Elements integers;
   for (double element : operands.srcs[0].elements) {
@@ -126,16 +126,16 @@ Elements Compute(const graph::DynamicQuantize&, const Operands& operands) {
   return integers;
 }
 
-Elements Compute(const graph::Dequantize& dequantize, const Operands& operands) {
+Elements Compute(const network::Dequantize& dequantize, const Operands& operands) {
   Elements dst = operands.srcs[0].elements;
   for (size_t i = 0; i < dst.size(); ++i) {
-    dst[i] = graph::DequantizeElement(
+    dst[i] = network::DequantizeElement(
         static_cast<float>(dst[i]), ParamsAt(dequantize.params, dequantize.axis, operands.dst, i));
   }
   return dst;
 }
 
-Elements Compute(const graph::ScaleBytes& bytes, const Operands& operands) {
+Elements Compute(const network::ScaleBytes& bytes, const Operands& operands) {
   int64_t inner = 1;
   for (size_t d = bytes.axis + 1; d < operands.dst.size(); ++d) inner *= operands.dst[d];
   Elements dst = operands.srcs[0].elements;
@@ -147,20 +147,20 @@ Elements Compute(const graph::ScaleBytes& bytes, const Operands& operands) {
 }
 
 // In f32, as the formula says: which integer a sum half-way between two rounds to depends on it.
-Elements Compute(const graph::IntegerSum& sum, const Operands& operands) {
+Elements Compute(const network::IntegerSum& sum, const Operands& operands) {
   Elements dst;
   for (int64_t i = 0; i < *ElementCount(operands.dst); ++i) {
     float real = 0;
     for (size_t s = 0; s < operands.srcs.size(); ++s)
-      real += graph::DequantizeElement(static_cast<float>(operands.srcs[s].elements[i]),
-                                       sum.src_quantization[s]);
+      real += network::DequantizeElement(static_cast<float>(operands.srcs[s].elements[i]),
+                                         sum.src_quantization[s]);
     if (sum.relu && real < 0) real = 0;
-    dst.push_back(graph::QuantizeElement(real, sum.dst_quantization, operands.type));
+    dst.push_back(network::QuantizeElement(real, sum.dst_quantization, operands.type));
   }
   return dst;
 }
 
-Elements Compute(const graph::Softmax& softmax, const Operands& operands) {
+Elements Compute(const network::Softmax& softmax, const Operands& operands) {
   int64_t inner = 1;
   for (size_t d = softmax.axis + 1; d < operands.dst.size(); ++d) inner *= operands.dst[d];
   const int64_t size = operands.dst[softmax.axis];
@@ -176,7 +176,7 @@ Elements Compute(const graph::Softmax& softmax, const Operands& operands) {
   return dst;
 }
 
-Elements Compute(const graph::LayerNormalization& norm, const Operands& operands) {
+Elements Compute(const network::LayerNormalization& norm, const Operands& operands) {
   const int64_t columns = operands.dst.back();
   Elements dst = operands.srcs[0].elements;
   for (size_t row = 0; row < dst.size(); row += columns) {
@@ -192,7 +192,7 @@ Elements Compute(const graph::LayerNormalization& norm, const Operands& operands
   return dst;
 }
 
-Elements Compute(const graph::Lrn& lrn, const Operands& operands) {
+Elements Compute(const network::Lrn& lrn, const Operands& operands) {
   const Shaped& src = operands.srcs[0];
   return ForEach(src.dims, [&](const Dims& index) {
     double sum = 0;
@@ -207,14 +207,14 @@ Elements Compute(const graph::Lrn& lrn, const Operands& operands) {
   });
 }
 
-Elements Compute(const graph::Reduce& reduce, const Operands& operands) {
+Elements Compute(const network::Reduce& reduce, const Operands& operands) {
   Elements dst;
   for (const Elements& part : Reduced(operands.srcs[0], operands.dst))
     dst.push_back(Reduce(reduce.function, part));
   return dst;
 }
 
-Elements Compute(const graph::Interpolate& interpolate, const Operands& operands) {
+Elements Compute(const network::Interpolate& interpolate, const Operands& operands) {
   return ForEach(operands.dst, [&](const Dims& index) {
     double sum = 0;
     Dims from = index;
@@ -227,7 +227,7 @@ Elements Compute(const graph::Interpolate& interpolate, const Operands& operands
   });
 }
 
-Elements Compute(const graph::TopK& top, const Operands& operands) {
+Elements Compute(const network::TopK& top, const Operands& operands) {
   const Shaped& src = operands.srcs[0];
   return ForEach(operands.dst, [&](const Dims& index) {
     // The element before which exactly index[axis] others rank.

@@ -10,14 +10,14 @@
 namespace tilewire::testing {
 namespace {
 
-using graph::FusedStep;
-using graph::Operation;
-using graph::QuantizationParams;
-using graph::ValueId;
+using network::FusedStep;
+using network::Operation;
+using network::QuantizationParams;
+using network::ValueId;
 
 class Interpreter {
  public:
-  Interpreter(const graph::Network& network, const std::vector<Elements>& inputs,
+  Interpreter(const network::Network& network, const std::vector<Elements>& inputs,
               const AfterOperation& after)
       : network_(network), after_(after), elements_(network.values.size()) {
     for (size_t i = 0; i < inputs.size(); ++i) elements_[network.inputs[i]] = inputs[i];
@@ -38,7 +38,7 @@ class Interpreter {
   const Dims& dims(ValueId value) const { return network_.values[value].dims; }
 
   Operands OperandsOf(const Operation& operation) const {
-    const graph::Value& dst = network_.values[operation.dst];
+    const network::Value& dst = network_.values[operation.dst];
     Operands operands{{}, dst.dims, dst.type};
     for (ValueId src : operation.srcs) {
       operands.srcs.push_back({elements_[src], dims(src)});
@@ -52,42 +52,43 @@ class Interpreter {
     return Compute(params, OperandsOf(operation));
   }
 
-  Elements Execute(const Operation& operation, const graph::InnerProduct& product) const {
+  Elements Execute(const Operation& operation, const network::InnerProduct& product) const {
     return FuseWeighted(operation, product, dims(operation.dst));
   }
 
-  Elements Execute(const Operation& operation, const graph::Convolution& convolution) const {
+  Elements Execute(const Operation& operation, const network::Convolution& convolution) const {
     if (!convolution.pooling) return FuseWeighted(operation, convolution, dims(operation.dst));
     const Elements src = FuseWeighted(operation, convolution, convolution.pooling->src);
-    const graph::Pooling maximum{graph::Pooling::Algorithm::kMax, {2, 2}, {2, 2}, {0, 0}, {0, 0}};
+    const network::Pooling maximum{
+        network::Pooling::Algorithm::kMax, {2, 2}, {2, 2}, {0, 0}, {0, 0}};
     return Compute(maximum,
                    {{{src, convolution.pooling->src}}, dims(operation.dst), DataType::kF32});
   }
 
-  Elements Execute(const Operation& operation, const graph::Deconvolution& deconvolution) const {
+  Elements Execute(const Operation& operation, const network::Deconvolution& deconvolution) const {
     return FuseReal(operation, deconvolution);
   }
 
-  Elements Execute(const Operation& operation, const graph::DynamicConvolution& dynamic) const {
+  Elements Execute(const Operation& operation, const network::DynamicConvolution& dynamic) const {
     return FuseReal(operation, dynamic);
   }
 
-  Elements Execute(const Operation& operation, const graph::DynamicInnerProduct& dynamic) const {
+  Elements Execute(const Operation& operation, const network::DynamicInnerProduct& dynamic) const {
     return FuseReal(operation, dynamic);
   }
 
-  Elements Execute(const Operation& operation, const graph::IntegerMatmul& product) const {
+  Elements Execute(const Operation& operation, const network::IntegerMatmul& product) const {
     const ValueId src = operation.srcs[0], weights = operation.srcs[1];
     const Elements left = Real(elements_[src], product.src_quantization);
     const Elements right = Real(elements_[weights], product.weights_quantization);
     Elements dst =
-        Compute(graph::Matmul(),
+        Compute(network::Matmul(),
                 {{{left, dims(src)}, {right, dims(weights)}}, dims(operation.dst), DataType::kF32});
     if (product.dst_quantization) QuantizeAll(*product.dst_quantization, operation, &dst);
     return dst;
   }
 
-  Elements Execute(const Operation& operation, const graph::DynamicMatmul& product) const {
+  Elements Execute(const Operation& operation, const network::DynamicMatmul& product) const {
     const auto real = [&](ValueId integers, ValueId range) {
       Elements numbers = elements_[integers];
       for (double& number : numbers) number = (number - elements_[range][1]) * elements_[range][0];
@@ -95,7 +96,7 @@ class Interpreter {
     };
     const std::vector<ValueId>& srcs = operation.srcs;
     Elements dst =
-        Compute(graph::Matmul(),
+        Compute(network::Matmul(),
                 {{{real(srcs[0], srcs[1]), dims(srcs[0])}, {real(srcs[2], srcs[3]), dims(srcs[2])}},
                  dims(operation.dst),
                  DataType::kF32});
@@ -124,11 +125,11 @@ class Interpreter {
   }
 
   // To integers of the type of the operation's result.
-  void QuantizeAll(const graph::QuantizationParams& params, const Operation& operation,
+  void QuantizeAll(const network::QuantizationParams& params, const Operation& operation,
                    Elements* dst) const {
     const DataType type = network_.values[operation.dst].type;
     for (double& element : *dst)
-      element = graph::QuantizeElement(static_cast<float>(element), params, type);
+      element = network::QuantizeElement(static_cast<float>(element), params, type);
   }
 
   void ApplySteps(const std::vector<FusedStep>& fused, const Dims& dst_dims, Elements* dst) const {
@@ -152,19 +153,19 @@ class Interpreter {
   static Elements Real(Elements elements, const std::optional<QuantizationParams>& params) {
     if (!params) return elements;
     for (double& element : elements)
-      element = graph::DequantizeElement(static_cast<float>(element), *params);
+      element = network::DequantizeElement(static_cast<float>(element), *params);
     return elements;
   }
 
-  const graph::Network& network_;
+  const network::Network& network_;
   const AfterOperation& after_;
   std::vector<Elements> elements_;
 };
 
 }  // namespace
 
-std::vector<Elements> Interpret(const graph::Network& network, const std::vector<Elements>& inputs,
-                                const AfterOperation& after) {
+std::vector<Elements> Interpret(const network::Network& network,
+                                const std::vector<Elements>& inputs, const AfterOperation& after) {
   return Interpreter(network, inputs, after).Run();
 }
 

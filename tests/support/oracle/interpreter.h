@@ -17,12 +17,13 @@
 namespace tilewire::testing {
 
 // Sees, and may change, what an operation gave.
-using AfterOperation = std::function<void(const graph::Operation& operation, Elements* elements)>;
+using AfterOperation = std::function<void(const network::Operation& operation, Elements* elements)>;
 
 // `inputs` in the network's order, of the sizes of its input values. Returns the network's outputs,
 // each correct to f32's rounding of the functions above. `after`, unless it is null, is called with
 // the result of each operation. Thread-safe.
-std::vector<Elements> Interpret(const graph::Network& network, const std::vector<Elements>& inputs,
+std::vector<Elements> Interpret(const network::Network& network,
+                                const std::vector<Elements>& inputs,
                                 const AfterOperation& after = nullptr);
 
 }  // namespace tilewire::testing

@@ -9,8 +9,8 @@
 
 namespace tilewire::testing {
 
-Elements Compute(const graph::Literal& literal, const Operands& operands) {
-  const graph::ConstantPtr constant = graph::InMemory(literal.constant).value();
+Elements Compute(const network::Literal& literal, const Operands& operands) {
+  const network::ConstantPtr constant = network::InMemory(literal.constant).value();
   if (operands.type == DataType::kF64 && constant->doubles != nullptr)
     return {constant->doubles->begin(), constant->doubles->end()};
   Elements elements(constant->floats.begin(), constant->floats.end());
@@ -42,7 +42,7 @@ double Converted(double number, DataType from, DataType to) {
   return result;
 }
 
-Elements Compute(const graph::Convert& convert, const Operands& operands) {
+Elements Compute(const network::Convert& convert, const Operands& operands) {
   return ForEach(operands.dst, [&](const Dims& index) {
     double number = operands.srcs[0].AtBroadcast(index);
     DataType from = operands.src_types[0];
@@ -54,11 +54,11 @@ Elements Compute(const graph::Convert& convert, const Operands& operands) {
   });
 }
 
-Elements Compute(const graph::Reshape&, const Operands& operands) {
+Elements Compute(const network::Reshape&, const Operands& operands) {
   return operands.srcs[0].elements;
 }
 
-Elements Compute(const graph::Transpose& transpose, const Operands& operands) {
+Elements Compute(const network::Transpose& transpose, const Operands& operands) {
   return ForEach(operands.dst, [&](const Dims& index) {
     Dims from(index.size(), 0);
     for (size_t d = 0; d < index.size(); ++d) from[transpose.order[d]] = index[d];
@@ -66,7 +66,7 @@ Elements Compute(const graph::Transpose& transpose, const Operands& operands) {
   });
 }
 
-Elements Compute(const graph::Concat& concat, const Operands& operands) {
+Elements Compute(const network::Concat& concat, const Operands& operands) {
   return ForEach(operands.dst, [&](const Dims& index) {
     Dims from = index;
     size_t s = 0;
@@ -77,7 +77,7 @@ Elements Compute(const graph::Concat& concat, const Operands& operands) {
 }
 
 // The formula of engine/primitives/shuffle/shuffle.h.
-Elements Compute(const graph::Shuffle& shuffle, const Operands& operands) {
+Elements Compute(const network::Shuffle& shuffle, const Operands& operands) {
   const int64_t size = operands.dst[shuffle.axis], group = shuffle.group_size;
   return ForEach(operands.dst, [&](const Dims& index) {
     Dims from = index;
@@ -88,7 +88,7 @@ Elements Compute(const graph::Shuffle& shuffle, const Operands& operands) {
   });
 }
 
-Elements Compute(const graph::Select& select, const Operands& operands) {
+Elements Compute(const network::Select& select, const Operands& operands) {
   return ForEach(operands.dst, [&](const Dims& index) {
     Dims from = index;
     bool fill = false;
@@ -106,7 +106,7 @@ Elements Compute(const graph::Select& select, const Operands& operands) {
   });
 }
 
-Elements Compute(const graph::GatherChannels& gather, const Operands& operands) {
+Elements Compute(const network::GatherChannels& gather, const Operands& operands) {
   return ForEach(operands.dst, [&](const Dims& index) {
     Dims from = index;
     from[1] = gather.from[index[1]].channel;
@@ -114,7 +114,7 @@ Elements Compute(const graph::GatherChannels& gather, const Operands& operands) 
   });
 }
 
-Elements Compute(const graph::Gather& gather, const Operands& operands) {
+Elements Compute(const network::Gather& gather, const Operands& operands) {
   const Shaped &src = operands.srcs[0], &indices = operands.srcs[1];
   const size_t axis = gather.axis;
   int64_t outer = 1, inner = 1;

@@ -47,50 +47,50 @@ Elements ForEach(const Dims& dims, Element element) {
 }
 
 // element_operations.cc: element by element, or of the elements along a dimension.
-Elements Compute(const graph::Activation& activation, const Operands& operands);
-Elements Compute(const graph::Elementwise& elementwise, const Operands& operands);
-Elements Compute(const graph::Sum& sum, const Operands& operands);
-Elements Compute(const graph::Quantize& quantize, const Operands& operands);
-Elements Compute(const graph::QuantizationRange& range, const Operands& operands);
-Elements Compute(const graph::DynamicQuantize& quantize, const Operands& operands);
-Elements Compute(const graph::Dequantize& dequantize, const Operands& operands);
-Elements Compute(const graph::ScaleBytes& bytes, const Operands& operands);
-Elements Compute(const graph::IntegerSum& sum, const Operands& operands);
-Elements Compute(const graph::Softmax& softmax, const Operands& operands);
-Elements Compute(const graph::LayerNormalization& norm, const Operands& operands);
-Elements Compute(const graph::Lrn& lrn, const Operands& operands);
-Elements Compute(const graph::Reduce& reduce, const Operands& operands);
-Elements Compute(const graph::Interpolate& interpolate, const Operands& operands);
-Elements Compute(const graph::TopK& top, const Operands& operands);
+Elements Compute(const network::Activation& activation, const Operands& operands);
+Elements Compute(const network::Elementwise& elementwise, const Operands& operands);
+Elements Compute(const network::Sum& sum, const Operands& operands);
+Elements Compute(const network::Quantize& quantize, const Operands& operands);
+Elements Compute(const network::QuantizationRange& range, const Operands& operands);
+Elements Compute(const network::DynamicQuantize& quantize, const Operands& operands);
+Elements Compute(const network::Dequantize& dequantize, const Operands& operands);
+Elements Compute(const network::ScaleBytes& bytes, const Operands& operands);
+Elements Compute(const network::IntegerSum& sum, const Operands& operands);
+Elements Compute(const network::Softmax& softmax, const Operands& operands);
+Elements Compute(const network::LayerNormalization& norm, const Operands& operands);
+Elements Compute(const network::Lrn& lrn, const Operands& operands);
+Elements Compute(const network::Reduce& reduce, const Operands& operands);
+Elements Compute(const network::Interpolate& interpolate, const Operands& operands);
+Elements Compute(const network::TopK& top, const Operands& operands);
 
 // moving_operations.cc: the elements of the sources, elsewhere.
-Elements Compute(const graph::Literal& literal, const Operands& operands);
-Elements Compute(const graph::Convert& convert, const Operands& operands);
-Elements Compute(const graph::Reshape& reshape, const Operands& operands);
-Elements Compute(const graph::Transpose& transpose, const Operands& operands);
-Elements Compute(const graph::Concat& concat, const Operands& operands);
-Elements Compute(const graph::Shuffle& shuffle, const Operands& operands);
-Elements Compute(const graph::Select& select, const Operands& operands);
-Elements Compute(const graph::GatherChannels& gather, const Operands& operands);
-Elements Compute(const graph::Gather& gather, const Operands& operands);
+Elements Compute(const network::Literal& literal, const Operands& operands);
+Elements Compute(const network::Convert& convert, const Operands& operands);
+Elements Compute(const network::Reshape& reshape, const Operands& operands);
+Elements Compute(const network::Transpose& transpose, const Operands& operands);
+Elements Compute(const network::Concat& concat, const Operands& operands);
+Elements Compute(const network::Shuffle& shuffle, const Operands& operands);
+Elements Compute(const network::Select& select, const Operands& operands);
+Elements Compute(const network::GatherChannels& gather, const Operands& operands);
+Elements Compute(const network::Gather& gather, const Operands& operands);
 
 // window_operations.cc: sums of products, and what slides over a source.
-Elements Compute(const graph::Convolution& convolution, const Operands& operands);
-Elements Compute(const graph::ComputedConvolution& convolution, const Operands& operands);
-Elements Compute(const graph::DynamicConvolution& convolution, const Operands& operands);
-Elements Compute(const graph::Deconvolution& deconvolution, const Operands& operands);
-Elements Compute(const graph::DynamicInnerProduct& product, const Operands& operands);
-Elements Compute(const graph::InnerProduct& product, const Operands& operands);
-Elements Compute(const graph::Matmul& matmul, const Operands& operands);
-Elements Compute(const graph::Attention& attention, const Operands& operands);
-Elements Compute(const graph::Pooling& pooling, const Operands& operands);
-Elements Compute(const graph::MaxWindow& window, const Operands& operands);
+Elements Compute(const network::Convolution& convolution, const Operands& operands);
+Elements Compute(const network::ComputedConvolution& convolution, const Operands& operands);
+Elements Compute(const network::DynamicConvolution& convolution, const Operands& operands);
+Elements Compute(const network::Deconvolution& deconvolution, const Operands& operands);
+Elements Compute(const network::DynamicInnerProduct& product, const Operands& operands);
+Elements Compute(const network::InnerProduct& product, const Operands& operands);
+Elements Compute(const network::Matmul& matmul, const Operands& operands);
+Elements Compute(const network::Attention& attention, const Operands& operands);
+Elements Compute(const network::Pooling& pooling, const Operands& operands);
+Elements Compute(const network::MaxWindow& window, const Operands& operands);
 
 // region_operations.cc.
-Elements Compute(const graph::RoiAlign& pooling, const Operands& operands);
+Elements Compute(const network::RoiAlign& pooling, const Operands& operands);
 
 // recurrent_operations.cc.
-Elements Compute(const graph::Rnn& rnn, const Operands& operands);
+Elements Compute(const network::Rnn& rnn, const Operands& operands);
 
 }  // namespace tilewire::testing
 

@@ -7,7 +7,7 @@
 namespace tilewire::testing {
 namespace {
 
-using Role = graph::Rnn::Role;
+using Role = network::Rnn::Role;
 
 void SetSource(Role role, Elements elements, RnnSources<double>* sources) {
   using Sources = RnnSources<double>;
@@ -34,7 +34,7 @@ void AppendStates(const Elements& states, const RnnProblem& problem, Elements* d
 
 }  // namespace
 
-Elements Compute(const graph::Rnn& rnn, const Operands& operands) {
+Elements Compute(const network::Rnn& rnn, const Operands& operands) {
   RnnSources<double> sources;
   Dims layer;
   for (size_t i = 0; i < rnn.roles.size(); ++i) {
@@ -42,7 +42,7 @@ Elements Compute(const graph::Rnn& rnn, const Operands& operands) {
     if (rnn.roles[i] == Role::kLayer) layer = operands.srcs[i].dims;
   }
   for (const auto& [role, weights] : rnn.known) {
-    const graph::HeldFloats held = graph::LoadElements(weights).value();
+    const network::HeldFloats held = network::LoadElements(weights).value();
     SetSource(role, {held.values.begin(), held.values.end()}, &sources);
   }
   const int64_t states = operands.dst[2] / jit::DirectionsOf(rnn.direction);

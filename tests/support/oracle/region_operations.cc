@@ -18,7 +18,7 @@ struct Stretch {
   }
 };
 
-Stretch StretchOf(const graph::RoiAlign& pooling, double low, double high, int64_t bins) {
+Stretch StretchOf(const network::RoiAlign& pooling, double low, double high, int64_t bins) {
   const double offset = pooling.aligned ? 0.5 : 0;
   double size = (high - low) * pooling.scale;
   if (!pooling.aligned) size = std::max(size, 1.0);
@@ -47,7 +47,7 @@ Elements Around(const Shaped& src, Dims at, double y, double x) {
 
 }  // namespace
 
-Elements Compute(const graph::RoiAlign& pooling, const Operands& operands) {
+Elements Compute(const network::RoiAlign& pooling, const Operands& operands) {
   const Shaped& src = operands.srcs[0];
   const Elements &rois = operands.srcs[1].elements, &batches = operands.srcs[2].elements;
   return ForEach(operands.dst, [&](const Dims& index) {

@@ -55,8 +55,8 @@ void OverWindows(const Window& window, const Dims& src, const Dims& dst, Visit v
 }
 
 // The effective weights, row-major: rows of the first dimension.
-Elements Effective(const graph::Weights& weights) {
-  const graph::HeldFloats held = graph::LoadElements(weights).value();
+Elements Effective(const network::Weights& weights) {
+  const network::HeldFloats held = network::LoadElements(weights).value();
   const int64_t rows = weights.dims[0], columns = static_cast<int64_t>(held.values.size()) / rows;
   Elements effective;
   for (int64_t row = 0; row < rows; ++row) {
@@ -105,30 +105,30 @@ int64_t ColumnMajor(const Dims& spatial, int64_t offset) {
 
 }  // namespace
 
-Elements Compute(const graph::Convolution& c, const Operands& operands) {
+Elements Compute(const network::Convolution& c, const Operands& operands) {
   const Elements weights = Effective(c.weights), bias(c.bias.begin(), c.bias.end());
   return Convolve(operands.srcs[0], {weights, c.weights.dims}, bias, c.groups, c.strides,
                   c.dilations, c.padding_left, operands.dst);
 }
 
-Elements Compute(const graph::ComputedConvolution& c, const Operands& operands) {
+Elements Compute(const network::ComputedConvolution& c, const Operands& operands) {
   const Elements bias = operands.srcs.size() > 2 ? operands.srcs[2].elements : Elements();
   return Convolve(operands.srcs[0], operands.srcs[1], bias, c.groups, c.strides, c.dilations,
                   c.padding_left, operands.dst);
 }
 
-Elements Compute(const graph::DynamicConvolution& c, const Operands& operands) {
+Elements Compute(const network::DynamicConvolution& c, const Operands& operands) {
   const Elements& range = operands.srcs[1].elements;
-  Elements numbers = Compute(graph::DynamicQuantize{}, operands);
+  Elements numbers = Compute(network::DynamicQuantize{}, operands);
   for (double& number : numbers) number = (number - range[1]) * range[0];
   const Elements weights = Effective(c.weights), bias(c.bias.begin(), c.bias.end());
   return Convolve({numbers, operands.srcs[0].dims}, {weights, c.weights.dims}, bias, c.groups,
                   c.strides, c.dilations, c.padding_left, operands.dst);
 }
 
-Elements Compute(const graph::DynamicInnerProduct& product, const Operands& operands) {
+Elements Compute(const network::DynamicInnerProduct& product, const Operands& operands) {
   const Elements& range = operands.srcs[1].elements;
-  const Elements numbers = Compute(graph::DynamicQuantize{}, operands);
+  const Elements numbers = Compute(network::DynamicQuantize{}, operands);
   const Elements weights = Effective(product.weights);
   const int64_t inputs = product.weights.dims[1];
   int64_t row = -1;
@@ -143,7 +143,7 @@ Elements Compute(const graph::DynamicInnerProduct& product, const Operands& oper
 }
 
 // The taps of an output are those whose place in src, times the stride, is the output's.
-Elements Compute(const graph::Deconvolution& d, const Operands& operands) {
+Elements Compute(const network::Deconvolution& d, const Operands& operands) {
   const Shaped& src = operands.srcs[0];
   const Elements weights = Effective(d.weights);
   const Dims& w = d.weights.dims;
@@ -168,7 +168,7 @@ Elements Compute(const graph::Deconvolution& d, const Operands& operands) {
   });
 }
 
-Elements Compute(const graph::InnerProduct& product, const Operands& operands) {
+Elements Compute(const network::InnerProduct& product, const Operands& operands) {
   const Elements &src = operands.srcs[0].elements, weights = Effective(product.weights);
   const int64_t inputs = product.weights.dims[1];
   return ForEach(operands.dst, [&](const Dims& index) {
@@ -179,7 +179,7 @@ Elements Compute(const graph::InnerProduct& product, const Operands& operands) {
   });
 }
 
-Elements Compute(const graph::Matmul&, const Operands& operands) {
+Elements Compute(const network::Matmul&, const Operands& operands) {
   const Shaped &a = operands.srcs[0], &b = operands.srcs[1];
   const size_t rank = operands.dst.size();
   return ForEach(operands.dst, [&](const Dims& index) {
@@ -221,7 +221,7 @@ double MaskAt(const Operands& operands, const Dims& index) {
 
 }  // namespace
 
-Elements Compute(const graph::Attention& attention, const Operands& operands) {
+Elements Compute(const network::Attention& attention, const Operands& operands) {
   const Shaped &queries = operands.srcs[0], &keys = operands.srcs[1], &values = operands.srcs[2];
   const size_t rank = operands.dst.size();
   std::vector<double> shares(keys.dims[rank - 1]);
@@ -244,10 +244,10 @@ Elements Compute(const graph::Attention& attention, const Operands& operands) {
   });
 }
 
-Elements Compute(const graph::Pooling& pooling, const Operands& operands) {
+Elements Compute(const network::Pooling& pooling, const Operands& operands) {
   const Shaped& src = operands.srcs[0];
-  const bool is_max = pooling.algorithm == graph::Pooling::Algorithm::kMax;
-  const bool all_count = pooling.algorithm == graph::Pooling::Algorithm::kAvgIncludePadding;
+  const bool is_max = pooling.algorithm == network::Pooling::Algorithm::kMax;
+  const bool all_count = pooling.algorithm == network::Pooling::Algorithm::kAvgIncludePadding;
   const int64_t src_plane = *ElementCount(Spatial(src.dims));
   const int64_t dst_plane = *ElementCount(Spatial(operands.dst));
   const double window_size = *ElementCount(pooling.kernel);
@@ -268,8 +268,8 @@ Elements Compute(const graph::Pooling& pooling, const Operands& operands) {
   return dst;
 }
 
-Elements Compute(const graph::MaxWindow& window, const Operands& operands) {
-  using Result = graph::MaxWindow::Result;
+Elements Compute(const network::MaxWindow& window, const Operands& operands) {
+  using Result = network::MaxWindow::Result;
   const Shaped& src = operands.srcs[0];
   const Dims spatial = Spatial(src.dims);
   const int64_t src_plane = *ElementCount(spatial);

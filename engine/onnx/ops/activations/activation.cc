@@ -13,7 +13,10 @@
 #include "engine/onnx/ops/arithmetic/element_functions.h"
 #include "engine/onnx/ops/ops.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::Elementwise;
+using network::ValueId;
 namespace {
 
 using jit::EltwiseAlgorithm;
@@ -25,16 +28,17 @@ absl::StatusOr<float> ReadBound(const NodeContext& context, int input, absl::str
   if (context.node.HasAttribute(name))
     return context.node.Invalid(absl::StrCat("unknown attribute '", name, "'"));
   if (!context.Has(input)) return absent;
-  const Constant& bound = *context.input(input).constant;
+  const network::Constant& bound = *context.input(input).constant;
   if (bound.count() != 1) return context.node.Invalid(absl::StrCat(name, " is not one number"));
-  ABSL_ASSIGN_OR_RETURN(const HeldFloats held, LoadNumbers(bound));
+  ABSL_ASSIGN_OR_RETURN(const network::HeldFloats held, network::LoadNumbers(bound));
   return held.values[0];
 }
 
 // Sets the output, converted back to `type` if that is one of 8-bit integers.
 absl::Status FinishInType(NodeContext& context, const Operand& numbers, DataType type) {
-  if (type == DataType::kF32 || numbers.value == kNoValue) return context.SetOutput(numbers);
-  return context.Finish(Quantize{}, {numbers.value}, numbers.dims, type);
+  if (type == DataType::kF32 || numbers.value == network::kNoValue)
+    return context.SetOutput(numbers);
+  return context.Finish(network::Quantize{}, {numbers.value}, numbers.dims, type);
 }
 
 // Clip of doubles before opset 11.
@@ -45,7 +49,7 @@ absl::Status ClipDoubles(NodeContext& context) {
     ABSL_ASSIGN_OR_RETURN(const float bound, context.node.Float(name, 0));
     const Elementwise bounded{name == std::string_view("min") ? Elementwise::Function::kMax
                                                               : Elementwise::Function::kMin};
-    const Operand number = OperandOf(MakeDoubles(name, {}, {bound}));
+    const Operand number = OperandOf(network::MakeDoubles(name, {}, {bound}));
     ABSL_ASSIGN_OR_RETURN(
         result, ElementwiseOf(context, bounded, {result, number}, absl::StrCat("/bounded_", name)));
   }
@@ -79,7 +83,7 @@ absl::Status ClipByFunctions(NodeContext& context) {
 // For integers: the maximum with 0.
 absl::Status BuildRelu(NodeContext& context) {
   if (IsIntegerType(context.TypeOf(context.input(0)))) {
-    const Operand zero = OperandOf(MakeInts(context.output_name() + "/zero", {}, {0}));
+    const Operand zero = OperandOf(network::MakeInts(context.output_name() + "/zero", {}, {0}));
     ABSL_ASSIGN_OR_RETURN(const Operand dst, ElementwiseOf(context, {Elementwise::Function::kMax},
                                                            {context.input(0), zero}));
     return context.SetOutput(dst);
@@ -185,7 +189,7 @@ absl::Status BuildClip(NodeContext& context) {
   if (low == 0 && high >= kMost) op = {EltwiseAlgorithm::kRelu, 0, 0};
   ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Numbers(context.input(0)));
   ABSL_ASSIGN_OR_RETURN(const ValueId dst,
-                        context.Emit(Activation{op}, {src}, context.input(0).dims,
+                        context.Emit(network::Activation{op}, {src}, context.input(0).dims,
                                      own == DataType::kF32 ? "" : "/clipped"));
   return FinishInType(context, {nullptr, dst, context.input(0).dims}, own);
 }
@@ -212,4 +216,4 @@ TILEWIRE_OPERATORS(Activation) = {
     OfReals({"ThresholdedRelu", 10, 1, 1, "alpha", BuildThresholdedRelu, Folds::kInMemory}),
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -6,7 +6,9 @@
 #include "engine/onnx/ops/activations/double_activations.h"
 #include "engine/onnx/ops/arithmetic/element_functions.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::Elementwise;
 namespace {
 
 // The function that computes an activation of integers.
@@ -32,8 +34,9 @@ absl::StatusOr<Operand> ActivationOf(NodeContext& context, jit::EltwiseOp op, co
     ABSL_ASSIGN_OR_RETURN(const Elementwise function, FunctionOf(context, op, own));
     return ElementwiseOf(context, function, {src}, suffix);
   }
-  ABSL_ASSIGN_OR_RETURN(const ValueId value, context.AsValue(src));
-  ABSL_ASSIGN_OR_RETURN(const ValueId dst, context.Emit(Activation{op}, {value}, src.dims, suffix));
+  ABSL_ASSIGN_OR_RETURN(const network::ValueId value, context.AsValue(src));
+  ABSL_ASSIGN_OR_RETURN(const network::ValueId dst,
+                        context.Emit(network::Activation{op}, {value}, src.dims, suffix));
   return Operand{nullptr, dst, src.dims};
 }
 
@@ -47,4 +50,4 @@ absl::Status FinishActivation(NodeContext& context, const jit::EltwiseOp& op) {
   return context.SetOutput(dst);
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -10,7 +10,7 @@
 #include "engine/jit/eltwise.h"
 #include "engine/onnx/node_context.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 // An activation of a value; of integers, where a function of integers computes it.
 //   kUnimplemented  nothing does
@@ -24,6 +24,6 @@ absl::StatusOr<Operand> LinearOf(NodeContext& context, const Operand& src, float
 // ActivationOf() of input 0, as the node's output.
 absl::Status FinishActivation(NodeContext& context, const jit::EltwiseOp& op);
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_OPS_ACTIVATIONS_ACTIVATION_OF_H_

@@ -12,7 +12,9 @@
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/arithmetic/element_functions.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::Elementwise;
 namespace {
 
 using Function = Elementwise::Function;
@@ -35,7 +37,7 @@ class Chain {
     return Of(Elementwise{function}, operands);
   }
   Operand Number(double number) {
-    return OperandOf(MakeDoubles(
+    return OperandOf(network::MakeDoubles(
         absl::StrCat(context_.output_name(), suffix_, "/number", numbers_++), {}, {number}));
   }
 
@@ -142,11 +144,11 @@ Operand Applied(Chain& chain, const jit::EltwiseOp& op, const Operand& x) {
 
 absl::StatusOr<Operand> ActivationOfDoubles(NodeContext& context, const jit::EltwiseOp& op,
                                             const Operand& src, absl::string_view suffix) {
-  ABSL_ASSIGN_OR_RETURN(const ValueId value, context.InType(src, DataType::kF64));
+  ABSL_ASSIGN_OR_RETURN(const network::ValueId value, context.InType(src, DataType::kF64));
   Chain chain(context, suffix);
   const Operand result = Applied(chain, op, {nullptr, value, src.dims});
   ABSL_RETURN_IF_ERROR(chain.status());
   return result;
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -8,12 +8,12 @@
 #include "absl/strings/string_view.h"
 #include "engine/onnx/node_context.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 // `src` is a value or a constant of f64, and so is the result a value.
 absl::StatusOr<Operand> ActivationOfDoubles(NodeContext& context, const jit::EltwiseOp& op,
                                             const Operand& src, absl::string_view suffix);
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_OPS_ACTIVATIONS_DOUBLE_ACTIVATIONS_H_

@@ -10,7 +10,7 @@
 #include "engine/onnx/ops/composition.h"
 #include "engine/onnx/ops/ops.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 // Statements that make `label`, which classes are numbered by, of the labels that are given, and
@@ -78,4 +78,4 @@ TILEWIRE_OPERATORS(Loss) = {
                      ComposeSoftmaxCrossEntropy)),
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

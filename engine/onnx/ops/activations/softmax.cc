@@ -8,7 +8,11 @@
 #include "engine/onnx/ops/arithmetic/reduce_of.h"
 #include "engine/onnx/ops/ops.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::Elementwise;
+using network::Reduce;
+using network::ValueId;
 namespace {
 
 // The dimensions to work along: `first` alone, or all from it on.
@@ -64,10 +68,10 @@ absl::Status BuildSoftmax(NodeContext& context) {
   for (size_t i = 0; i < dims.size(); ++i)
     (static_cast<int>(i) < axis.first ? rows : columns) *= dims[i];
   if (axis.is_alone || columns == dims[axis.first])
-    return context.Finish(Softmax{axis.first}, {src}, dims);
+    return context.Finish(network::Softmax{axis.first}, {src}, dims);
   ABSL_ASSIGN_OR_RETURN(const ValueId matrix, context.EmitReshape(src, {rows, columns}, "/matrix"));
   ABSL_ASSIGN_OR_RETURN(const ValueId result,
-                        context.Emit(Softmax{1}, {matrix}, {rows, columns}, "/rows"));
+                        context.Emit(network::Softmax{1}, {matrix}, {rows, columns}, "/rows"));
   ABSL_ASSIGN_OR_RETURN(const ValueId dst, context.EmitReshape(result, dims));
   return context.SetOutput(dst);
 }
@@ -94,4 +98,4 @@ TILEWIRE_OPERATORS(Softmax) = {
     OfReals({"Softmax", 1, 1, 1, "axis", BuildSoftmax}),
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -8,10 +8,10 @@
 #include "engine/onnx/ops/arithmetic/element_functions.h"
 #include "engine/onnx/ops/ops.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
-using Function = Elementwise::Function;
+using Function = network::Elementwise::Function;
 
 // Whether the result does not depend on the number of bits.
 bool IsSameInAllTypes(Function function) {
@@ -29,7 +29,7 @@ absl::Status FinishBits(NodeContext& context, Function function) {
   for (int i = 0; i < context.input_count(); ++i) {
     Operand operand = context.input(i);
     if (!is_folded) {
-      ABSL_ASSIGN_OR_RETURN(const ValueId value, context.InType(operand, type));
+      ABSL_ASSIGN_OR_RETURN(const network::ValueId value, context.InType(operand, type));
       operand = {nullptr, value, operand.dims};
     }
     operands.push_back(std::move(operand));
@@ -67,4 +67,4 @@ TILEWIRE_OPERATORS(Bitwise) = {
     {"BitwiseXor", 18, 2, 2, "", BuildBitwiseXor, Folds::kInMemory},
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

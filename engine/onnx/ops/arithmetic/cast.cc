@@ -19,10 +19,15 @@
 #include "engine/onnx/ops/arithmetic/element_functions.h"
 #include "engine/onnx/ops/ops.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::Constant;
+using network::Convert;
+using network::Reshaped;
+using network::ValueId;
 namespace {
 
-using Function = Elementwise::Function;
+using Function = network::Elementwise::Function;
 
 // 1 for what is not 0.
 absl::Status FinishTruth(NodeContext& context, const Operand& numbers) {
@@ -94,11 +99,11 @@ int64_t NearestIn(DataType type, double value) {
   });
 }
 
-ConstantPtr AsDoubles(const Constant& src, const std::string& name) {
+network::ConstantPtr AsDoubles(const Constant& src, const std::string& name) {
   if (src.doubles != nullptr) return Reshaped(src, name, src.dims);
   std::vector<double> doubles(src.ints.begin(), src.ints.end());
   doubles.insert(doubles.end(), src.floats.begin(), src.floats.end());
-  return MakeDoubles(name, src.dims, std::move(doubles));
+  return network::MakeDoubles(name, src.dims, std::move(doubles));
 }
 
 absl::Status FoldCast(NodeContext& context, const Constant& src, DataType to) {
@@ -110,7 +115,7 @@ absl::Status FoldCast(NodeContext& context, const Constant& src, DataType to) {
     std::vector<float> floats(src.ints.begin(), src.ints.end());
     floats.insert(floats.end(), src.floats.begin(), src.floats.end());
     for (float& value : floats) value = RoundTo(to, value);
-    return context.SetOutput(MakeFloats(name, src.dims, std::move(floats)));
+    return context.SetOutput(network::MakeFloats(name, src.dims, std::move(floats)));
   }
   if (!src.is_float && IsByte(to) && src.integers == to)
     return context.SetOutput(Reshaped(src, name, src.dims));
@@ -121,7 +126,7 @@ absl::Status FoldCast(NodeContext& context, const Constant& src, DataType to) {
   } else {
     for (float value : src.floats) ints.push_back(NearestIn(to, value));
   }
-  auto cast = std::make_shared<Constant>(*MakeInts(name, src.dims, std::move(ints)));
+  auto cast = std::make_shared<Constant>(*network::MakeInts(name, src.dims, std::move(ints)));
   cast->integers = IsByte(to) ? to : DataType::kS32;
   return context.SetOutput(std::move(cast));
 }
@@ -177,4 +182,4 @@ TILEWIRE_OPERATORS(Cast) = {
     {"CastLike", 15, 2, 2, "round_mode saturate", BuildCastLike, Folds::kInMemory, LikeSecondInput},
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

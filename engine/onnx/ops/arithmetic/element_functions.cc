@@ -13,7 +13,13 @@
 #include "engine/network/elementwise.h"
 #include "engine/onnx/ops/weights.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::ConstantPtr;
+using network::Convert;
+using network::Elementwise;
+using network::MakeInts;
+using network::ValueId;
 namespace {
 
 using Function = Elementwise::Function;
@@ -43,7 +49,7 @@ absl::StatusOr<ConstantPtr> FoldFloats(const Elementwise& function,
     result.push_back(Evaluate(function, x));
   }
   if (!jit::IsPredicate(function.function))
-    return MakeFloats(std::move(name), dims, std::move(result));
+    return network::MakeFloats(std::move(name), dims, std::move(result));
   return MakeInts(std::move(name), dims, std::vector<int64_t>(result.begin(), result.end()));
 }
 
@@ -64,7 +70,7 @@ absl::StatusOr<ConstantPtr> FoldDoubles(const Elementwise& function,
   }
   if (jit::IsPredicate(function.function))
     return MakeInts(std::move(name), dims, std::vector<int64_t>(result.begin(), result.end()));
-  return MakeDoubles(std::move(name), dims, std::move(result));
+  return network::MakeDoubles(std::move(name), dims, std::move(result));
 }
 
 absl::StatusOr<ConstantPtr> FoldInts(const NodeContext& context, Function function,
@@ -74,7 +80,7 @@ absl::StatusOr<ConstantPtr> FoldInts(const NodeContext& context, Function functi
   for (int64_t n = 0, count = *ElementCount(dims); n < count; ++n) {
     int64_t x[3] = {};
     for (size_t s = 0; s < srcs.size(); ++s) x[s] = srcs[s]->ints[SourceOf(n, dims, srcs[s]->dims)];
-    const std::optional<int64_t> element = EvaluateInts(function, x);
+    const std::optional<int64_t> element = network::EvaluateInts(function, x);
     if (!element) return context.node.Invalid("integer overflow or division by zero");
     result.push_back(*element);
   }
@@ -92,7 +98,7 @@ absl::StatusOr<Operand> FoldElementwise(const NodeContext& context, const Elemen
   // The condition of kWhere holds integers whatever the types of the others.
   const size_t first = function.function == Function::kWhere ? 1 : 0;
   for (const Operand& operand : operands) {
-    ABSL_ASSIGN_OR_RETURN(ConstantPtr src, InMemory(operand.constant));
+    ABSL_ASSIGN_OR_RETURN(ConstantPtr src, network::InMemory(operand.constant));
     const bool counts = srcs.size() >= first;
     if (counts && srcs.size() > first && src->is_float != is_float)
       return context.node.Invalid("inputs of different types");
@@ -105,7 +111,7 @@ absl::StatusOr<Operand> FoldElementwise(const NodeContext& context, const Elemen
       : is_float ? FoldFloats(function, srcs, dims, std::move(name))
                  : FoldInts(context, function.function, srcs, dims, std::move(name));
   if (!folded.ok()) return folded.status();
-  return Operand{*std::move(folded), kNoValue, dims};
+  return Operand{*std::move(folded), network::kNoValue, dims};
 }
 
 // Whether the constant has one element per channel (dimension 1) of a tensor of dims `src`.
@@ -124,7 +130,8 @@ struct Linear {
 };
 
 // Returns nullopt for a function that is not linear in the computed operand.
-std::optional<Linear> AsLinear(Function function, bool constant_first, const Constant& constant) {
+std::optional<Linear> AsLinear(Function function, bool constant_first,
+                               const network::Constant& constant) {
   const bool adds = function == Function::kAdd || function == Function::kSub;
   const bool multiplies =
       function == Function::kMul || (function == Function::kDiv && !constant_first);
@@ -151,14 +158,14 @@ absl::StatusOr<std::optional<Operand>> TryLinear(NodeContext& context, Function 
   if (known.constant == nullptr || !known.constant->is_float) return std::nullopt;
   const bool one = known.constant->count() == 1 && known.dims.size() <= src.dims.size();
   if (!one && !IsPerChannel(known.dims, src.dims)) return std::nullopt;
-  ABSL_ASSIGN_OR_RETURN(const ConstantPtr constant, InMemory(known.constant));
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr constant, network::InMemory(known.constant));
   std::optional<Linear> linear = AsLinear(function, constant_first, *constant);
   if (!linear) return std::nullopt;
   ABSL_ASSIGN_OR_RETURN(const ValueId numbers, context.AsValue(src));
   if (one) {
     const jit::EltwiseOp op{jit::EltwiseAlgorithm::kLinear, linear->scale[0], linear->shift[0]};
     ABSL_ASSIGN_OR_RETURN(const ValueId value,
-                          context.Emit(Activation{op}, {numbers}, src.dims, suffix));
+                          context.Emit(network::Activation{op}, {numbers}, src.dims, suffix));
     return Operand{nullptr, value, src.dims};
   }
   ABSL_ASSIGN_OR_RETURN(
@@ -203,7 +210,7 @@ absl::StatusOr<Operand> ElementwiseOf(NodeContext& context, const Elementwise& f
   std::optional<Dims> dims = operands[0].dims;
   bool constant = operands[0].constant != nullptr;
   for (size_t i = 1; i < operands.size() && dims; ++i) {
-    dims = Broadcast(*dims, operands[i].dims);
+    dims = network::Broadcast(*dims, operands[i].dims);
     constant = constant && operands[i].constant != nullptr;
   }
   if (!dims || !ElementCount(*dims)) {
@@ -230,8 +237,8 @@ absl::StatusOr<Operand> ElementwiseOf(NodeContext& context, const Elementwise& f
                           is_number ? context.Numbers(operand) : context.AsValue(operand));
     same = same && operand.dims == *dims;
   }
-  OperationParams params = Elementwise(function);
-  if (function.function == Function::kAdd && same) params = Sum{};
+  network::OperationParams params = Elementwise(function);
+  if (function.function == Function::kAdd && same) params = network::Sum{};
   ABSL_ASSIGN_OR_RETURN(const ValueId value,
                         context.Emit(std::move(params), std::move(srcs), *dims, suffix));
   return Operand{nullptr, value, *std::move(dims)};
@@ -266,4 +273,4 @@ absl::Status FinishThroughReals(NodeContext& context, const Elementwise& functio
   return context.Finish(Convert{}, {result}, src.dims, held);
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

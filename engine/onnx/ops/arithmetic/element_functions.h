@@ -10,22 +10,22 @@
 #include "absl/status/statusor.h"
 #include "engine/onnx/node_context.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 // function(operands...), broadcast. Constants alone are folded; a sum or product with one number,
 // or with one per channel, becomes an operation that can be fused.
 //   kInvalidArgument  dims that do not fit, integers mixed with floats, an overflow while folding
 //   kUnimplemented    functions that are not defined for integers
-absl::StatusOr<Operand> ElementwiseOf(NodeContext& context, const Elementwise& function,
+absl::StatusOr<Operand> ElementwiseOf(NodeContext& context, const network::Elementwise& function,
                                       const std::vector<Operand>& operands,
                                       absl::string_view suffix = "");
 
 // ElementwiseOf() of input 0, as the node's output.
-absl::Status FinishElementwise(NodeContext& context, const Elementwise& function);
+absl::Status FinishElementwise(NodeContext& context, const network::Elementwise& function);
 // FinishElementwise() of a function of real numbers: that of integers is computed in f64, and the
 // result is cut towards zero, to the type of input 0.
-absl::Status FinishThroughReals(NodeContext& context, const Elementwise& function);
+absl::Status FinishThroughReals(NodeContext& context, const network::Elementwise& function);
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_OPS_ARITHMETIC_ELEMENT_FUNCTIONS_H_

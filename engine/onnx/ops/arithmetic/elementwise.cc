@@ -11,10 +11,15 @@
 #include "engine/onnx/ops/ops.h"
 #include "engine/onnx/ops/shapes/select.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::ConstantPtr;
+using network::kNoValue;
+using network::MakeFloats;
+using network::ValueId;
 namespace {
 
-using Function = Elementwise::Function;
+using Function = network::Elementwise::Function;
 
 // Opset 6: without `broadcast` the dims are equal; with it, those of input 1 stand at `axis` of
 // input 0's.
@@ -82,7 +87,7 @@ absl::StatusOr<Operand> SumOf(NodeContext& context) {
   }
   if (srcs.size() < 2 || static_cast<int>(srcs.size()) < context.input_count())
     return ChainOf(context, Function::kAdd);
-  ABSL_ASSIGN_OR_RETURN(const ValueId sum, context.Emit(Sum{}, std::move(srcs), dims));
+  ABSL_ASSIGN_OR_RETURN(const ValueId sum, context.Emit(network::Sum{}, std::move(srcs), dims));
   return Operand{nullptr, sum, dims};
 }
 
@@ -133,7 +138,7 @@ absl::Status BuildMod(NodeContext& context) {
 // Converts integers to floats, because the two sides of a power may differ in type.
 absl::StatusOr<Operand> AsFloats(const Operand& operand) {
   if (operand.constant == nullptr || operand.constant->is_float) return operand;
-  ABSL_ASSIGN_OR_RETURN(const HeldFloats held, LoadNumbers(*operand.constant));
+  ABSL_ASSIGN_OR_RETURN(const network::HeldFloats held, network::LoadNumbers(*operand.constant));
   return Operand{MakeFloats(operand.constant->name, operand.dims,
                             std::vector<float>(held.values.begin(), held.values.end())),
                  kNoValue, operand.dims};
@@ -154,8 +159,9 @@ absl::StatusOr<Operand> MixedPow(NodeContext& context) {
   for (float number : floats) {
     if (!(std::abs(number) < 9.2e18f)) return context.node.Invalid("a number beyond the integers");
   }
-  return Operand{MakeInts(whole.constant->name, whole.dims, {floats.begin(), floats.end()}),
-                 kNoValue, whole.dims};
+  return Operand{
+      network::MakeInts(whole.constant->name, whole.dims, {floats.begin(), floats.end()}), kNoValue,
+      whole.dims};
 }
 
 // A power whose base or exponent has a type of its own. The base's type is the result's; a real
@@ -191,7 +197,7 @@ absl::Status BuildPow(NodeContext& context) {
   if (exponent != nullptr && exponent->count() == 1 && !context.IsInteger(0) &&
       context.input(0).constant == nullptr &&
       exponent->dims.size() <= context.input(0).dims.size()) {
-    ABSL_ASSIGN_OR_RETURN(const ConstantPtr known, InMemory(exponent));
+    ABSL_ASSIGN_OR_RETURN(const ConstantPtr known, network::InMemory(exponent));
     const float power = known->is_float ? known->floats[0] : static_cast<float>(known->ints[0]);
     const jit::EltwiseOp op = power == 2 ? jit::EltwiseOp{jit::EltwiseAlgorithm::kSquare}
                                          : jit::EltwiseOp{jit::EltwiseAlgorithm::kPow, 1, power};
@@ -213,7 +219,7 @@ absl::Status BuildPRelu(NodeContext& context) {
   const ConstantPtr& known = context.input(1).constant;
   if (known != nullptr && known->count() == 1 && slope.size() <= dims.size() &&
       context.input(0).constant == nullptr && context.TypeOf(context.input(0)) == DataType::kF32) {
-    ABSL_ASSIGN_OR_RETURN(const HeldFloats held, LoadNumbers(*known));
+    ABSL_ASSIGN_OR_RETURN(const network::HeldFloats held, network::LoadNumbers(*known));
     return FinishActivation(context, {jit::EltwiseAlgorithm::kRelu, held.values[0]});
   }
   if (slope.size() == 1 && dims.size() > 2 && slope[0] == dims[1] && context.node.opset() < 7) {
@@ -288,4 +294,4 @@ TILEWIRE_OPERATORS(Elementwise) = {
     {"Xor", 1, 2, 2, "axis broadcast", BuildXor, Folds::kInMemory, TruthValues},
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

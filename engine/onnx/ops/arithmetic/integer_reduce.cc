@@ -12,10 +12,12 @@
 #include "engine/onnx/ops/products/matmul.h"
 #include "engine/onnx/ops/shapes/select.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::Elementwise;
 namespace {
 
-using Reduction = Reduce::Function;
+using Reduction = network::Reduce::Function;
 
 // The elements that are reduced to one, as the rows of a matrix.
 absl::StatusOr<Operand> LinesOf(NodeContext& context, const Operand& src,
@@ -33,8 +35,8 @@ absl::StatusOr<Operand> LinesOf(NodeContext& context, const Operand& src,
   }
   Operand turned = src;
   if (!absl::c_is_sorted(order)) {
-    ABSL_ASSIGN_OR_RETURN(turned.value, context.Emit(Transpose{std::move(order)}, {src.value}, dims,
-                                                     suffix + "/turned"));
+    ABSL_ASSIGN_OR_RETURN(turned.value, context.Emit(network::Transpose{std::move(order)},
+                                                     {src.value}, dims, suffix + "/turned"));
     turned.dims = std::move(dims);
   }
   return ReshapeOf(context, turned, {rows, columns}, suffix + "/lines");
@@ -45,17 +47,17 @@ absl::StatusOr<Operand> SumOfRows(NodeContext& context, const Operand& lines,
   const std::string name = absl::StrCat(context.output_name(), suffix, "/ones");
   const size_t columns = lines.dims[1];
   const bool is_real = !IsIntegerType(context.TypeOf(lines));
-  const ConstantPtr ones =
-      is_real ? MakeFloats(name, {lines.dims[1], 1}, std::vector<float>(columns, 1))
-              : MakeInts(name, {lines.dims[1], 1}, std::vector<int64_t>(columns, 1));
+  const network::ConstantPtr ones =
+      is_real ? network::MakeFloats(name, {lines.dims[1], 1}, std::vector<float>(columns, 1))
+              : network::MakeInts(name, {lines.dims[1], 1}, std::vector<int64_t>(columns, 1));
   return MatMulOf(context, lines, OperandOf(ones), suffix + "/sums");
 }
 
 absl::StatusOr<Operand> BestOfRows(NodeContext& context, const Operand& lines, bool largest,
                                    const std::string& suffix) {
   const Dims dims = {lines.dims[0], 1};
-  ABSL_ASSIGN_OR_RETURN(const ValueId best,
-                        context.Emit(TopK{/*axis=*/1, largest}, {lines.value}, dims,
+  ABSL_ASSIGN_OR_RETURN(const network::ValueId best,
+                        context.Emit(network::TopK{/*axis=*/1, largest}, {lines.value}, dims,
                                      suffix + "/best", context.TypeOf(lines)));
   return Operand{nullptr, best, dims};
 }
@@ -63,7 +65,7 @@ absl::StatusOr<Operand> BestOfRows(NodeContext& context, const Operand& lines, b
 // Some columns of a matrix.
 absl::StatusOr<Operand> ColumnsOf(NodeContext& context, const Operand& lines, int64_t begin,
                                   int64_t count, const std::string& suffix) {
-  Select select = WholeOf(2);
+  network::Select select = WholeOf(2);
   select.from[1] = {{begin, 1, count}};
   return SelectOf(context, lines, std::move(select), suffix);
 }
@@ -125,8 +127,9 @@ absl::StatusOr<Operand> ReduceInType(NodeContext& context, Reduction function, c
   }
   ABSL_ASSIGN_OR_RETURN(Operand column, ReducedRows(context, function, lines, name));
   if (divides) {
-    const Operand count = OperandOf(MakeDoubles(absl::StrCat(context.output_name(), name, "/count"),
-                                                {}, {static_cast<double>(lines.dims[1])}));
+    const Operand count =
+        OperandOf(network::MakeDoubles(absl::StrCat(context.output_name(), name, "/count"), {},
+                                       {static_cast<double>(lines.dims[1])}));
     ABSL_ASSIGN_OR_RETURN(column, ElementwiseOf(context, {Elementwise::Function::kDiv},
                                                 {column, count}, name + "/mean"));
   }
@@ -137,4 +140,4 @@ absl::StatusOr<Operand> ReduceInType(NodeContext& context, Reduction function, c
   return ReshapeOf(context, column, std::move(dims), suffix);
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

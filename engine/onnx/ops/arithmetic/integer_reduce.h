@@ -10,15 +10,15 @@
 #include "absl/status/statusor.h"
 #include "engine/onnx/node_context.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 // ReduceOf() (reduce_of.h) of a value of a type other than f32. Sums and products wrap
 // around.
 //   kUnimplemented  means, and a tensor without elements
-absl::StatusOr<Operand> ReduceInType(NodeContext& context, Reduce::Function function,
+absl::StatusOr<Operand> ReduceInType(NodeContext& context, network::Reduce::Function function,
                                      const Operand& src, const std::vector<bool>& reduced,
                                      absl::string_view suffix);
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_OPS_ARITHMETIC_INTEGER_REDUCE_H_

@@ -15,10 +15,12 @@
 #include "engine/onnx/ops/ops.h"
 #include "engine/onnx/ops/shapes/select.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::Elementwise;
 namespace {
 
-using Reduction = Reduce::Function;
+using Reduction = network::Reduce::Function;
 using jit::EltwiseAlgorithm;
 
 // Refuses integers, for functions whose result is then not exact.
@@ -38,7 +40,7 @@ absl::StatusOr<std::vector<int64_t>> ReadAxes(const NodeContext& context) {
   if (node.HasAttribute("axes"))
     return node.Invalid(absl::StrCat("axes are input 1 from opset ", by_input, " on"));
   if (!context.Has(1)) return std::vector<int64_t>();
-  ABSL_ASSIGN_OR_RETURN(const ConstantPtr axes, context.Ints(1));
+  ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr axes, context.Ints(1));
   return axes->ints;
 }
 
@@ -107,7 +109,7 @@ std::optional<int64_t> OfNothing(Reduction function) {
 // Folds constant integers, for shape arithmetic.
 absl::StatusOr<Operand> FoldReduce(const NodeContext& context, Reduction function,
                                    const std::vector<bool>& reduced) {
-  ABSL_ASSIGN_OR_RETURN(const ConstantPtr src, context.Ints(0));
+  ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr src, context.Ints(0));
   Dims dims = src->dims;
   for (size_t d = 0; d < dims.size(); ++d) {
     if (reduced[d]) dims[d] = 1;
@@ -128,7 +130,7 @@ absl::StatusOr<Operand> FoldReduce(const NodeContext& context, Reduction functio
     if (!result) return context.node.Unimplemented("a limit of no elements");
     ints.push_back(*result);
   }
-  return OperandOf(MakeInts(context.output_name(), dims, std::move(ints)));
+  return OperandOf(network::MakeInts(context.output_name(), dims, std::move(ints)));
 }
 
 absl::Status BuildReduce(NodeContext& context, Reduction function) {
@@ -175,8 +177,8 @@ absl::Status BuildReduceMean(NodeContext& context) {
   ABSL_RETURN_IF_ERROR(CheckReal(context));
   if (!IsGlobalPooling(reduced)) return BuildReduce(context, Reduction::kMean);
   ABSL_ASSIGN_OR_RETURN(
-      const ValueId mean,
-      EmitGlobalPooling(context, Pooling::Algorithm::kAvgExcludePadding, "/kept"));
+      const network::ValueId mean,
+      EmitGlobalPooling(context, network::Pooling::Algorithm::kAvgExcludePadding, "/kept"));
   return FinishReduce(context, {nullptr, mean, context.value(mean).dims}, reduced);
 }
 
@@ -206,7 +208,7 @@ absl::StatusOr<Operand> FiniteOf(NodeContext& context, const Operand& src) {
   using Function = Elementwise::Function;
   constexpr float kMost = std::numeric_limits<float>::max();
   const auto number = [&](const char* name, float value) {
-    return OperandOf(MakeFloats(absl::StrCat(context.output_name(), name), {}, {value}));
+    return OperandOf(network::MakeFloats(absl::StrCat(context.output_name(), name), {}, {value}));
   };
   ABSL_ASSIGN_OR_RETURN(const Operand low, ElementwiseOf(context, {Function::kMax},
                                                          {src, number("/lowest", -kMost)}, "/low"));
@@ -289,4 +291,4 @@ TILEWIRE_OPERATORS(Reduce) = {
      LikeFirstInput, Inputs({1})},
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

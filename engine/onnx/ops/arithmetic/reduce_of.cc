@@ -6,9 +6,9 @@
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/arithmetic/integer_reduce.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
-absl::StatusOr<Operand> ReduceOf(NodeContext& context, Reduce::Function function,
+absl::StatusOr<Operand> ReduceOf(NodeContext& context, network::Reduce::Function function,
                                  const Operand& src, const std::vector<bool>& reduced,
                                  absl::string_view suffix) {
   if (context.TypeOf(src) != DataType::kF32)
@@ -17,9 +17,10 @@ absl::StatusOr<Operand> ReduceOf(NodeContext& context, Reduce::Function function
   for (size_t d = 0; d < dims.size(); ++d) {
     if (reduced[d]) dims[d] = 1;
   }
-  ABSL_ASSIGN_OR_RETURN(const ValueId value, context.AsValue(src));
-  ABSL_ASSIGN_OR_RETURN(const ValueId dst, context.Emit(Reduce{function}, {value}, dims, suffix));
+  ABSL_ASSIGN_OR_RETURN(const network::ValueId value, context.AsValue(src));
+  ABSL_ASSIGN_OR_RETURN(const network::ValueId dst,
+                        context.Emit(network::Reduce{function}, {value}, dims, suffix));
   return Operand{nullptr, dst, std::move(dims)};
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -10,13 +10,13 @@
 #include "absl/strings/string_view.h"
 #include "engine/onnx/node_context.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 // Reduces the marked dimensions, which are kept with size 1.
-absl::StatusOr<Operand> ReduceOf(NodeContext& context, Reduce::Function function,
+absl::StatusOr<Operand> ReduceOf(NodeContext& context, network::Reduce::Function function,
                                  const Operand& src, const std::vector<bool>& reduced,
                                  absl::string_view suffix = "");
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_OPS_ARITHMETIC_REDUCE_OF_H_

@@ -9,10 +9,12 @@
 #include "engine/onnx/ops/arithmetic/element_functions.h"
 #include "engine/onnx/ops/ops.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::kNoValue;
 namespace {
 
-using Function = Elementwise::Function;
+using Function = network::Elementwise::Function;
 
 absl::Status BuildAcos(NodeContext& context) {
   return FinishElementwise(context, {Function::kAcos});
@@ -86,8 +88,8 @@ absl::Status BuildNeg(NodeContext& context) {
     return context.SetOutput(dst);
   }
   const std::string name = context.output_name() + "/zero";
-  const ConstantPtr zero =
-      src.constant->is_float ? MakeFloats(name, {}, {-0.0f}) : MakeInts(name, {}, {0});
+  const network::ConstantPtr zero = src.constant->is_float ? network::MakeFloats(name, {}, {-0.0f})
+                                                           : network::MakeInts(name, {}, {0});
   ABSL_ASSIGN_OR_RETURN(const Operand dst,
                         ElementwiseOf(context, {Function::kSub}, {{zero, kNoValue, {}}, src}));
   return context.SetOutput(dst);
@@ -100,7 +102,7 @@ absl::Status BuildIsInf(NodeContext& context) {
   // NaN is the only value that does not equal itself.
   const float sought = negative != 0 ? -INFINITY : positive != 0 ? INFINITY : NAN;
   const Operand number = {
-      MakeFloats(context.output_name() + "/sought", {}, {sought}), kNoValue, {}};
+      network::MakeFloats(context.output_name() + "/sought", {}, {sought}), kNoValue, {}};
   ABSL_ASSIGN_OR_RETURN(const Operand dst,
                         ElementwiseOf(context, {Function::kEqual}, {context.input(0), number}));
   return context.SetOutput(dst);
@@ -137,4 +139,4 @@ TILEWIRE_OPERATORS(Unary) = {
     OfReals({"Tan", 7, 1, 1, "", BuildTan, Folds::kInMemory}),
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -14,15 +14,15 @@
 #include "engine/onnx/ops/shapes/select.h"
 #include "engine/onnx/ops/shapes/turned.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
-using Function = Elementwise::Function;
+using Function = network::Elementwise::Function;
 
 // Elements start, start + step, ... of the last dimension.
 absl::StatusOr<Operand> LastPart(NodeContext& context, const Operand& src, int64_t start,
                                  int64_t step, int64_t count, absl::string_view suffix) {
-  Select select = WholeOf(src.dims.size());
+  network::Select select = WholeOf(src.dims.size());
   select.from.back() = {{start, step, count}};
   return SelectOf(context, src, std::move(select), suffix);
 }
@@ -46,7 +46,7 @@ absl::StatusOr<Operand> RepeatedHeads(NodeContext& context, const Operand& src, 
   if (src.dims.size() != 4 || src.dims[1] == 0 || heads % src.dims[1] != 0)
     return context.node.Invalid(
         absl::StrCat(heads, " heads of queries for keys or values of ", DimsToString(src.dims)));
-  Select select = WholeOf(4);
+  network::Select select = WholeOf(4);
   std::vector<int64_t> from;
   for (int64_t h = 0; h < heads; ++h) from.push_back(h / (heads / src.dims[1]));
   select.from[1] = RunsOf(from);
@@ -65,14 +65,15 @@ absl::StatusOr<Operand> CausalMask(const NodeContext& context, int64_t rows, int
       if (!sees) mask[r * columns + c] = -std::numeric_limits<float>::infinity();
     }
   }
-  return OperandOf(
-      MakeFloats(absl::StrCat(context.output_name(), "/causal"), {rows, columns}, std::move(mask)));
+  return OperandOf(network::MakeFloats(absl::StrCat(context.output_name(), "/causal"),
+                                       {rows, columns}, std::move(mask)));
 }
 
 absl::StatusOr<Operand> MaskOf(NodeContext& context, const Operand& truth, float value,
                                absl::string_view suffix) {
   const auto number = [&](absl::string_view name, float number) {
-    return OperandOf(MakeFloats(absl::StrCat(context.output_name(), suffix, name), {}, {number}));
+    return OperandOf(
+        network::MakeFloats(absl::StrCat(context.output_name(), suffix, name), {}, {number}));
   };
   return ElementwiseOf(context, {Function::kWhere},
                        {truth, number("/zero", 0), number("/never", value)}, suffix);
@@ -151,4 +152,4 @@ absl::StatusOr<Operand> RotatedBy(NodeContext& context, const Operand& src, cons
   return parts.size() == 1 ? parts[0] : ConcatOf(context, parts, 3, named("/whole"));
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

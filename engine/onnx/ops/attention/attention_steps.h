@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "engine/onnx/node_context.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 // [batch, length, heads * size] as heads; of rank 4 the same.
 //   kInvalidArgument  dims that `heads` do not divide
@@ -50,6 +50,6 @@ absl::StatusOr<Operand> RotatedBy(NodeContext& context, const Operand& src, cons
                                   const Operand& sin, int64_t size, bool of_neighbours,
                                   absl::string_view suffix);
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_OPS_ATTENTION_ATTENTION_STEPS_H_

@@ -21,10 +21,14 @@
 #include "engine/onnx/ops/shapes/gather.h"
 #include "engine/onnx/ops/shapes/select.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::MakeFloats;
+using network::Select;
+using network::ValueId;
 namespace {
 
-using Function = Elementwise::Function;
+using Function = network::Elementwise::Function;
 
 // The inputs by number.
 struct Given {
@@ -116,7 +120,7 @@ absl::Status ReadHeads(NodeContext& context, Attended* attended) {
 // How many keys there are, and how many of them were there before.
 absl::Status ReadLengths(NodeContext& context, Attended* attended) {
   const Node& node = context.node;
-  ABSL_ASSIGN_OR_RETURN(const ConstantPtr total, context.Ints(Given::kTotal));
+  ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr total, context.Ints(Given::kTotal));
   attended->buffer = context.Has(Given::kPastKey) && context.input(Given::kPastKey).dims.size() == 4
                          ? context.input(Given::kPastKey).dims[2]
                          : 0;
@@ -237,7 +241,7 @@ absl::StatusOr<Operand> JoinedEach(NodeContext& context, const Attended& attende
                         ConcatOf(context, {past, nothing, added}, 2, suffix + "/all"));
   const int64_t length = std::max(attended.buffer, attended.total);
   const int64_t rows = all.dims[2], groups = all.dims[0] * all.dims[1];
-  const auto of = [&](Elementwise::Function function, std::vector<Operand> operands,
+  const auto of = [&](network::Elementwise::Function function, std::vector<Operand> operands,
                       absl::string_view name) {
     return ElementwiseOf(context, {function}, operands, absl::StrCat(suffix, name));
   };
@@ -372,7 +376,7 @@ absl::StatusOr<Operand> SharesOf(NodeContext& context, const Operand& scores) {
     ABSL_ASSIGN_OR_RETURN(all, ConcatOf(context, {scores, sinks}, 3, "/with_sink"));
   }
   ABSL_ASSIGN_OR_RETURN(const ValueId shares,
-                        context.Emit(Softmax{3}, {all.value}, all.dims, "/shares"));
+                        context.Emit(network::Softmax{3}, {all.value}, all.dims, "/shares"));
   const Operand result = {nullptr, shares, all.dims};
   if (!has_sink) return result;
   Select select = WholeOf(4);
@@ -426,4 +430,4 @@ TILEWIRE_OPERATORS(MicrosoftGroupQuery) = {
      BuildGroupQueryAttention, Folds::kNever, LikeQueryOrCache, Inputs({Given::kTotal})},
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

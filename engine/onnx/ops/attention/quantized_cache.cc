@@ -12,10 +12,12 @@
 #include "engine/onnx/ops/shapes/concat.h"
 #include "engine/onnx/ops/shapes/select.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::ValueId;
 namespace {
 
-using Function = Elementwise::Function;
+using Function = network::Elementwise::Function;
 using jit::EltwiseAlgorithm;
 
 absl::StatusOr<int> BitsOf(const NodeContext& context, int past) {
@@ -32,7 +34,7 @@ absl::StatusOr<int> BitsOf(const NodeContext& context, int past) {
 absl::Status CheckScales(const NodeContext& context, const Operand& scale) {
   if (scale.constant == nullptr) return absl::OkStatus();
   if (!scale.constant->is_float) return context.node.Invalid("scales that are not real numbers");
-  ABSL_ASSIGN_OR_RETURN(const HeldFloats held, LoadNumbers(*scale.constant));
+  ABSL_ASSIGN_OR_RETURN(const network::HeldFloats held, network::LoadNumbers(*scale.constant));
   for (const float one : held.values) {
     if (!(one > 0) || std::isinf(one))
       return context.node.Invalid(absl::StrCat("a scale of ", one));
@@ -43,7 +45,7 @@ absl::Status CheckScales(const NodeContext& context, const Operand& scale) {
 // Elements first, first + 2, ... of the last dimension.
 absl::StatusOr<Operand> EverySecond(NodeContext& context, const Operand& src, int64_t first,
                                     absl::string_view suffix) {
-  Select select = WholeOf(4);
+  network::Select select = WholeOf(4);
   select.from[3] = {{first, 2, src.dims[3] / 2}};
   return SelectOf(context, src, std::move(select), suffix);
 }
@@ -145,7 +147,7 @@ absl::StatusOr<Operand> HeldOf(NodeContext& context, const CacheQuantization& ca
   }
   ABSL_ASSIGN_OR_RETURN(const ValueId numbers, context.AsValue(bytes));
   ABSL_ASSIGN_OR_RETURN(const ValueId held,
-                        context.Emit(Convert{}, {numbers}, bytes.dims, named("/held"),
+                        context.Emit(network::Convert{}, {numbers}, bytes.dims, named("/held"),
                                      cache.bits == 8 ? DataType::kS8 : DataType::kU8));
   return Operand{nullptr, held, bytes.dims};
 }
@@ -156,4 +158,4 @@ absl::StatusOr<Operand> NumbersOf(NodeContext& context, const CacheQuantization&
   return ElementwiseOf(context, {Function::kMul}, {integers, cache.scale}, suffix);
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -11,7 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "engine/onnx/node_context.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 struct CacheQuantization {
   int bits = 0;   // 0: real numbers, which all functions here leave as they are
@@ -42,6 +42,6 @@ absl::StatusOr<Operand> HeldOf(NodeContext& context, const CacheQuantization& ca
 absl::StatusOr<Operand> NumbersOf(NodeContext& context, const CacheQuantization& cache,
                                   const Operand& integers, absl::string_view suffix);
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_OPS_ATTENTION_QUANTIZED_CACHE_H_

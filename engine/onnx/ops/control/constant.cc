@@ -4,7 +4,9 @@
 #include "engine/onnx/file/tensor_reader.h"
 #include "engine/onnx/ops/ops.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::ConstantPtr;
 namespace {
 
 // The tensor of an attribute, sparse or not.
@@ -18,7 +20,7 @@ absl::StatusOr<ConstantPtr> ReadAttribute(const NodeContext& context, absl::stri
     return absl::Status(constant.status().code(),
                         absl::StrCat(context.node.Describe(), ": ", constant.status().message()));
   }
-  return Reshaped(**constant, context.output_name(), (*constant)->dims);
+  return network::Reshaped(**constant, context.output_name(), (*constant)->dims);
 }
 
 }  // namespace
@@ -44,21 +46,22 @@ absl::Status BuildConstant(NodeContext& context) {
   }
   if (node.HasAttribute("value_int")) {
     ABSL_ASSIGN_OR_RETURN(const int64_t value, node.Int("value_int", 0));
-    return context.SetOutput(MakeInts(context.output_name(), {}, {value}));
+    return context.SetOutput(network::MakeInts(context.output_name(), {}, {value}));
   }
   if (node.HasAttribute("value_ints")) {
     ABSL_ASSIGN_OR_RETURN(std::vector<int64_t> values, node.Ints("value_ints", {}));
     const int64_t count = static_cast<int64_t>(values.size());
-    return context.SetOutput(MakeInts(context.output_name(), {count}, std::move(values)));
+    return context.SetOutput(network::MakeInts(context.output_name(), {count}, std::move(values)));
   }
   if (node.HasAttribute("value_float")) {
     ABSL_ASSIGN_OR_RETURN(const float value, node.Float("value_float", 0));
-    return context.SetOutput(MakeFloats(context.output_name(), {}, {value}));
+    return context.SetOutput(network::MakeFloats(context.output_name(), {}, {value}));
   }
   if (node.HasAttribute("value_floats")) {
     ABSL_ASSIGN_OR_RETURN(std::vector<float> values, node.Floats("value_floats"));
     const int64_t count = static_cast<int64_t>(values.size());
-    return context.SetOutput(MakeFloats(context.output_name(), {count}, std::move(values)));
+    return context.SetOutput(
+        network::MakeFloats(context.output_name(), {count}, std::move(values)));
   }
   return node.Unimplemented(
       absl::StrCat("attribute '", node.proto().attribute(0).name(), "'; supported are numbers"));
@@ -79,4 +82,4 @@ TILEWIRE_OPERATORS(Constant) = {
      BuildConstant, Folds::kInMemory, TypeOfValue},
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

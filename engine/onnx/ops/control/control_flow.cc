@@ -14,7 +14,7 @@
 #include "engine/onnx/ops/shapes/concat.h"
 #include "engine/onnx/ops/shapes/select.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 constexpr absl::string_view kAdvice =
@@ -32,7 +32,7 @@ absl::StatusOr<int64_t> KnownNumber(const Node& node, const Operand& operand,
   if (operand.constant == nullptr)
     return node.Unimplemented(
         absl::StrCat(what, " is computed at run time; it must be known at load", kAdvice));
-  ABSL_ASSIGN_OR_RETURN(const ConstantPtr known, InMemory(operand.constant));
+  ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr known, network::InMemory(operand.constant));
   if (known->is_float || known->ints.size() != 1)
     return node.Invalid(absl::StrCat(what, " is not one integer or truth value"));
   return known->ints[0];
@@ -67,7 +67,7 @@ struct LoopRun {
 };
 
 Operand OneNumber(const NodeContext& context, absl::string_view suffix, int64_t number) {
-  return OperandOf(MakeInts(absl::StrCat(context.output_name(), suffix), {}, {number}));
+  return OperandOf(network::MakeInts(absl::StrCat(context.output_name(), suffix), {}, {number}));
 }
 
 // Runs the body until the count or its condition ends it.
@@ -157,4 +157,4 @@ TILEWIRE_OPERATORS(ControlFlow) = {
      /*late_dims=*/nullptr, /*takes_sequences=*/true},
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

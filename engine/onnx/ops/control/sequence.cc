@@ -15,7 +15,9 @@
 #include "engine/onnx/ops/shapes/concat.h"
 #include "engine/onnx/ops/shapes/select.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::ConstantPtr;
 namespace {
 
 // The tensors of a sequence.
@@ -105,7 +107,7 @@ absl::Status BuildSequenceAt(NodeContext& context) {
 absl::Status BuildSequenceLength(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Elements* tensors, SequenceOf(context, 0));
   return context.SetOutput(
-      MakeInts(context.output_name(), {}, {static_cast<int64_t>(tensors->size())}));
+      network::MakeInts(context.output_name(), {}, {static_cast<int64_t>(tensors->size())}));
 }
 
 absl::Status BuildConcatFromSequence(NodeContext& context) {
@@ -168,7 +170,7 @@ absl::Status BuildSplitToSequence(NodeContext& context) {
     if (part < 0 || part > src.dims[axis] - start)
       return node.Invalid(absl::StrCat("a part of ", part, " in ", DimsToString(src.dims)));
     const std::string suffix = absl::StrCat("/part", tensors.size());
-    Select select = WholeOf(src.dims.size());
+    network::Select select = WholeOf(src.dims.size());
     select.from[axis] = {{start, 1, part}};
     ABSL_ASSIGN_OR_RETURN(Operand tensor, SelectOf(context, src, std::move(select), suffix));
     start += part;
@@ -213,4 +215,4 @@ TILEWIRE_OPERATORS(Sequence) = {
                 Inputs({1})),
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

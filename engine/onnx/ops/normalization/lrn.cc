@@ -12,9 +12,9 @@
 #include "engine/onnx/ops/ops.h"
 #include "engine/onnx/ops/shapes/select.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
-using Function = Elementwise::Function;
+using Function = network::Elementwise::Function;
 using jit::EltwiseAlgorithm;
 
 namespace {
@@ -30,20 +30,20 @@ absl::Status BuildLrn(NodeContext& context) {
     return node.Invalid(absl::StrCat("size ", size, " of ", DimsToString(src.dims)));
   const Dims& dims = src.dims;
   if (size % 2 == 1 && dims.size() <= 5) {
-    ABSL_ASSIGN_OR_RETURN(const ValueId value, context.Runtime(0));
-    return context.Finish(Lrn{size, alpha, beta, bias}, {value}, dims);
+    ABSL_ASSIGN_OR_RETURN(const network::ValueId value, context.Runtime(0));
+    return context.Finish(network::Lrn{size, alpha, beta, bias}, {value}, dims);
   }
   const int64_t pixels = *CheckedProduct(absl::MakeConstSpan(dims).subspan(2));
   const Dims flat = {dims[0], 1, dims[1], pixels};
   ABSL_ASSIGN_OR_RETURN(const Operand squares,
                         ActivationOf(context, {EltwiseAlgorithm::kSquare}, src, "/squares"));
   ABSL_ASSIGN_OR_RETURN(const Operand rows, ReshapeOf(context, squares, flat, "/rows"));
-  Pooling pooling{Pooling::Algorithm::kAvgIncludePadding,
-                  {size, 1},
-                  {1, 1},
-                  {(size - 1) / 2, 0},
-                  {size - 1 - (size - 1) / 2, 0}};
-  ABSL_ASSIGN_OR_RETURN(const ValueId mean,
+  network::Pooling pooling{network::Pooling::Algorithm::kAvgIncludePadding,
+                           {size, 1},
+                           {1, 1},
+                           {(size - 1) / 2, 0},
+                           {size - 1 - (size - 1) / 2, 0}};
+  ABSL_ASSIGN_OR_RETURN(const network::ValueId mean,
                         context.Emit(std::move(pooling), {rows.value}, flat, "/mean"));
   ABSL_ASSIGN_OR_RETURN(const Operand sum,
                         LinearOf(context, {nullptr, mean, flat}, alpha, bias, "/sum"));
@@ -60,4 +60,4 @@ TILEWIRE_OPERATORS(Lrn) = {
     OfReals({"LRN", 1, 1, 1, "alpha beta bias size", BuildLrn}),
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "engine/onnx/node_context.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 // The values that standardizing computes:
 //   result = (x - mean) / deviation, deviation = sqrt(variance + epsilon)
@@ -32,6 +32,6 @@ absl::StatusOr<Operand> ParameterOf(NodeContext& context, int i, const Dims& src
 // src * input 1 + input 2.
 absl::StatusOr<Operand> ScaledByInputs(NodeContext& context, const Operand& src, Per per);
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_OPS_NORMALIZATION_NORMALIZATION_H_

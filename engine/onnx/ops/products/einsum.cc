@@ -20,7 +20,7 @@
 #include "engine/onnx/ops/products/matmul.h"
 #include "engine/onnx/ops/shapes/select.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 // A tensor and the letter of each of its dimensions.
@@ -147,8 +147,9 @@ absl::StatusOr<Lettered> SummedTo(NodeContext& context, const Lettered& src, abs
     dims.push_back(src.operand.dims[d]);
   }
   if (result.letters == src.letters) return src;
-  ABSL_ASSIGN_OR_RETURN(const Operand sum, ReduceOf(context, Reduce::Function::kSum, src.operand,
-                                                    reduced, absl::StrCat(suffix, "/sum")));
+  ABSL_ASSIGN_OR_RETURN(const Operand sum,
+                        ReduceOf(context, network::Reduce::Function::kSum, src.operand, reduced,
+                                 absl::StrCat(suffix, "/sum")));
   ABSL_ASSIGN_OR_RETURN(result.operand,
                         ReshapeOf(context, sum, std::move(dims), absl::StrCat(suffix, "/kept")));
   return result;
@@ -158,16 +159,17 @@ absl::StatusOr<Lettered> SummedTo(NodeContext& context, const Lettered& src, abs
 absl::StatusOr<Operand> InOrder(NodeContext& context, const Lettered& src,
                                 absl::string_view letters, absl::string_view suffix) {
   if (letters == src.letters) return src.operand;
-  Transpose transpose;
+  network::Transpose transpose;
   Dims dims;
   for (char letter : letters) {
     const size_t d = src.letters.find(letter);
     transpose.order.push_back(static_cast<int>(d));
     dims.push_back(src.operand.dims[d]);
   }
-  ABSL_ASSIGN_OR_RETURN(const ValueId value, context.AsValue(src.operand));
-  ABSL_ASSIGN_OR_RETURN(const ValueId turned, context.Emit(std::move(transpose), {value}, dims,
-                                                           absl::StrCat(suffix, "/turned")));
+  ABSL_ASSIGN_OR_RETURN(const network::ValueId value, context.AsValue(src.operand));
+  ABSL_ASSIGN_OR_RETURN(
+      const network::ValueId turned,
+      context.Emit(std::move(transpose), {value}, dims, absl::StrCat(suffix, "/turned")));
   return Operand{nullptr, turned, std::move(dims)};
 }
 
@@ -244,7 +246,7 @@ absl::StatusOr<Lettered> Diagonal(NodeContext& context, Lettered src, absl::stri
     const int64_t size = dims.back();
     dims.back() *= size;
     ABSL_ASSIGN_OR_RETURN(const Operand flat, ReshapeOf(context, turned, dims, name + "/flat"));
-    Select select = WholeOf(dims.size());
+    network::Select select = WholeOf(dims.size());
     select.from.back() = {{0, size + 1, size}};
     ABSL_ASSIGN_OR_RETURN(src.operand, SelectOf(context, flat, std::move(select), name));
     src.letters = others + letter;
@@ -327,4 +329,4 @@ TILEWIRE_OPERATORS(Einsum) = {
     {"Einsum", 12, 1, INT_MAX, "equation", BuildEinsum},
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

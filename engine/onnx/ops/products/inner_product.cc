@@ -13,11 +13,14 @@
 #include "engine/onnx/ops/shapes/turned.h"
 #include "engine/onnx/ops/weights.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::ConstantPtr;
+using network::ValueId;
 namespace {
 
 struct MatrixWeights {
-  Weights weights;  // dims [O, I]
+  network::Weights weights;  // dims [O, I]
   int64_t inputs = 0, outputs = 0;
 };
 
@@ -57,12 +60,14 @@ absl::StatusOr<std::optional<std::vector<float>>> ReadGemmBias(const NodeContext
 absl::Status AddC(NodeContext& context, const Operand& product, float beta) {
   Operand c = context.input(2);
   if (beta != 1) {
-    const Operand factor = OperandOf(MakeFloats(context.output_name() + "/beta", {}, {beta}));
-    ABSL_ASSIGN_OR_RETURN(c,
-                          ElementwiseOf(context, {Elementwise::Function::kMul}, {c, factor}, "/c"));
+    const Operand factor =
+        OperandOf(network::MakeFloats(context.output_name() + "/beta", {}, {beta}));
+    ABSL_ASSIGN_OR_RETURN(
+        c, ElementwiseOf(context, {network::Elementwise::Function::kMul}, {c, factor}, "/c"));
   }
-  ABSL_ASSIGN_OR_RETURN(const Operand dst,
-                        ElementwiseOf(context, {Elementwise::Function::kAdd}, {product, c}));
+  ABSL_ASSIGN_OR_RETURN(
+      const Operand dst,
+      ElementwiseOf(context, {network::Elementwise::Function::kAdd}, {product, c}));
   return context.SetOutput(dst);
 }
 
@@ -82,13 +87,13 @@ absl::Status BuildGemm(NodeContext& context) {
   Dims src_dims = context.input(0).dims;
   if (transposed_a != 0 && src_dims.size() == 2) {
     std::swap(src_dims[0], src_dims[1]);
-    ABSL_ASSIGN_OR_RETURN(src, context.Emit(Transpose{{1, 0}}, {src}, src_dims, "/a"));
+    ABSL_ASSIGN_OR_RETURN(src, context.Emit(network::Transpose{{1, 0}}, {src}, src_dims, "/a"));
   }
   if (src_dims.size() != 2 || src_dims[1] != matrix.inputs) {
     return node.Invalid(absl::StrCat("A ", DimsToString(src_dims), " does not fit B of ",
                                      matrix.inputs, " inputs"));
   }
-  InnerProduct product;
+  network::InnerProduct product;
   bool adds = false;
   if (context.Has(2)) {
     ABSL_ASSIGN_OR_RETURN(auto bias, ReadGemmBias(context, matrix.outputs, beta));
@@ -123,7 +128,7 @@ absl::StatusOr<ValueId> EmitMatMul(NodeContext& context, ValueId src, const Cons
   const int64_t rows = *CheckedProduct(absl::MakeSpan(dims).first(dims.size() - 1));
   ABSL_ASSIGN_OR_RETURN(const ValueId flat,
                         context.EmitReshape(src, {rows, matrix.inputs}, "/rows"));
-  InnerProduct product;
+  network::InnerProduct product;
   product.weights = std::move(matrix.weights);
   dims.back() = matrix.outputs;
   const bool is_matrix = dims.size() == 2;
@@ -190,4 +195,4 @@ TILEWIRE_OPERATORS(InnerProduct) = {
     {"MatMul", 1, 2, 2, "", BuildMatMul},
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

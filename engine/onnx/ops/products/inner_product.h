@@ -7,14 +7,15 @@
 #include "absl/status/statusor.h"
 #include "engine/onnx/node_context.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 // [..., I] x [I, O], or [O, I] if the right side is `turned`.
 //   kInvalidArgument  sizes that do not fit
 //   kUnimplemented    a right side whose rank is not 2
-absl::StatusOr<ValueId> EmitMatMul(NodeContext& context, ValueId src, const ConstantPtr& right,
-                                   absl::string_view suffix = "", bool turned = false);
+absl::StatusOr<network::ValueId> EmitMatMul(NodeContext& context, network::ValueId src,
+                                            const network::ConstantPtr& right,
+                                            absl::string_view suffix = "", bool turned = false);
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_OPS_PRODUCTS_INNER_PRODUCT_H_

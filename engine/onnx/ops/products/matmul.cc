@@ -12,7 +12,9 @@
 #include "engine/onnx/ops/activations/activation_of.h"
 #include "engine/onnx/ops/shapes/select.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::ValueId;
 namespace {
 
 absl::Status DoNotFit(const NodeContext& context, const Operand& a, const Operand& b) {
@@ -53,8 +55,8 @@ absl::StatusOr<Factors> FactorsOf(NodeContext& context, const Operand& a, const 
   const size_t rank = std::max(a.dims.size(), b.dims.size());
   ABSL_ASSIGN_OR_RETURN(const Operand left, Raised(context, a, rank, "/left"));
   ABSL_ASSIGN_OR_RETURN(const Operand right, Raised(context, b, rank, "/right"));
-  const std::optional<Dims> stack = Broadcast(Dims(left.dims.begin(), left.dims.end() - 2),
-                                              Dims(right.dims.begin(), right.dims.end() - 2));
+  const std::optional<Dims> stack = network::Broadcast(
+      Dims(left.dims.begin(), left.dims.end() - 2), Dims(right.dims.begin(), right.dims.end() - 2));
   if (!stack || left.dims[rank - 1] != right.dims[rank - 2]) return DoNotFit(context, a, b);
   Dims dims = *stack;
   dims.push_back(left.dims[rank - 2]);
@@ -69,8 +71,9 @@ absl::StatusOr<Operand> ProductOf(NodeContext& context, const Operand& a, const 
   const DataType type = TypeOfFactors(context, a, b);
   ABSL_ASSIGN_OR_RETURN(const ValueId left_value, Factor(context, factors.left, type));
   ABSL_ASSIGN_OR_RETURN(const ValueId right_value, Factor(context, factors.right, type));
-  ABSL_ASSIGN_OR_RETURN(const ValueId product, context.Emit(Matmul{}, {left_value, right_value},
-                                                            factors.dims, suffix, type));
+  ABSL_ASSIGN_OR_RETURN(
+      const ValueId product,
+      context.Emit(network::Matmul{}, {left_value, right_value}, factors.dims, suffix, type));
   return Operand{nullptr, product, factors.dims};
 }
 
@@ -81,8 +84,8 @@ absl::StatusOr<Operand> TransposedIf(NodeContext& context, absl::string_view att
   if (transposed == 0) return src;
   const Dims dims = {src.dims[1], src.dims[0]};
   ABSL_ASSIGN_OR_RETURN(const ValueId value, Factor(context, src, TypeOfProduct(context)));
-  ABSL_ASSIGN_OR_RETURN(const ValueId result, context.Emit(Transpose{{1, 0}}, {value}, dims,
-                                                           absl::StrCat("/", attribute)));
+  ABSL_ASSIGN_OR_RETURN(const ValueId result, context.Emit(network::Transpose{{1, 0}}, {value},
+                                                           dims, absl::StrCat("/", attribute)));
   return Operand{nullptr, result, dims};
 }
 
@@ -112,7 +115,7 @@ absl::StatusOr<Operand> MatMulOf(NodeContext& context, const Operand& left, cons
 }
 
 absl::StatusOr<Operand> IntegerSumsOf(NodeContext& context, const Operand& a, const Operand& b,
-                                      const IntegerMatmul& product) {
+                                      const network::IntegerMatmul& product) {
   ABSL_ASSIGN_OR_RETURN(const Factors factors, FactorsOf(context, a, b));
   ABSL_ASSIGN_OR_RETURN(const ValueId sums,
                         context.Emit(product, {factors.left.value, factors.right.value},
@@ -123,7 +126,7 @@ absl::StatusOr<Operand> IntegerSumsOf(NodeContext& context, const Operand& a, co
 absl::Status BuildComputedMatMul(NodeContext& context) {
   const bool of_integers = IsIntegerType(TypeOfProduct(context));
   for (int i = 0; i < 2; ++i) {
-    const ConstantPtr& known = context.input(i).constant;
+    const network::ConstantPtr& known = context.input(i).constant;
     if (known != nullptr && known->is_float == of_integers) {
       return context.node.Invalid(
           absl::StrCat("input ", i, of_integers ? " is" : " is not", " floating-point"));
@@ -149,4 +152,4 @@ absl::Status BuildComputedGemm(NodeContext& context) {
   return adds ? AddC(context, dst, beta) : context.SetOutput(dst);
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

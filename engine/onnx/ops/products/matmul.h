@@ -8,7 +8,7 @@
 
 #include "engine/onnx/node_context.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 // The product of any two tensors by numpy's rule: one of rank 1 is a row or a column, dropped
 // again.
@@ -28,6 +28,6 @@ absl::Status BuildComputedGemm(NodeContext& context);
 // dst = product + beta * C (Gemm's input 2), broadcast.
 absl::Status AddC(NodeContext& context, const Operand& product, float beta);
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_OPS_PRODUCTS_MATMUL_H_

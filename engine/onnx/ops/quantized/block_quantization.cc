@@ -6,7 +6,12 @@
 
 #include "engine/base/status_macros.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::Constant;
+using network::ConstantPtr;
+using network::HeldBytes;
+using network::HeldFloats;
 namespace {
 
 // Element `i` of a constant in memory.
@@ -14,13 +19,13 @@ float NumberAt(const Constant& constant, int64_t i) {
   return constant.is_float ? constant.floats[i] : static_cast<float>(constant.ints[i]);
 }
 
-class DequantizedBlocks final : public StoredNumbers {
+class DequantizedBlocks final : public network::StoredNumbers {
  public:
   DequantizedBlocks(ConstantPtr numbers, Blocks blocks)
       : numbers_(std::move(numbers)), blocks_(std::move(blocks)) {}
 
   absl::StatusOr<HeldFloats> Load() const override {
-    ABSL_ASSIGN_OR_RETURN(const HeldFloats held, LoadNumbers(*numbers_));
+    ABSL_ASSIGN_OR_RETURN(const HeldFloats held, network::LoadNumbers(*numbers_));
     auto reals = std::make_shared<std::vector<float>>(held.values.size());
     if (reals->empty()) return HeldFloats{*reals, reals};
     const Dims& dims = numbers_->dims;
@@ -58,7 +63,7 @@ class DequantizedBlocks final : public StoredNumbers {
   const Blocks blocks_;
 };
 
-class UnpackedRows final : public StoredNumbers {
+class UnpackedRows final : public network::StoredNumbers {
  public:
   UnpackedRows(ConstantPtr bytes, int64_t columns, int bits)
       : bytes_(std::move(bytes)), columns_(columns), bits_(bits) {}
@@ -72,7 +77,7 @@ class UnpackedRows final : public StoredNumbers {
   }
 
   absl::StatusOr<HeldBytes> LoadBytes() const override {
-    ABSL_ASSIGN_OR_RETURN(const HeldBytes held, graph::LoadBytes(*bytes_));
+    ABSL_ASSIGN_OR_RETURN(const HeldBytes held, network::LoadBytes(*bytes_));
     const int64_t rows = bytes_->dims[0], row_bytes = bytes_->count() / rows;
     const int per_byte = 8 / bits_, mask = (1 << bits_) - 1;
     auto integers = std::make_shared<std::vector<int8_t>>();
@@ -128,7 +133,7 @@ absl::StatusOr<ConstantPtr> UnpackRows(const ConstantPtr& bytes, int64_t columns
   constant->integers = DataType::kU8;
   constant->stored = std::make_shared<const UnpackedRows>(bytes, columns, bits);
   if (constant->count() >= kFewConverted) return constant;
-  return InMemory(std::move(constant));
+  return network::InMemory(std::move(constant));
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -15,7 +15,7 @@
 #include "absl/status/statusor.h"
 #include "engine/network/constant.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 // Constants of fewer elements are converted at once, others when they are packed.
 inline constexpr int64_t kFewConverted = 16384;
@@ -24,8 +24,8 @@ inline constexpr int64_t kFewConverted = 16384;
 struct Blocks {
   int axis = 0;
   int64_t size = 1;
-  ConstantPtr scales;                // in memory
-  ConstantPtr zero_points;           // the same, or one for all; null: 0
+  network::ConstantPtr scales;       // in memory
+  network::ConstantPtr zero_points;  // the same, or one for all; null: 0
   std::vector<int64_t> of_elements;  // the block of each index of `axis`; empty: i / size
 };
 
@@ -34,14 +34,14 @@ Dims DimsOfScales(Dims dims, int axis, int64_t size);
 
 // `numbers` are integers or real numbers of few bits; the dims of the blocks fit theirs. Errors are
 // those of StoredNumbers.
-absl::StatusOr<ConstantPtr> DequantizeBlocks(const ConstantPtr& numbers, Blocks blocks,
-                                             std::string name);
+absl::StatusOr<network::ConstantPtr> DequantizeBlocks(const network::ConstantPtr& numbers,
+                                                      Blocks blocks, std::string name);
 
 // Integers without a sign of 2, 4 or 8 bits, packed in rows of bytes, the first in the lowest bits:
 // the first `columns` of each row. The dims of `bytes` are [rows, ...].
-absl::StatusOr<ConstantPtr> UnpackRows(const ConstantPtr& bytes, int64_t columns, int bits,
-                                       std::string name);
+absl::StatusOr<network::ConstantPtr> UnpackRows(const network::ConstantPtr& bytes, int64_t columns,
+                                                int bits, std::string name);
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_OPS_QUANTIZED_BLOCK_QUANTIZATION_H_

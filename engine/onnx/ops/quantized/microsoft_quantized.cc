@@ -12,7 +12,7 @@
 #include "engine/onnx/ops/composition.h"
 #include "engine/onnx/ops/ops.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 constexpr char kWindow[] = "auto_pad ceil_mode count_include_pad kernel_shape pads strides";
@@ -173,4 +173,4 @@ TILEWIRE_OPERATORS(MicrosoftQuantized) = {
     Composed("com.microsoft.QuantizeLinear", 1, 2, 3, "axis", ComposeQuantize),
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -18,10 +18,14 @@
 #include "engine/onnx/ops/shapes/select.h"
 #include "engine/onnx/ops/windows/convolution.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::kNoValue;
+using network::QuantizationParams;
+using network::ValueId;
 namespace {
 
-using Function = Elementwise::Function;
+using Function = network::Elementwise::Function;
 
 // Input `i` as real numbers at run time. `axis` has grids of its own where there is more than one.
 absl::StatusOr<ValueId> Source(NodeContext& context, int i, QuantizationInputs inputs, int64_t axis,
@@ -48,16 +52,16 @@ absl::StatusOr<Operand> RealWeights(NodeContext& context, int i, QuantizationInp
 // Integers that count products of a step of the source and one of the weights.
 absl::StatusOr<Operand> KnownBias(const NodeContext& context, int i, float src_scale,
                                   const std::vector<QuantizationParams>& quantization) {
-  ABSL_ASSIGN_OR_RETURN(const ConstantPtr integers, context.Ints(i));
+  ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr integers, context.Ints(i));
   std::vector<float> bias;
   for (size_t o = 0; o < integers->ints.size(); ++o) {
     const float scale =
         src_scale * quantization[quantization.size() == 1 ? 0 : o % quantization.size()].scale;
     bias.push_back(static_cast<float>(integers->ints[o]) * scale);
   }
-  return Operand{
-      MakeFloats(absl::StrCat(context.output_name(), "/bias"), integers->dims, std::move(bias)),
-      kNoValue, integers->dims};
+  return Operand{network::MakeFloats(absl::StrCat(context.output_name(), "/bias"), integers->dims,
+                                     std::move(bias)),
+                 kNoValue, integers->dims};
 }
 
 absl::StatusOr<Operand> ComputedBias(NodeContext& context, int i, int src_scale,
@@ -145,7 +149,9 @@ absl::StatusOr<std::pair<Operand, Operand>> DivideByPower(NodeContext& context, 
                                                           int bits, absl::string_view suffix) {
   const auto number = [&](float value) {
     return Operand{
-        MakeFloats(absl::StrCat(context.output_name(), suffix, value), {}, {value}), kNoValue, {}};
+        network::MakeFloats(absl::StrCat(context.output_name(), suffix, value), {}, {value}),
+        kNoValue,
+        {}};
   };
   const float power = static_cast<float>(1 << bits);
   ABSL_ASSIGN_OR_RETURN(Operand high,
@@ -169,7 +175,9 @@ absl::StatusOr<Operand> IntegerConvolution(NodeContext& context, const Operand& 
   Operand dst = {nullptr, sums, context.value(sums).dims};
   ABSL_ASSIGN_OR_RETURN(dst.value, context.InType(dst, DataType::kS32));
   const Operand power = {
-      MakeInts(absl::StrCat(context.output_name(), suffix, "/factor"), {}, {factor}), kNoValue, {}};
+      network::MakeInts(absl::StrCat(context.output_name(), suffix, "/factor"), {}, {factor}),
+      kNoValue,
+      {}};
   return ElementwiseOf(context, {Function::kMul}, {dst, power}, absl::StrCat(suffix, "/part"));
 }
 
@@ -249,17 +257,17 @@ absl::StatusOr<std::optional<QuantizationParams>> ZeroPointOf(const NodeContext&
       ReadQuantization(context, {.zero_point = 2 + side}, src.dims, side == 0 ? -2 : -1));
   if (!quantization || quantization->params.size() != 1) return std::nullopt;
   const QuantizationParams params = quantization->params[0];
-  return HoldsZeroPoint(type, params) ? std::optional(params) : std::nullopt;
+  return network::HoldsZeroPoint(type, params) ? std::optional(params) : std::nullopt;
 }
 
 // Sums that f32 does not hold.
 absl::Status BuildLongSums(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const auto a_zero, ZeroPointOf(context, 0));
   ABSL_ASSIGN_OR_RETURN(const auto b_zero, ZeroPointOf(context, 1));
-  if (a_zero && b_zero && context.input(0).dims.back() <= kMostProductsOfBytes) {
+  if (a_zero && b_zero && context.input(0).dims.back() <= network::kMostProductsOfBytes) {
     ABSL_ASSIGN_OR_RETURN(const Operand dst,
                           IntegerSumsOf(context, context.input(0), context.input(1),
-                                        IntegerMatmul{*a_zero, *b_zero, std::nullopt}));
+                                        network::IntegerMatmul{*a_zero, *b_zero, std::nullopt}));
     return context.SetOutput(dst);
   }
   ABSL_ASSIGN_OR_RETURN(const Operand a, Difference(context, 0));
@@ -295,4 +303,4 @@ TILEWIRE_OPERATORS(QLinear) = {
     {"QLinearMatMul", 10, 8, 8, "", BuildQLinearMatMul, Folds::kNever, LikeResultsZeroPoint},
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

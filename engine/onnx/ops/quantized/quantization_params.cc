@@ -11,10 +11,16 @@
 #include "engine/onnx/ops/ops.h"
 #include "engine/onnx/ops/shapes/select.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::Constant;
+using network::ConstantPtr;
+using network::HeldFloats;
+using network::kNoValue;
+using network::ValueId;
 namespace {
 
-using Function = Elementwise::Function;
+using Function = network::Elementwise::Function;
 
 constexpr int kDeepest = 3;  // longest chain of conversions that is computed on demand
 constexpr int64_t kLargestZeroPoint = 65535;
@@ -68,13 +74,14 @@ void ForEachQuantized(const Dims& dims, const AxisQuantization& quantization, Vi
     for (size_t d = quantization.axis + 1; d < dims.size(); ++d) inner *= dims[d];
   }
   for (int64_t first = 0, run = 0; first < count; first += inner, ++run) {
-    const QuantizationParams& params = quantization.params[run % quantization.params.size()];
+    const network::QuantizationParams& params =
+        quantization.params[run % quantization.params.size()];
     for (int64_t i = first; i < first + inner; ++i) visit(i, params);
   }
 }
 
 // A constant converted from another one, computed anew at each load.
-class Converted final : public StoredNumbers {
+class Converted final : public network::StoredNumbers {
  public:
   // `type` is that of the integers to make; nullopt for real numbers.
   Converted(ConstantPtr src, AxisQuantization quantization, std::optional<DataType> type)
@@ -90,13 +97,14 @@ class Converted final : public StoredNumbers {
   }
 
   absl::StatusOr<HeldFloats> Load() const override {
-    ABSL_ASSIGN_OR_RETURN(const HeldFloats held, LoadNumbers(*src_));
+    ABSL_ASSIGN_OR_RETURN(const HeldFloats held, network::LoadNumbers(*src_));
     auto converted = std::make_shared<std::vector<float>>(held.values.size());
-    ForEachQuantized(src_->dims, quantization_, [&](int64_t i, const QuantizationParams& params) {
-      const float from = held.values[i];
-      (*converted)[i] =
-          type_ ? QuantizeElement(from, params, *type_) : DequantizeElement(from, params);
-    });
+    ForEachQuantized(src_->dims, quantization_,
+                     [&](int64_t i, const network::QuantizationParams& params) {
+                       const float from = held.values[i];
+                       (*converted)[i] = type_ ? network::QuantizeElement(from, params, *type_)
+                                               : network::DequantizeElement(from, params);
+                     });
     return HeldFloats{*converted, converted};
   }
 
@@ -137,7 +145,7 @@ absl::StatusOr<Operand> Spread(NodeContext& context, const Operand& parameter, c
     return WrongBlocks(context, parameter.dims, dims, axis, block);
   std::vector<int64_t> from;
   for (int64_t i = 0; i < dims[axis]; ++i) from.push_back(i / block);
-  Select select = WholeOf(dims.size());
+  network::Select select = WholeOf(dims.size());
   select.from[axis] = RunsOf(from);
   return SelectOf(context, parameter, std::move(select), absl::StrCat(suffix, "/spread"));
 }
@@ -148,14 +156,15 @@ absl::StatusOr<Operand> Parameter(NodeContext& context, int input, const Dims& d
                                   int64_t block, float absent, absl::string_view suffix) {
   const size_t rank = dims.size();
   const std::string name = absl::StrCat(context.output_name(), suffix);
-  if (!IsGiven(context, input)) return Operand{MakeFloats(name, {}, {absent}), kNoValue, {}};
+  if (!IsGiven(context, input))
+    return Operand{network::MakeFloats(name, {}, {absent}), kNoValue, {}};
   Operand parameter = context.input(input);
   if (parameter.constant == nullptr) {
     ABSL_ASSIGN_OR_RETURN(parameter.value, context.Numbers(parameter));
   } else if (!parameter.constant->is_float) {
-    ABSL_ASSIGN_OR_RETURN(const HeldFloats held, LoadNumbers(*parameter.constant));
-    parameter.constant = MakeFloats(name, parameter.dims,
-                                    std::vector<float>(held.values.begin(), held.values.end()));
+    ABSL_ASSIGN_OR_RETURN(const HeldFloats held, network::LoadNumbers(*parameter.constant));
+    parameter.constant = network::MakeFloats(
+        name, parameter.dims, std::vector<float>(held.values.begin(), held.values.end()));
   }
   if (block == 0 && ElementCount(parameter.dims) == 1)
     return ReshapeOf(context, parameter, {}, suffix);
@@ -221,7 +230,8 @@ absl::StatusOr<std::optional<Blocks>> ReadBlocks(const NodeContext& context,
   blocks.size = inputs.block;
   ABSL_ASSIGN_OR_RETURN(blocks.scales, context.Floats(inputs.scale));
   if (IsGiven(context, inputs.zero_point)) {
-    ABSL_ASSIGN_OR_RETURN(blocks.zero_points, InMemory(context.input(inputs.zero_point).constant));
+    ABSL_ASSIGN_OR_RETURN(blocks.zero_points,
+                          network::InMemory(context.input(inputs.zero_point).constant));
   }
   for (const ConstantPtr& given : {blocks.scales, blocks.zero_points}) {
     if (given != nullptr && given->dims != DimsOfScales(dims, blocks.axis, blocks.size))
@@ -256,8 +266,8 @@ absl::StatusOr<ConstantPtr> DequantizeConstant(const ConstantPtr& integers,
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr floats,
                         Requantized(integers, quantization, std::nullopt, std::move(name)));
   auto constant = std::make_shared<Constant>(*floats);
-  constant->quantized = std::make_shared<const Quantized>(
-      Quantized{integers, quantization.axis, quantization.params});
+  constant->quantized = std::make_shared<const network::Quantized>(
+      network::Quantized{integers, quantization.axis, quantization.params});
   return constant;
 }
 
@@ -279,9 +289,9 @@ absl::StatusOr<Operand> DequantizeOf(NodeContext& context, const Operand& src,
   }
   const DataType type = context.TypeOf(src);
   if (quantization && (type == DataType::kF32 || IsByte(type))) {
-    ABSL_ASSIGN_OR_RETURN(const ValueId dst,
-                          context.Emit(Dequantize{quantization->axis, quantization->params},
-                                       {src.value}, src.dims, suffix));
+    ABSL_ASSIGN_OR_RETURN(const ValueId dst, context.Emit(network::Dequantize{quantization->axis,
+                                                                              quantization->params},
+                                                          {src.value}, src.dims, suffix));
     return Operand{nullptr, dst, src.dims};
   }
   ABSL_ASSIGN_OR_RETURN(const Parameters by, ParametersOf(context, inputs, src, axis));
@@ -306,7 +316,7 @@ absl::StatusOr<Operand> QuantizeOf(NodeContext& context, const Operand& src,
   if (quantization && IsByte(type)) {
     ABSL_ASSIGN_OR_RETURN(const ValueId numbers, context.AsValue(src));
     ABSL_ASSIGN_OR_RETURN(const ValueId dst,
-                          context.Emit(Quantize{quantization->axis, quantization->params},
+                          context.Emit(network::Quantize{quantization->axis, quantization->params},
                                        {numbers}, src.dims, suffix, type));
     return Operand{nullptr, dst, src.dims};
   }
@@ -332,8 +342,8 @@ absl::StatusOr<Operand> QuantizeBy(NodeContext& context, const Operand& src, con
   }
   ABSL_ASSIGN_OR_RETURN(const ValueId numbers, context.AsValue(shifted));
   ABSL_ASSIGN_OR_RETURN(const ValueId dst,
-                        context.Emit(Quantize{}, {numbers}, shifted.dims, suffix, type));
+                        context.Emit(network::Quantize{}, {numbers}, shifted.dims, suffix, type));
   return Operand{nullptr, dst, shifted.dims};
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

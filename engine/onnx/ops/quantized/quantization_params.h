@@ -13,12 +13,12 @@
 #include "engine/onnx/node_context.h"
 #include "engine/onnx/ops/quantized/block_quantization.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 // The parameters of a tensor: one set, or one per index of `axis`.
 struct AxisQuantization {
   int axis = 0;
-  std::vector<QuantizationParams> params = {QuantizationParams()};
+  std::vector<network::QuantizationParams> params = {network::QuantizationParams()};
 };
 
 // The inputs of a node that hold them. For -1 or an input that is left out: scale 1, zero point 0.
@@ -50,12 +50,12 @@ absl::StatusOr<std::optional<Blocks>> ReadBlocks(const NodeContext& context,
 absl::StatusOr<DataType> TypeOfZeroPoint(const NodeContext& context, int input);
 
 // Large constants are converted when they are needed.
-absl::StatusOr<ConstantPtr> DequantizeConstant(const ConstantPtr& integers,
-                                               const AxisQuantization& quantization,
-                                               std::string name);
-absl::StatusOr<ConstantPtr> QuantizeConstant(const ConstantPtr& floats,
-                                             const AxisQuantization& quantization, DataType type,
-                                             std::string name);
+absl::StatusOr<network::ConstantPtr> DequantizeConstant(const network::ConstantPtr& integers,
+                                                        const AxisQuantization& quantization,
+                                                        std::string name);
+absl::StatusOr<network::ConstantPtr> QuantizeConstant(const network::ConstantPtr& floats,
+                                                      const AxisQuantization& quantization,
+                                                      DataType type, std::string name);
 
 // The real numbers of an operand of integers. Parameters are known (`quantization`) or computed
 // (`inputs`).
@@ -73,6 +73,6 @@ absl::StatusOr<Operand> QuantizeBy(NodeContext& context, const Operand& src, con
                                    const Operand& zero_point, DataType type,
                                    absl::string_view suffix = "");
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_OPS_QUANTIZED_QUANTIZATION_PARAMS_H_

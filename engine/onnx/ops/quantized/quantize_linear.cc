@@ -8,7 +8,9 @@
 #include "engine/onnx/ops/quantized/quantization_params.h"
 #include "engine/onnx/ops/shapes/select.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::ValueId;
 namespace {
 
 // The inputs, and the blocks of opset 21. What only float8 has a use for changes nothing.
@@ -64,7 +66,7 @@ absl::StatusOr<Operand> DequantizeInBlocks(NodeContext& context, const Operand& 
                         ReadBlocks(context, inputs, src.dims, axis));
   if (src.constant == nullptr || !blocks)
     return DequantizeOf(context, src, std::nullopt, inputs, axis);
-  ABSL_ASSIGN_OR_RETURN(ConstantPtr reals,
+  ABSL_ASSIGN_OR_RETURN(network::ConstantPtr reals,
                         DequantizeBlocks(src.constant, *blocks, context.output_name()));
   return OperandOf(std::move(reals));
 }
@@ -91,7 +93,7 @@ absl::Status BuildDequantizeLinear(NodeContext& context) {
 // One number of a QuantizationRange.
 absl::StatusOr<Operand> PartOf(NodeContext& context, ValueId range, int64_t index,
                                absl::string_view suffix) {
-  Select select = WholeOf(1);
+  network::Select select = WholeOf(1);
   select.from[0] = {{index, 1, 1}};
   return SelectOf(context, {nullptr, range, {2}}, std::move(select), suffix);
 }
@@ -99,13 +101,14 @@ absl::StatusOr<Operand> PartOf(NodeContext& context, ValueId range, int64_t inde
 absl::Status BuildDynamicQuantizeLinear(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Runtime(0));
   ABSL_ASSIGN_OR_RETURN(const ValueId range,
-                        context.Emit(QuantizationRange{}, {src}, {2}, "/range"));
-  ABSL_RETURN_IF_ERROR(
-      context.Finish(DynamicQuantize{}, {src, range}, context.input(0).dims, DataType::kU8));
+                        context.Emit(network::QuantizationRange{}, {src}, {2}, "/range"));
+  ABSL_RETURN_IF_ERROR(context.Finish(network::DynamicQuantize{}, {src, range},
+                                      context.input(0).dims, DataType::kU8));
   ABSL_ASSIGN_OR_RETURN(const Operand scale, PartOf(context, range, 0, "/scale"));
   ABSL_ASSIGN_OR_RETURN(const Operand zero, PartOf(context, range, 1, "/zero"));
-  ABSL_ASSIGN_OR_RETURN(const ValueId zero_point, context.Emit(Quantize{}, {zero.value}, zero.dims,
-                                                               "/zero_point", DataType::kU8));
+  ABSL_ASSIGN_OR_RETURN(
+      const ValueId zero_point,
+      context.Emit(network::Quantize{}, {zero.value}, zero.dims, "/zero_point", DataType::kU8));
   const Operand rest[] = {scale, {nullptr, zero_point, zero.dims}};
   for (size_t i = 1; i < context.node.outputs.size() && i < 3; ++i) {
     if (context.node.outputs[i] == kNoTensor) continue;
@@ -138,4 +141,4 @@ TILEWIRE_OPERATORS(QuantizeLinear) = {
      BuildQuantizeLinear, Folds::kInPlace, LikeZeroPoint},
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

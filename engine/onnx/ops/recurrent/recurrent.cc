@@ -18,7 +18,12 @@
 #include "engine/onnx/ops/shapes/turned.h"
 #include "engine/onnx/ops/weights.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::ConstantPtr;
+using network::HeldFloats;
+using network::Rnn;
+using network::ValueId;
 namespace {
 
 using jit::RnnCell;
@@ -27,13 +32,13 @@ using Order = std::vector<int64_t>;
 
 // Known weights [D, G * outputs, inputs] as [1, D, inputs, G, outputs], gate g of which is gate
 // order[g].
-class GateWeights final : public StoredNumbers {
+class GateWeights final : public network::StoredNumbers {
  public:
   GateWeights(ConstantPtr weights, Order order)
       : weights_(std::move(weights)), order_(std::move(order)) {}
 
   absl::StatusOr<HeldFloats> Load() const override {
-    ABSL_ASSIGN_OR_RETURN(const HeldFloats held, LoadNumbers(*weights_));
+    ABSL_ASSIGN_OR_RETURN(const HeldFloats held, network::LoadNumbers(*weights_));
     const int64_t inputs = weights_->dims[2], gates = static_cast<int64_t>(order_.size());
     const int64_t outputs = weights_->dims[1] / gates;
     auto turned = std::make_shared<std::vector<float>>();
@@ -144,7 +149,7 @@ class Layer {
   // A known tensor, or one that is computed.
   absl::Status Add(Rnn::Role role, const Operand& operand) {
     if (operand.constant != nullptr) {
-      ABSL_ASSIGN_OR_RETURN(const ConstantPtr loaded, InMemory(operand.constant));
+      ABSL_ASSIGN_OR_RETURN(const ConstantPtr loaded, network::InMemory(operand.constant));
       rnn_.known.emplace_back(role, WeightsOf(loaded));
       return absl::OkStatus();
     }
@@ -169,7 +174,7 @@ class Layer {
     const Operand& given = context_.input(i);
     if (given.constant != nullptr) {
       ABSL_ASSIGN_OR_RETURN(const ConstantPtr constant, context_.FloatsInPlace(i));
-      Weights weights;
+      network::Weights weights;
       weights.key = absl::StrCat(constant->name, "/gates");
       weights.dims = dims;
       weights.stored = std::make_shared<const GateWeights>(constant, kind_.gates);
@@ -189,7 +194,7 @@ class Layer {
   // Dimension 1 in another order; -1 is for zeros.
   absl::StatusOr<Operand> Ordered(const Operand& src, const Order& order,
                                   absl::string_view suffix) {
-    Select select = WholeOf(src.dims.size());
+    network::Select select = WholeOf(src.dims.size());
     select.from[1] = RunsOf(order);
     return SelectOf(context_, src, std::move(select), suffix);
   }
@@ -218,8 +223,9 @@ class Layer {
     }
     ABSL_ASSIGN_OR_RETURN(const Operand a, Ordered(halves, first, "/bias_w"));
     ABSL_ASSIGN_OR_RETURN(const Operand b, Ordered(halves, second, "/bias_r"));
-    ABSL_ASSIGN_OR_RETURN(const Operand sum, ElementwiseOf(context_, {Elementwise::Function::kAdd},
-                                                           {a, b}, "/bias_sum"));
+    ABSL_ASSIGN_OR_RETURN(
+        const Operand sum,
+        ElementwiseOf(context_, {network::Elementwise::Function::kAdd}, {a, b}, "/bias_sum"));
     ABSL_ASSIGN_OR_RETURN(
         const Operand bias,
         ReshapeOf(context_, sum, {1, directions_, static_cast<int64_t>(first.size()), states_},
@@ -298,7 +304,7 @@ class Layer {
 
   absl::StatusOr<Operand> StepsOf(const Operand& all, int64_t first, int64_t count,
                                   absl::string_view suffix) {
-    Select select = WholeOf(3);
+    network::Select select = WholeOf(3);
     select.from[0] = {{first, 1, count}};
     ABSL_ASSIGN_OR_RETURN(const Operand steps, SelectOf(context_, all, std::move(select), suffix));
     return ReshapeOf(context_, steps, {count, sequences_, directions_, states_},
@@ -358,4 +364,4 @@ TILEWIRE_OPERATORS(Recurrent) = {
      /*may_omit_first=*/true},
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

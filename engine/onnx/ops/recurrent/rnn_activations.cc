@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 using jit::EltwiseAlgorithm;
@@ -77,4 +77,4 @@ absl::StatusOr<std::vector<RnnActivation>> ReadRnnActivations(const Node& node, 
   return activations;
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -10,7 +10,7 @@
 #include "engine/jit/rnn_cell.h"
 #include "engine/onnx/file/node.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 // The functions named by `activations`, with the numbers of `activation_alpha` and
 // `activation_beta`, which the functions that have such numbers take one after the other; without
@@ -21,6 +21,6 @@ absl::StatusOr<std::vector<jit::RnnActivation>> ReadRnnActivations(const Node& n
                                                                    jit::RnnCell cell,
                                                                    int64_t directions);
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_OPS_RECURRENT_RNN_ACTIVATIONS_H_

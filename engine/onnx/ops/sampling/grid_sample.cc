@@ -12,7 +12,7 @@
 #include "engine/onnx/ops/sampling/sampler.h"
 #include "engine/onnx/ops/shapes/select.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 // Opset 20 gave two modes other names.
@@ -42,7 +42,7 @@ absl::StatusOr<Operand> PlacesOf(NodeContext& context, int64_t part, int64_t siz
   const auto linear = [&](const Operand& src, float scale, float shift, const char* step) {
     return LinearOf(context, src, scale, shift, name + step);
   };
-  Select select = WholeOf(4);
+  network::Select select = WholeOf(4);
   select.from[3] = {{part, 1, 1}};
   ABSL_ASSIGN_OR_RETURN(const Operand column,
                         SelectOf(context, grid, std::move(select), name + "_of_grid"));
@@ -79,4 +79,4 @@ TILEWIRE_OPERATORS(GridSample) = {
      LikeFirstInput},
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

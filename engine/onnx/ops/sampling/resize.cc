@@ -15,7 +15,9 @@
 #include "engine/onnx/ops/sampling/resize_args.h"
 #include "engine/onnx/ops/shapes/select.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::Interpolate;
 namespace {
 
 constexpr double kMostWeights = 1 << 24;  // of a dimension
@@ -110,7 +112,7 @@ Interpolate Interpolation(const ResizeArgs& args, int axis, int64_t src) {
 }
 
 absl::Status BuildNearest(NodeContext& context, const ResizeArgs& args, const Operand& src) {
-  Select select = WholeOf(src.dims.size());
+  network::Select select = WholeOf(src.dims.size());
   select.fill = args.outside;
   for (size_t d = 0; d < src.dims.size(); ++d) {
     if (Keeps(args, d, src.dims[d])) continue;
@@ -129,7 +131,7 @@ absl::Status BuildNearest(NodeContext& context, const ResizeArgs& args, const Op
 // Fills the part of a crop that lies outside the source of dims `src`.
 absl::StatusOr<Operand> FillOutside(NodeContext& context, const ResizeArgs& args, const Dims& src,
                                     const Operand& resized) {
-  Select select = WholeOf(src.size());
+  network::Select select = WholeOf(src.size());
   select.fill = args.outside;
   for (size_t d = 0; args.crops && d < src.size(); ++d) {
     std::vector<int64_t> from;
@@ -152,7 +154,7 @@ absl::Status BuildResize(NodeContext& context) {
     const double taps = 2 * TapsBefore(args, static_cast<int>(d)) + 2;
     if (taps * static_cast<double>(args.sizes[d]) > kMostWeights)
       return context.node.Unimplemented(absl::StrCat("a filter of ", taps, " elements"));
-    ABSL_ASSIGN_OR_RETURN(const ValueId value, context.AsValue(src));
+    ABSL_ASSIGN_OR_RETURN(const network::ValueId value, context.AsValue(src));
     Dims dims = src.dims;
     dims[d] = args.sizes[d];
     Interpolate interpolate = Interpolation(args, static_cast<int>(d), src.dims[d]);
@@ -175,4 +177,4 @@ TILEWIRE_OPERATORS(Resize) = {
      LikeFirstInput, Inputs({1})},
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

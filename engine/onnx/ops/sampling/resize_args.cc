@@ -9,7 +9,9 @@
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/ops.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::ConstantPtr;
 namespace {
 
 constexpr float kFarthest = 1 << 20;  // ends of a region, in sizes of the source
@@ -177,4 +179,4 @@ absl::StatusOr<ResizeArgs> ReadResizeArgs(const NodeContext& context) {
   return args;
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

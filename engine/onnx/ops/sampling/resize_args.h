@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "engine/onnx/node_context.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 constexpr int64_t kLargestResized = int64_t{1} << 20;  // of a resized dimension
 
@@ -34,6 +34,6 @@ struct ResizeArgs {
 //   kUnimplemented    a region, scales or sizes that are computed
 absl::StatusOr<ResizeArgs> ReadResizeArgs(const NodeContext& context);
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_OPS_SAMPLING_RESIZE_ARGS_H_

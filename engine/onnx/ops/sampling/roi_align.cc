@@ -7,7 +7,10 @@
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/ops.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::RoiAlign;
+using network::ValueId;
 namespace {
 
 constexpr int64_t kFirstAligned = 16;  // the opset; before it no region is moved by half a pixel
@@ -53,4 +56,4 @@ TILEWIRE_OPERATORS(RoiAlign) = {
      BuildRoiAlign, Folds::kNever, LikeFirstInput},
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

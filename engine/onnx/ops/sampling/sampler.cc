@@ -16,10 +16,10 @@
 #include "engine/onnx/ops/shapes/select.h"
 #include "engine/onnx/ops/shapes/turned.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
-using Function = Elementwise::Function;
+using Function = network::Elementwise::Function;
 
 // The element that a place reads along one dimension, and how much it counts.
 struct Tap {
@@ -69,8 +69,8 @@ class Sampler {
                           ReshapeOf(context_, turned, {src[0] * src[2] * src[3], src[1]}, Next()));
     std::vector<float> images;
     for (int64_t n = 0; n < src[0]; ++n) images.push_back(static_cast<float>(n * src[2] * src[3]));
-    const Operand first = OperandOf(MakeFloats(absl::StrCat(context_.output_name(), Next()),
-                                               {src[0], 1, 1}, std::move(images)));
+    const Operand first = OperandOf(network::MakeFloats(
+        absl::StrCat(context_.output_name(), Next()), {src[0], 1, 1}, std::move(images)));
     Operand sum;
     for (const Tap& row : rows) {
       ABSL_ASSIGN_OR_RETURN(const Operand line, Linear(row.index, static_cast<float>(src[3]), 0));
@@ -100,7 +100,8 @@ class Sampler {
     return LinearOf(context_, src, scale, shift, Next());
   }
   Operand Number(float number) {
-    return OperandOf(MakeFloats(absl::StrCat(context_.output_name(), Next()), {}, {number}));
+    return OperandOf(
+        network::MakeFloats(absl::StrCat(context_.output_name(), Next()), {}, {number}));
   }
   absl::StatusOr<Operand> Clamped(const Operand& src, float low, float high) {
     ABSL_ASSIGN_OR_RETURN(const Operand above, Of(Function::kMax, {src, Number(low)}));
@@ -126,7 +127,7 @@ class Sampler {
   absl::StatusOr<Operand> Finite(const Operand& at, int64_t size) {
     const float far = args_.padding == "reflection" ? 1e9f : 8;
     ABSL_ASSIGN_OR_RETURN(const Operand is_number, Of(Function::kEqual, {at, at}));
-    ABSL_ASSIGN_OR_RETURN(const ValueId truth, context_.Numbers(is_number));
+    ABSL_ASSIGN_OR_RETURN(const network::ValueId truth, context_.Numbers(is_number));
     const Operand otherwise = Number(args_.padding == "zeros" ? -far : 0);
     ABSL_ASSIGN_OR_RETURN(
         const Operand number,
@@ -160,7 +161,7 @@ class Sampler {
     ABSL_ASSIGN_OR_RETURN(tap.index, Clamped(at, 0, last));
     if (args_.padding != "zeros") return tap;
     ABSL_ASSIGN_OR_RETURN(const Operand inside, Of(Function::kEqual, {tap.index, index}));
-    ABSL_ASSIGN_OR_RETURN(const ValueId truth, context_.Numbers(inside));
+    ABSL_ASSIGN_OR_RETURN(const network::ValueId truth, context_.Numbers(inside));
     const Operand share = {nullptr, truth, inside.dims};
     ABSL_ASSIGN_OR_RETURN(
         tap.weight, weight ? Of(Function::kMul, {*weight, share}) : absl::StatusOr<Operand>(share));
@@ -186,4 +187,4 @@ absl::StatusOr<Operand> SampleOf(NodeContext& context, const Operand& src, const
   return TurnedOf(context, sum, {0, 3, 1, 2}, suffix);
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

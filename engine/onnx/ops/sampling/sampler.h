@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "engine/onnx/node_context.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 struct Sampling {
   std::string mode = "linear";    // or nearest, or cubic
@@ -28,6 +28,6 @@ absl::StatusOr<Operand> SampleOf(NodeContext& context, const Operand& src, const
                                  const Operand& columns, const Sampling& sampling,
                                  absl::string_view suffix = "");
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_OPS_SAMPLING_SAMPLER_H_

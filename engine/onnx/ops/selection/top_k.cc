@@ -9,7 +9,9 @@
 #include "engine/onnx/ops/ops.h"
 #include "engine/onnx/ops/shapes/select.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::ValueId;
 namespace {
 
 // An attribute before opset 10.
@@ -19,7 +21,7 @@ absl::StatusOr<int64_t> ReadCount(const NodeContext& context, int64_t size) {
     ABSL_ASSIGN_OR_RETURN(count, context.node.Int("k", 0));
   } else {
     if (!context.Has(1)) return context.node.Invalid("input 1 is missing");
-    ABSL_ASSIGN_OR_RETURN(const ConstantPtr k, context.Ints(1));
+    ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr k, context.Ints(1));
     if (k->count() != 1) return context.node.Invalid("k is not one number");
     count = k->ints[0];
   }
@@ -39,9 +41,10 @@ absl::Status BuildArg(NodeContext& context, bool largest) {
   ABSL_RETURN_IF_ERROR(CheckCountable(node, dims[axis]));
   dims[axis] = 1;
   const bool drops = keep_dims == 0;
-  ABSL_ASSIGN_OR_RETURN(const ValueId kept, context.Emit(TopK{axis, largest, /*indices=*/true,
-                                                              /*last_of_equals=*/last != 0},
-                                                         {src}, dims, drops ? "/kept" : ""));
+  ABSL_ASSIGN_OR_RETURN(const ValueId kept,
+                        context.Emit(network::TopK{axis, largest, /*indices=*/true,
+                                                   /*last_of_equals=*/last != 0},
+                                     {src}, dims, drops ? "/kept" : ""));
   if (!drops) return context.SetOutput(kept);
   Dims left = dims;
   left.erase(left.begin() + axis);
@@ -64,8 +67,9 @@ absl::Status BuildTopK(NodeContext& context) {
   for (int i = 0; i < static_cast<int>(node.outputs.size()) && i < 2; ++i) {
     if (node.outputs[i] == kNoTensor) continue;
     const DataType type = i == 1 ? DataType::kF32 : context.value(src).type;
-    ABSL_ASSIGN_OR_RETURN(const ValueId part, context.Emit(TopK{axis, largest != 0, i == 1}, {src},
-                                                           dims, i == 1 ? "/indices" : "", type));
+    ABSL_ASSIGN_OR_RETURN(const ValueId part,
+                          context.Emit(network::TopK{axis, largest != 0, i == 1}, {src}, dims,
+                                       i == 1 ? "/indices" : "", type));
     ABSL_RETURN_IF_ERROR(context.SetOutput(Operand{nullptr, part, dims}, i));
   }
   return absl::OkStatus();
@@ -80,4 +84,4 @@ TILEWIRE_OPERATORS(TopK) = {
      Inputs({1})},
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -8,13 +8,13 @@
 #include "engine/onnx/ops/ops.h"
 #include "engine/onnx/ops/shapes/select.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 absl::Status BuildCompress(NodeContext& context) {
   const Node& node = context.node;
   Operand src = context.input(0);
-  ABSL_ASSIGN_OR_RETURN(const ConstantPtr condition, context.Ints(1));
+  ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr condition, context.Ints(1));
   int axis = 0;
   if (node.HasAttribute("axis")) {
     ABSL_ASSIGN_OR_RETURN(const int64_t raw_axis, node.Int("axis", 0));
@@ -29,7 +29,7 @@ absl::Status BuildCompress(NodeContext& context) {
   for (size_t i = 0; i < condition->ints.size(); ++i) {
     if (condition->ints[i] != 0) from.push_back(static_cast<int64_t>(i));
   }
-  Select select = WholeOf(src.dims.size());
+  network::Select select = WholeOf(src.dims.size());
   select.from[axis] = RunsOf(from);
   ABSL_ASSIGN_OR_RETURN(const Operand dst, SelectOf(context, src, std::move(select)));
   return context.SetOutput(dst);
@@ -40,7 +40,7 @@ absl::Status BuildNonZero(NodeContext& context) {
   const Operand& src = context.input(0);
   if (src.constant == nullptr)
     return context.node.Unimplemented("input 0 is computed at run time; it must be known at load");
-  ABSL_ASSIGN_OR_RETURN(const HeldFloats held, LoadNumbers(*src.constant));
+  ABSL_ASSIGN_OR_RETURN(const network::HeldFloats held, network::LoadNumbers(*src.constant));
   std::vector<int64_t> places;
   for (size_t i = 0; i < held.values.size(); ++i) {
     if (held.values[i] != 0) places.push_back(static_cast<int64_t>(i));
@@ -53,7 +53,7 @@ absl::Status BuildNonZero(NodeContext& context) {
       places[i] /= src.dims[d];
     }
   }
-  return context.SetOutput(MakeInts(context.output_name(), dims, std::move(indices)));
+  return context.SetOutput(network::MakeInts(context.output_name(), dims, std::move(indices)));
 }
 
 }  // namespace
@@ -65,4 +65,4 @@ TILEWIRE_OPERATORS(Compress) = {
      /*compose=*/nullptr, /*may_omit_first=*/false, /*is_late=*/true},
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

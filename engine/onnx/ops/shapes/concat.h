@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "engine/onnx/node_context.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 // One after the other along `axis`, which is in [0, rank). Constants alone are folded; they are in
 // memory.
@@ -18,6 +18,6 @@ namespace tilewire::graph {
 absl::StatusOr<Operand> ConcatOf(NodeContext& context, const std::vector<Operand>& srcs, int axis,
                                  absl::string_view suffix = "");
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_OPS_SHAPES_CONCAT_H_

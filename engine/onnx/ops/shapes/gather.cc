@@ -11,7 +11,9 @@
 #include "engine/onnx/ops/ops.h"
 #include "engine/onnx/ops/shapes/select.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::ValueId;
 namespace {
 
 Dims GatheredDims(const Dims& src, const Dims& indices, int axis) {
@@ -27,7 +29,7 @@ absl::StatusOr<Operand> GatherComputed(NodeContext& context, const Operand& src,
   const bool is_exact = type == DataType::kS32 || type == DataType::kS64;
   if (!is_exact) ABSL_RETURN_IF_ERROR(CheckCountable(context.node, src.dims[axis]));
   ValueId elements = src.value;
-  if (elements == kNoValue) {
+  if (elements == network::kNoValue) {
     ABSL_ASSIGN_OR_RETURN(elements, context.Numbers(src));
   }
   ValueId at = indices.value;
@@ -36,7 +38,7 @@ absl::StatusOr<Operand> GatherComputed(NodeContext& context, const Operand& src,
   }
   Dims dims = GatheredDims(src.dims, indices.dims, axis);
   ABSL_ASSIGN_OR_RETURN(const ValueId dst,
-                        context.Emit(Gather{axis}, {elements, at}, dims, suffix));
+                        context.Emit(network::Gather{axis}, {elements, at}, dims, suffix));
   return Operand{nullptr, dst, std::move(dims), src.is_integer};
 }
 
@@ -54,14 +56,14 @@ absl::StatusOr<Operand> GatherOf(NodeContext& context, const Operand& src, const
                                  int axis, absl::string_view suffix) {
   const Node& node = context.node;
   if (indices.constant == nullptr) return GatherComputed(context, src, indices, axis, suffix);
-  ABSL_ASSIGN_OR_RETURN(const ConstantPtr known, InMemory(indices.constant));
+  ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr known, network::InMemory(indices.constant));
   if (known->is_float) return node.Invalid("indices that are not integers");
   std::vector<int64_t> from;
   for (size_t i = 0; i < known->ints.size(); ++i) {
     ABSL_ASSIGN_OR_RETURN(from.emplace_back(),
                           NormalizeIndex(node, known->ints[i], src.dims[axis], 1, i));
   }
-  Select select = WholeOf(src.dims.size());
+  network::Select select = WholeOf(src.dims.size());
   select.from[axis] = RunsOf(from);
   Dims dst = GatheredDims(src.dims, indices.dims, axis);
   const bool same_rank = indices.dims.size() == 1;
@@ -75,4 +77,4 @@ TILEWIRE_OPERATORS(Gather) = {
     {"Gather", 1, 2, 2, "axis", BuildGather, Folds::kInMemory},
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "engine/onnx/node_context.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 // dst[i..., j..., k...] = src[i..., indices[j...], k...], where the index is along `axis`, which is
 // in [0, rank).
@@ -16,6 +16,6 @@ namespace tilewire::graph {
 absl::StatusOr<Operand> GatherOf(NodeContext& context, const Operand& src, const Operand& indices,
                                  int axis, absl::string_view suffix = "");
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_OPS_SHAPES_GATHER_H_

@@ -13,13 +13,15 @@
 #include "engine/onnx/ops/ops.h"
 #include "engine/onnx/ops/shapes/select.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::ValueId;
 namespace {
 
-using Function = Elementwise::Function;
+using Function = network::Elementwise::Function;
 
 Operand Integer(const NodeContext& context, absl::string_view name, int64_t value) {
-  return OperandOf(MakeInts(absl::StrCat(context.output_name(), name), {}, {value}));
+  return OperandOf(network::MakeInts(absl::StrCat(context.output_name(), name), {}, {value}));
 }
 
 // Appends the operations of one sum of indices.
@@ -77,9 +79,9 @@ class PlaceSum {
 // Sums are exact in s64, whatever the type of the indices.
 absl::StatusOr<Operand> WideIndices(NodeContext& context, const Operand& indices) {
   if (indices.constant != nullptr) {
-    ABSL_ASSIGN_OR_RETURN(const ConstantPtr known, InMemory(indices.constant));
+    ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr known, network::InMemory(indices.constant));
     if (known->is_float) return context.node.Invalid("indices that are not integers");
-    return Operand{known, kNoValue, indices.dims};
+    return Operand{known, network::kNoValue, indices.dims};
   }
   ABSL_ASSIGN_OR_RETURN(const ValueId wide, context.InType(indices, DataType::kS64));
   return Operand{nullptr, wide, indices.dims, /*is_integer=*/true};
@@ -91,17 +93,18 @@ absl::StatusOr<Operand> TakeRows(NodeContext& context, const Operand& src, const
   dims.insert(dims.end(), src.dims.begin() + 1, src.dims.end());
   if (places.constant == nullptr) {
     ValueId elements = src.value;
-    if (elements == kNoValue) {
+    if (elements == network::kNoValue) {
       ABSL_ASSIGN_OR_RETURN(elements, context.Numbers(src));
     }
-    ABSL_ASSIGN_OR_RETURN(const ValueId taken,
-                          context.Emit(Gather{0}, {elements, places.value}, dims, "/taken"));
+    ABSL_ASSIGN_OR_RETURN(
+        const ValueId taken,
+        context.Emit(network::Gather{0}, {elements, places.value}, dims, "/taken"));
     return Operand{nullptr, taken, std::move(dims)};
   }
   for (int64_t place : places.constant->ints) {
     if (place >= src.dims[0]) return context.node.Invalid("an index outside the input");
   }
-  Select select = WholeOf(src.dims.size());
+  network::Select select = WholeOf(src.dims.size());
   select.from[0] = RunsOf(places.constant->ints);
   ABSL_ASSIGN_OR_RETURN(const Operand taken, SelectOf(context, src, std::move(select), "/taken"));
   return ReshapeOf(context, taken, std::move(dims), "/shaped");
@@ -112,7 +115,7 @@ Operand Offsets(const NodeContext& context, Dims dims, int64_t stride, int64_t d
   std::vector<int64_t> offsets;
   for (int64_t i = 0; i < dims[0]; ++i) offsets.push_back(i * stride);
   const std::string name = absl::StrCat(context.output_name(), "/offsets", d);
-  return OperandOf(MakeInts(name, std::move(dims), std::move(offsets)));
+  return OperandOf(network::MakeInts(name, std::move(dims), std::move(offsets)));
 }
 
 absl::Status BuildGatherElements(NodeContext& context) {
@@ -144,7 +147,7 @@ absl::Status BuildGatherElements(NodeContext& context) {
 
 // The tuples' number `i`, one index per tuple.
 absl::StatusOr<Operand> Component(NodeContext& context, const Operand& tuples, int64_t i) {
-  Select select = WholeOf(tuples.dims.size());
+  network::Select select = WholeOf(tuples.dims.size());
   select.from.back() = {{i, 1, 1}};
   const std::string suffix = absl::StrCat("/component", i);
   ABSL_ASSIGN_OR_RETURN(const Operand column, SelectOf(context, tuples, std::move(select), suffix));
@@ -202,4 +205,4 @@ TILEWIRE_OPERATORS(GatherElements) = {
     {"GatherND", 11, 2, 2, "batch_dims", BuildGatherNd, Folds::kInMemory},
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

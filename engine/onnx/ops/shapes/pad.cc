@@ -12,7 +12,10 @@
 #include "engine/onnx/ops/ops.h"
 #include "engine/onnx/ops/shapes/select.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::ConstantPtr;
+using network::Select;
 namespace {
 
 constexpr int64_t kLargestPad = INT32_MAX;
@@ -120,15 +123,17 @@ absl::StatusOr<IndexRuns> PadRuns(const Node& node, const std::string& mode, int
 absl::Status FillByInput(NodeContext& context, const Operand& zeros, Select select) {
   const Dims single(select.from.size(), 1);
   const std::string name = absl::StrCat(context.output_name(), "/one");
-  ABSL_ASSIGN_OR_RETURN(const ValueId one,
-                        context.Emit(Literal{MakeFloats(name, single, {1})}, {}, single, "/one"));
+  ABSL_ASSIGN_OR_RETURN(
+      const network::ValueId one,
+      context.Emit(network::Literal{network::MakeFloats(name, single, {1})}, {}, single, "/one"));
   for (std::vector<IndexRun>& runs : select.from) {
     for (IndexRun& run : runs) run = {std::min<int64_t>(run.start, 0), 0, run.count};
   }
   ABSL_ASSIGN_OR_RETURN(const Operand is_inside,
                         SelectOf(context, {nullptr, one, single}, std::move(select), "/inside"));
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, ElementwiseOf(context, {Elementwise::Function::kWhere},
-                                                         {is_inside, zeros, context.input(2)}));
+  ABSL_ASSIGN_OR_RETURN(const Operand dst,
+                        ElementwiseOf(context, {network::Elementwise::Function::kWhere},
+                                      {is_inside, zeros, context.input(2)}));
   return context.SetOutput(dst);
 }
 
@@ -190,4 +195,4 @@ TILEWIRE_OPERATORS(Pad) = {
      Inputs({1, 3})},
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

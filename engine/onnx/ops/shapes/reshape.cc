@@ -7,7 +7,9 @@
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/ops.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::ConstantPtr;
 namespace {
 
 absl::Status FinishReshape(NodeContext& context, Dims dst) {
@@ -18,9 +20,11 @@ absl::Status FinishReshape(NodeContext& context, Dims dst) {
         absl::StrCat("cannot view ", DimsToString(src.dims), " as ", DimsToString(dst)));
   }
   if (src.constant != nullptr) {
-    return context.SetOutput(Reshaped(*src.constant, context.output_name(), std::move(dst)));
+    return context.SetOutput(
+        network::Reshaped(*src.constant, context.output_name(), std::move(dst)));
   }
-  ABSL_ASSIGN_OR_RETURN(const ValueId value, context.EmitReshape(src.value, std::move(dst)));
+  ABSL_ASSIGN_OR_RETURN(const network::ValueId value,
+                        context.EmitReshape(src.value, std::move(dst)));
   return context.SetOutput(value);
 }
 
@@ -62,7 +66,7 @@ absl::StatusOr<ConstantPtr> ShapeOf(const NodeContext& context) {
   if (node.opset() < 5) {
     ABSL_ASSIGN_OR_RETURN(std::vector<int64_t> shape, node.Ints("shape", {}));
     const int64_t rank = static_cast<int64_t>(shape.size());
-    return MakeInts("", {rank}, std::move(shape));
+    return network::MakeInts("", {rank}, std::move(shape));
   }
   if (!context.Has(1)) return node.Invalid("input 1 is missing");
   return context.Ints(1);
@@ -137,4 +141,4 @@ TILEWIRE_OPERATORS(Reshape) = {
     {"Unsqueeze", 1, 1, 2, "axes", BuildUnsqueeze, Folds::kInMemory, LikeFirstInput, Inputs({1})},
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -12,10 +12,12 @@
 #include "engine/onnx/ops/shapes/gather.h"
 #include "engine/onnx/ops/shapes/select.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::MakeFloats;
 namespace {
 
-using Function = Elementwise::Function;
+using Function = network::Elementwise::Function;
 
 // A matrix of rows: dimensions 0 and 1, of which one counts time.
 struct Rows {
@@ -29,7 +31,7 @@ struct Rows {
 };
 
 absl::StatusOr<Operand> ReversedBy(NodeContext& context, const Operand& table, const Rows& rows,
-                                   const Constant& lengths) {
+                                   const network::Constant& lengths) {
   std::vector<int64_t> from(rows.dims[0] * rows.dims[1]);
   for (int64_t item = 0; item < rows.batch(); ++item) {
     const int64_t length = lengths.ints[item];
@@ -39,7 +41,7 @@ absl::StatusOr<Operand> ReversedBy(NodeContext& context, const Operand& table, c
     for (int64_t time = 0; time < rows.times(); ++time)
       from[rows.row(time, item)] = rows.row(time < length ? length - 1 - time : time, item);
   }
-  Select select = WholeOf(table.dims.size());
+  network::Select select = WholeOf(table.dims.size());
   select.from[0] = RunsOf(from);
   return SelectOf(context, table, std::move(select), "/reversed");
 }
@@ -97,11 +99,11 @@ absl::StatusOr<Operand> RowsFrom(NodeContext& context, const Rows& rows, const O
 absl::StatusOr<Operand> Reversed(NodeContext& context, const Operand& table, const Rows& rows) {
   const Operand& given = context.input(1);
   if (given.constant != nullptr) {
-    ABSL_ASSIGN_OR_RETURN(const ConstantPtr lengths, context.Ints(1));
+    ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr lengths, context.Ints(1));
     return ReversedBy(context, table, rows, *lengths);
   }
   ABSL_RETURN_IF_ERROR(CheckCountable(context.node, rows.dims[0] * rows.dims[1]));
-  ABSL_ASSIGN_OR_RETURN(const ValueId counts, context.InType(given, DataType::kF32));
+  ABSL_ASSIGN_OR_RETURN(const network::ValueId counts, context.InType(given, DataType::kF32));
   const Dims column = rows.time_first ? Dims{1, rows.batch()} : Dims{rows.batch(), 1};
   ABSL_ASSIGN_OR_RETURN(const Operand lengths,
                         ReshapeOf(context, {nullptr, counts, given.dims}, column, "/lengths"));
@@ -138,4 +140,4 @@ TILEWIRE_OPERATORS(ReverseSequence) = {
     {"ReverseSequence", 10, 2, 2, "batch_axis time_axis", BuildReverseSequence, Folds::kInMemory},
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

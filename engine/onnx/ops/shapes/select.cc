@@ -7,7 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::Select;
 namespace {
 
 std::vector<int64_t> IndicesOf(const IndexRuns& runs, int64_t size) {
@@ -42,26 +44,26 @@ std::vector<T> SelectElements(absl::Span<const T> src, const Dims& src_dims, con
   return dst;
 }
 
-absl::StatusOr<Operand> FoldSelect(const NodeContext& context, const Constant& src,
+absl::StatusOr<Operand> FoldSelect(const NodeContext& context, const network::Constant& src,
                                    const Select& select, Dims dims, const std::string& name) {
   const std::optional<int64_t> count = ElementCount(dims);
   if (!count || *count > kLargestFold) {
     return context.node.TooLarge(
         absl::StrCat("a constant of dims ", DimsToString(dims), " is too large to fold"));
   }
-  ConstantPtr folded;
+  network::ConstantPtr folded;
   if (src.doubles != nullptr) {
-    folded = MakeDoubles(name, dims,
-                         SelectElements<double>(*src.doubles, src.dims, select, dims, select.fill));
+    folded = network::MakeDoubles(
+        name, dims, SelectElements<double>(*src.doubles, src.dims, select, dims, select.fill));
   } else if (src.is_float) {
-    folded = MakeFloats(name, dims,
-                        SelectElements<float>(src.floats, src.dims, select, dims, select.fill));
+    folded = network::MakeFloats(
+        name, dims, SelectElements<float>(src.floats, src.dims, select, dims, select.fill));
   } else {
-    folded = MakeInts(name, dims,
-                      SelectElements<int64_t>(src.ints, src.dims, select, dims,
-                                              static_cast<int64_t>(select.fill)));
+    folded = network::MakeInts(name, dims,
+                               SelectElements<int64_t>(src.ints, src.dims, select, dims,
+                                                       static_cast<int64_t>(select.fill)));
   }
-  return Operand{std::move(folded), kNoValue, std::move(dims)};
+  return Operand{std::move(folded), network::kNoValue, std::move(dims)};
 }
 
 bool TakesAll(const IndexRuns& runs, int64_t size) {
@@ -116,7 +118,7 @@ absl::StatusOr<Operand> SelectOf(NodeContext& context, const Operand& src, Selec
   const std::string name = absl::StrCat(context.output_name(), suffix);
   if (src.constant != nullptr)
     return FoldSelect(context, *src.constant, select, std::move(dims), name);
-  ABSL_ASSIGN_OR_RETURN(const ValueId dst,
+  ABSL_ASSIGN_OR_RETURN(const network::ValueId dst,
                         context.Emit(std::move(select), {src.value}, dims, suffix));
   return Operand{nullptr, dst, std::move(dims)};
 }
@@ -126,10 +128,10 @@ absl::StatusOr<Operand> ReshapeOf(NodeContext& context, const Operand& src, Dims
   if (src.dims == dims) return src;
   if (src.constant != nullptr) {
     const std::string name = absl::StrCat(context.output_name(), suffix);
-    return Operand{Reshaped(*src.constant, name, dims), kNoValue, dims};
+    return Operand{network::Reshaped(*src.constant, name, dims), network::kNoValue, dims};
   }
-  ABSL_ASSIGN_OR_RETURN(const ValueId dst, context.EmitReshape(src.value, dims, suffix));
+  ABSL_ASSIGN_OR_RETURN(const network::ValueId dst, context.EmitReshape(src.value, dims, suffix));
   return Operand{nullptr, dst, std::move(dims)};
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

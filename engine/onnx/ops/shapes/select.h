@@ -11,12 +11,12 @@
 #include "absl/status/statusor.h"
 #include "engine/onnx/node_context.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 using IndexRuns = std::vector<IndexRun>;
 
 // A selection that takes every dimension of a tensor of this rank as it is.
-Select WholeOf(size_t rank);
+network::Select WholeOf(size_t rank);
 
 // The shortest runs that list these indices; one of no elements where there are none.
 IndexRuns RunsOf(absl::Span<const int64_t> indices);
@@ -25,13 +25,13 @@ IndexRuns RunsOf(absl::Span<const int64_t> indices);
 // if all of it is selected.
 //   kUnimplemented    a folded constant of more than 2^24 elements
 //   kInvalidArgument  as NodeContext::Emit()
-absl::StatusOr<Operand> SelectOf(NodeContext& context, const Operand& src, Select select,
+absl::StatusOr<Operand> SelectOf(NodeContext& context, const Operand& src, network::Select select,
                                  absl::string_view suffix = "");
 
 // The same elements under other dims (of the same count).
 absl::StatusOr<Operand> ReshapeOf(NodeContext& context, const Operand& src, Dims dims,
                                   absl::string_view suffix = "");
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_OPS_SHAPES_SELECT_H_

@@ -10,7 +10,10 @@
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/ops.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::MakeFloats;
+using network::MakeInts;
 namespace {
 
 // Folding is for shapes and the like.
@@ -42,8 +45,8 @@ absl::Status BuildSize(NodeContext& context) {
 // The value is an attribute tensor of one element; without it, 0 as a float.
 absl::Status BuildConstantOfShape(NodeContext& context) {
   const Node& node = context.node;
-  ABSL_ASSIGN_OR_RETURN(const ConstantPtr shape, context.Ints(0));
-  ConstantPtr value = MakeFloats("", {1}, {0.0f});
+  ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr shape, context.Ints(0));
+  network::ConstantPtr value = MakeFloats("", {1}, {0.0f});
   if (node.HasAttribute("value")) {
     ABSL_ASSIGN_OR_RETURN(value, TensorAttribute(context, "value"));
   }
@@ -74,7 +77,7 @@ absl::Status BuildRange(NodeContext& context) {
   const bool is_float = context.input(0).constant->is_float;
   double at[3];  // start, limit, delta
   for (int i = 0; i < 3; ++i) {
-    const Constant& number = *context.input(i).constant;
+    const network::Constant& number = *context.input(i).constant;
     if (number.is_float != is_float) return node.Invalid("inputs of different types");
     at[i] = is_float ? number.floats[0] : static_cast<double>(number.ints[0]);
   }
@@ -116,4 +119,4 @@ TILEWIRE_OPERATORS(Shape) = {
     {"Size", 1, 1, 1, "", BuildSize, Folds::kInMemory, Indices},
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

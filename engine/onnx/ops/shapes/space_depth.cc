@@ -8,7 +8,9 @@
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/ops.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::ValueId;
 namespace {
 
 absl::StatusOr<int64_t> ReadBlock(const NodeContext& context) {
@@ -28,7 +30,7 @@ absl::Status FinishMove(NodeContext& context, Dims split, std::vector<int> order
   ABSL_ASSIGN_OR_RETURN(const ValueId blocks, context.EmitReshape(src, std::move(split), "/split"));
   ABSL_ASSIGN_OR_RETURN(
       const ValueId transposed,
-      context.Emit(Transpose{std::move(order)}, {blocks}, std::move(moved), "/moved"));
+      context.Emit(network::Transpose{std::move(order)}, {blocks}, std::move(moved), "/moved"));
   ABSL_ASSIGN_OR_RETURN(const ValueId result, context.EmitReshape(transposed, std::move(dst)));
   return context.SetOutput(result);
 }
@@ -68,4 +70,4 @@ TILEWIRE_OPERATORS(SpaceDepth) = {
     {"SpaceToDepth", 1, 1, 1, "blocksize", BuildSpaceToDepth},
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -3,7 +3,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/ops.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 absl::StatusOr<std::vector<int>> ReadOrder(const Node& node, size_t rank) {
@@ -47,23 +47,23 @@ absl::Status BuildTranspose(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(std::vector<int> order, ReadOrder(context.node, src.size()));
   Dims dst;
   for (int axis : order) dst.push_back(src[axis]);
-  const ConstantPtr constant = context.input(0).constant;
+  const network::ConstantPtr constant = context.input(0).constant;
   if (constant == nullptr && src.empty()) return context.SetOutput(context.input(0));
   if (constant == nullptr) {
-    ABSL_ASSIGN_OR_RETURN(const ValueId value, context.RuntimeOfAnyType(0));
-    return context.Finish(Transpose{std::move(order)}, {value}, std::move(dst));
+    ABSL_ASSIGN_OR_RETURN(const network::ValueId value, context.RuntimeOfAnyType(0));
+    return context.Finish(network::Transpose{std::move(order)}, {value}, std::move(dst));
   }
   if (constant->doubles != nullptr) {
     return context.SetOutput(
-        MakeDoubles(context.output_name(), dst,
-                    Permute(absl::MakeConstSpan(*constant->doubles), src, order, dst)));
+        network::MakeDoubles(context.output_name(), dst,
+                             Permute(absl::MakeConstSpan(*constant->doubles), src, order, dst)));
   }
   if (constant->is_float) {
-    return context.SetOutput(
-        MakeFloats(context.output_name(), dst, Permute(constant->floats, src, order, dst)));
+    return context.SetOutput(network::MakeFloats(context.output_name(), dst,
+                                                 Permute(constant->floats, src, order, dst)));
   }
-  return context.SetOutput(MakeInts(context.output_name(), dst,
-                                    Permute(absl::MakeConstSpan(constant->ints), src, order, dst)));
+  return context.SetOutput(network::MakeInts(
+      context.output_name(), dst, Permute(absl::MakeConstSpan(constant->ints), src, order, dst)));
 }
 
 }  // namespace
@@ -72,4 +72,4 @@ TILEWIRE_OPERATORS(Transpose) = {
     {"Transpose", 1, 1, 1, "perm", BuildTranspose, Folds::kInMemory},
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

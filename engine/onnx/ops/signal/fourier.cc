@@ -20,7 +20,10 @@
 #include "engine/onnx/ops/shapes/select.h"
 #include "engine/onnx/ops/shapes/turned.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::ConstantPtr;
+using network::HeldFloats;
 namespace {
 
 struct Transform {
@@ -35,7 +38,7 @@ struct Transform {
 
 // The matrix, a row of samples * parts for each real and each imaginary part of a result. It is
 // computed when it is packed.
-class FourierMatrix final : public StoredNumbers {
+class FourierMatrix final : public network::StoredNumbers {
  public:
   FourierMatrix(const Transform& transform, ConstantPtr window)
       : transform_(transform), window_(std::move(window)) {}
@@ -86,8 +89,8 @@ class FourierMatrix final : public StoredNumbers {
   const ConstantPtr window_;  // its elements are in memory; null: none
 };
 
-absl::StatusOr<Weights> MatrixOf(const NodeContext& context, const Transform& transform,
-                                 const ConstantPtr& window) {
+absl::StatusOr<network::Weights> MatrixOf(const NodeContext& context, const Transform& transform,
+                                          const ConstantPtr& window) {
   const int64_t rows = transform.rows(), columns = transform.samples * transform.parts;
   if (rows > kLargestFold || columns > kLargestFold / rows)
     return context.node.Unimplemented(
@@ -111,12 +114,12 @@ absl::StatusOr<Operand> Transformed(NodeContext& context, const Operand& src,
   const size_t rank = dims.size();
   int64_t rows = 1;
   for (size_t d = 0; d + 2 < rank; ++d) rows *= dims[d];
-  InnerProduct product;
+  network::InnerProduct product;
   ABSL_ASSIGN_OR_RETURN(product.weights, MatrixOf(context, transform, window));
   const Dims flat = product.weights.dims;
   ABSL_ASSIGN_OR_RETURN(const Operand lines, ReshapeOf(context, src, {rows, flat[1]}, "/lines"));
-  ABSL_ASSIGN_OR_RETURN(const ValueId given, context.AsValue(lines));
-  ABSL_ASSIGN_OR_RETURN(const ValueId result,
+  ABSL_ASSIGN_OR_RETURN(const network::ValueId given, context.AsValue(lines));
+  ABSL_ASSIGN_OR_RETURN(const network::ValueId result,
                         context.Emit(std::move(product), {given}, {rows, flat[0]}, "/transformed"));
   dims[rank - 2] = transform.results();
   dims[rank - 1] = transform.is_real() ? 1 : 2;
@@ -176,7 +179,7 @@ absl::Status BuildDft(NodeContext& context) {
       std::min(transform.is_real() ? transform.length / 2 + 1 : transform.length, given);
   if (transform.samples < 1 || transform.length < 1)
     return node.Invalid("a signal without samples");
-  Select select = WholeOf(src.dims.size());
+  network::Select select = WholeOf(src.dims.size());
   select.from[axis] = {{0, 1, transform.samples}};
   ABSL_ASSIGN_OR_RETURN(src, SelectOf(context, src, std::move(select), "/samples"));
   const int last = static_cast<int>(src.dims.size()) - 1;
@@ -200,7 +203,7 @@ absl::StatusOr<Operand> FramesOf(NodeContext& context, const Operand& signal, in
   const int64_t frames = (signal.dims[1] - length) / step + 1;
   constexpr int64_t kMostFrames = int64_t{1} << 20;  // each is listed
   if (frames > kMostFrames) return context.node.Unimplemented(absl::StrCat(frames, " frames"));
-  Select select = WholeOf(3);
+  network::Select select = WholeOf(3);
   for (int64_t frame = 0; frame < frames; ++frame)
     select.from[1].push_back({frame * step, 1, length});
   ABSL_ASSIGN_OR_RETURN(const Operand framed,
@@ -239,7 +242,7 @@ absl::Status BuildStft(NodeContext& context) {
   } else if (context.Has(2)) {
     ABSL_ASSIGN_OR_RETURN(const Operand column,
                           ReshapeOf(context, context.input(2), {transform.length, 1}, "/window"));
-    ABSL_ASSIGN_OR_RETURN(frames, ElementwiseOf(context, {Elementwise::Function::kMul},
+    ABSL_ASSIGN_OR_RETURN(frames, ElementwiseOf(context, {network::Elementwise::Function::kMul},
                                                 {frames, column}, "/windowed"));
   }
   ABSL_ASSIGN_OR_RETURN(const Operand dst, Transformed(context, frames, transform, window, ""));
@@ -254,4 +257,4 @@ TILEWIRE_OPERATORS(Fourier) = {
     {"STFT", 17, 2, 4, "onesided", BuildStft, Folds::kNever, LikeFirstInput, Inputs({1, 3})},
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -13,7 +13,9 @@
 #include "engine/onnx/ops/ops.h"
 #include "engine/onnx/ops/shapes/select.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::ValueId;
 namespace {
 
 struct ImageBlocks {
@@ -23,8 +25,8 @@ struct ImageBlocks {
 
 absl::StatusOr<ImageBlocks> ReadImageBlocks(const NodeContext& context) {
   const Node& node = context.node;
-  ABSL_ASSIGN_OR_RETURN(const ConstantPtr image, context.Ints(1));
-  ABSL_ASSIGN_OR_RETURN(const ConstantPtr block, context.Ints(2));
+  ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr image, context.Ints(1));
+  ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr block, context.Ints(2));
   const size_t rank = image->ints.size();
   ABSL_ASSIGN_OR_RETURN(const std::vector<int64_t> dilations,
                         node.Ints("dilations", std::vector<int64_t>(rank, 1)));
@@ -71,7 +73,7 @@ IndexRuns SourcesOf(const ImageBlocks& blocks, int d, int64_t place) {
 absl::StatusOr<ValueId> Spread(NodeContext& context, const Operand& apart,
                                const ImageBlocks& blocks, const Dims& place, int64_t index,
                                const Dims& dims) {
-  Select select = WholeOf(apart.dims.size());
+  network::Select select = WholeOf(apart.dims.size());
   select.from[2] = {{index, 1, 1}};
   const int rank = static_cast<int>(place.size());
   for (int d = 0; d < rank; ++d) select.from[3 + d] = SourcesOf(blocks, d, place[d]);
@@ -113,11 +115,11 @@ absl::Status BuildCol2Im(NodeContext& context) {
     const int64_t index = static_cast<int64_t>(images.size());
     const auto image = Spread(context, apart, blocks, place, index, dims);
     status = image.status();
-    images.push_back(image.value_or(kNoValue));
+    images.push_back(image.value_or(network::kNoValue));
   });
   ABSL_RETURN_IF_ERROR(status);
   if (images.size() == 1) return context.SetOutput(images[0]);
-  return context.Finish(Sum{}, std::move(images), dims);
+  return context.Finish(network::Sum{}, std::move(images), dims);
 }
 
 }  // namespace
@@ -127,4 +129,4 @@ TILEWIRE_OPERATORS(Columns) = {
      Inputs({1, 2})},
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -19,7 +19,11 @@
 #include "engine/onnx/ops/weights.h"
 #include "engine/onnx/ops/windows/convolution.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::ConstantPtr;
+using network::kNoValue;
+using network::ValueId;
 namespace {
 
 constexpr int64_t kLongestSpread = int64_t{1} << 20;  // of a source with zeros in between
@@ -94,7 +98,7 @@ absl::StatusOr<Operand> TurnComputedWeights(NodeContext& context, const Operand&
   const int64_t inputs = w[0] / groups;
   Dims split = {groups, inputs}, moved = {groups, w[1], inputs}, joined = {groups * w[1], inputs};
   std::vector<int> order = {0, 2, 1};
-  Select turn = WholeOf(w.size());
+  network::Select turn = WholeOf(w.size());
   split.insert(split.end(), w.begin() + 1, w.end());
   for (size_t d = 2; d < w.size(); ++d) {
     moved.push_back(w[d]);
@@ -105,7 +109,7 @@ absl::StatusOr<Operand> TurnComputedWeights(NodeContext& context, const Operand&
   ABSL_ASSIGN_OR_RETURN(const Operand by_group, ReshapeOf(context, weights, split, "/groups"));
   ABSL_ASSIGN_OR_RETURN(const ValueId value, context.AsValue(by_group));
   ABSL_ASSIGN_OR_RETURN(const ValueId swapped,
-                        context.Emit(Transpose{order}, {value}, moved, "/swapped"));
+                        context.Emit(network::Transpose{order}, {value}, moved, "/swapped"));
   ABSL_ASSIGN_OR_RETURN(const Operand whole,
                         ReshapeOf(context, {nullptr, swapped, moved}, joined, "/outputs"));
   return SelectOf(context, whole, std::move(turn), "/turned");
@@ -118,8 +122,9 @@ absl::StatusOr<ConstantPtr> TurnKnownWeights(NodeContext& context, int64_t group
   Dims turned = {w[1] * groups, w[0] / groups};
   turned.insert(turned.end(), w.begin() + 2, w.end());
   const int64_t window = *CheckedProduct(absl::MakeConstSpan(w).subspan(2));
-  return MakeFloats(absl::StrCat(weights->name, reverses ? "/turned" : "/outputs_first"), turned,
-                    TurnWeights(weights->floats, groups, w[0] / groups, w[1], window, reverses));
+  return network::MakeFloats(
+      absl::StrCat(weights->name, reverses ? "/turned" : "/outputs_first"), turned,
+      TurnWeights(weights->floats, groups, w[0] / groups, w[1], window, reverses));
 }
 
 absl::StatusOr<Operand> TurnedWeights(NodeContext& context, int64_t groups) {
@@ -180,9 +185,9 @@ absl::StatusOr<Transposed> Read(const NodeContext& context) {
 absl::StatusOr<ValueId> ConvolveSpread(NodeContext& context, const Transposed& transposed,
                                        const Operand& bias) {
   const Operand src = context.input(0);
-  ComputedConvolution convolution;
+  network::ComputedConvolution convolution;
   convolution.groups = transposed.groups;
-  Select select = WholeOf(src.dims.size());
+  network::Select select = WholeOf(src.dims.size());
   for (size_t i = 0; i < transposed.axes.size(); ++i) {
     const Axis& axis = transposed.axes[i];
     const int64_t reach = ReachOf(axis, context.input(1).dims[i + 2]);
@@ -215,7 +220,7 @@ bool IsPlainDeconvolution(const NodeContext& context, const Transposed& transpos
 
 absl::StatusOr<ValueId> EmitDeconvolution(NodeContext& context, const Transposed& transposed,
                                           const Operand& bias) {
-  Deconvolution deconvolution;
+  network::Deconvolution deconvolution;
   deconvolution.groups = transposed.groups;
   for (const Axis& axis : transposed.axes) {
     deconvolution.strides.push_back(axis.stride);
@@ -269,7 +274,7 @@ absl::StatusOr<PixelWeights> WeightsOfPixels(const NodeContext& context, const O
     }
   }
   const auto constant = [](const std::string& name, Dims dims, std::vector<float> values) {
-    return Operand{MakeFloats(name, dims, std::move(values)), kNoValue, dims};
+    return Operand{network::MakeFloats(name, dims, std::move(values)), kNoValue, dims};
   };
   Dims dims(w.size(), 1);
   dims[0] = window * outputs;
@@ -302,7 +307,7 @@ absl::StatusOr<ValueId> EmitTiling(NodeContext& context, const Transposed& trans
   }
   ABSL_ASSIGN_OR_RETURN(const ValueId windows, context.EmitReshape(result, split, "/windows"));
   ABSL_ASSIGN_OR_RETURN(const ValueId places,
-                        context.Emit(Transpose{order}, {windows}, moved, "/places"));
+                        context.Emit(network::Transpose{order}, {windows}, moved, "/places"));
   return context.EmitReshape(places, transposed.dst, "");
 }
 
@@ -324,4 +329,4 @@ TILEWIRE_OPERATORS(Deconvolution) = {
      BuildConvTranspose},
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

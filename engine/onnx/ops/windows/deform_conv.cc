@@ -23,10 +23,10 @@
 #include "engine/onnx/ops/windows/convolution.h"
 #include "engine/onnx/ops/windows/window.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
-using Function = Elementwise::Function;
+using Function = network::Elementwise::Function;
 
 constexpr int kWeights = 1, kOffset = 2, kBias = 3, kMask = 4;
 
@@ -81,7 +81,7 @@ absl::StatusOr<Operand> InBlocks(NodeContext& context, const Deformation& d, int
                                                        {d.batch * d.offset_groups, kernel[0],
                                                         kernel[1], numbers, dst[0], dst[1]},
                                                        name + "/apart"));
-  Select select = WholeOf(6);
+  network::Select select = WholeOf(6);
   select.from[3] = {{part, 1, 1}};
   ABSL_ASSIGN_OR_RETURN(const Operand one,
                         SelectOf(context, apart, std::move(select), name + "/one"));
@@ -101,8 +101,8 @@ absl::StatusOr<Operand> PlacesOf(NodeContext& context, const Deformation& d, int
                                           tap * window.dilations[axis]));
   Dims dims = {1, 1, 1};
   dims[1 + axis] = static_cast<int64_t>(starts.size());
-  const Operand fixed = OperandOf(
-      MakeFloats(absl::StrCat(context.output_name(), name, "/starts"), dims, std::move(starts)));
+  const Operand fixed = OperandOf(network::MakeFloats(
+      absl::StrCat(context.output_name(), name, "/starts"), dims, std::move(starts)));
   ABSL_ASSIGN_OR_RETURN(const Operand moved, InBlocks(context, d, kOffset, 2, axis, name));
   return ElementwiseOf(context, {Function::kAdd}, {moved, fixed}, name);
 }
@@ -131,13 +131,13 @@ absl::StatusOr<Operand> BlocksOf(NodeContext& context, const Deformation& d) {
 absl::Status BuildDeformConv(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Deformation d, ReadDeformation(context));
   ABSL_ASSIGN_OR_RETURN(const Operand blocks, BlocksOf(context, d));
-  ComputedConvolution convolution;
+  network::ComputedConvolution convolution;
   convolution.groups = d.groups;
   convolution.strides = d.window.kernel;
   convolution.dilations = convolution.padding_left = convolution.padding_right = {0, 0};
   const Operand bias = context.Has(kBias) ? context.input(kBias) : Operand();
-  ABSL_ASSIGN_OR_RETURN(const ValueId src, context.AsValue(blocks));
-  ABSL_ASSIGN_OR_RETURN(const ValueId dst,
+  ABSL_ASSIGN_OR_RETURN(const network::ValueId src, context.AsValue(blocks));
+  ABSL_ASSIGN_OR_RETURN(const network::ValueId dst,
                         EmitWindowed(context, src, std::move(convolution), context.input(kWeights),
                                      bias, {d.batch, d.outputs, d.window.dst[0], d.window.dst[1]}));
   return context.SetOutput(dst);
@@ -150,4 +150,4 @@ TILEWIRE_OPERATORS(DeformConv) = {
      BuildDeformConv, Folds::kNever, LikeFirstInput},
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

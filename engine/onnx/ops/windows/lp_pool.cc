@@ -7,7 +7,7 @@
 #include "engine/onnx/ops/composition.h"
 #include "engine/onnx/ops/ops.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 constexpr char kWindowOfLpPool[] = "auto_pad dilations kernel_shape pads strides";
@@ -47,4 +47,4 @@ TILEWIRE_OPERATORS(LpPool) = {
              ComposeLpPool),
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

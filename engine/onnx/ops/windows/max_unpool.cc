@@ -16,7 +16,7 @@
 #include "engine/onnx/ops/composition.h"
 #include "engine/onnx/ops/ops.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 // The statement "name = Constant(...)" of a list of integers.
@@ -62,4 +62,4 @@ TILEWIRE_OPERATORS(MaxUnpool) = {
     Composed("MaxUnpool", 9, 2, 3, "kernel_shape pads strides", ComposeMaxUnpool),
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

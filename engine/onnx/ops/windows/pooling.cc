@@ -10,7 +10,12 @@
 #include "engine/onnx/ops/shapes/select.h"
 #include "engine/onnx/ops/windows/window.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
+
+using network::Elementwise;
+using network::MaxWindow;
+using network::Pooling;
+using network::ValueId;
 namespace {
 
 absl::StatusOr<Dims> ReadKernel(const Node& node, const Dims& src) {
@@ -106,7 +111,7 @@ absl::StatusOr<Operand> CombineTaps(NodeContext& context, const Window& window,
   for (size_t i = 0; i < window.kernel.size(); ++i) {
     const Operand src = result;
     for (int64_t tap = 0; tap < window.kernel[i]; ++tap) {
-      Select select = WholeOf(src.dims.size());
+      network::Select select = WholeOf(src.dims.size());
       select.from[i + 2] = RunsOf(TapIndices(window, i, tap, src.dims[i + 2]));
       select.fill = fill;
       const std::string name = absl::StrCat("/tap", i, ".", tap);
@@ -158,11 +163,12 @@ absl::Status BuildDilatedAveragePool(NodeContext& context, const Window& window,
   for (size_t i = 0; i < window.kernel.size(); ++i) {
     Dims dims(src.size(), 1);
     dims[i + 2] = window.dst[i];
-    const ConstantPtr shares = MakeFloats(absl::StrCat(context.output_name(), "/shares", i), dims,
-                                          Shares(window, i, src[i + 2], include_padding));
+    const network::ConstantPtr shares =
+        network::MakeFloats(absl::StrCat(context.output_name(), "/shares", i), dims,
+                            Shares(window, i, src[i + 2], include_padding));
     const bool is_last = i + 1 == window.kernel.size();
     ABSL_ASSIGN_OR_RETURN(result, ElementwiseOf(context, {Elementwise::Function::kMul},
-                                                {result, {shares, kNoValue, dims}},
+                                                {result, {shares, network::kNoValue, dims}},
                                                 is_last ? "" : absl::StrCat("/mean", i)));
   }
   return context.SetOutput(result);
@@ -173,7 +179,7 @@ absl::Status BuildDilatedAveragePool(NodeContext& context, const Window& window,
 absl::Status BuildPaddedAveragePool(NodeContext& context, const Window& window) {
   const Operand src = context.input(0);
   const size_t rank = src.dims.size();
-  Select select = WholeOf(rank);
+  network::Select select = WholeOf(rank);
   Dims dst = {src.dims[0], src.dims[1]};
   for (size_t i = 0; i + 2 < rank; ++i) {
     IndexRuns& runs = select.from[i + 2];
@@ -282,4 +288,4 @@ TILEWIRE_OPERATORS(Pooling) = {
      BuildMaxPool, Folds::kNever, IndicesAfterFirst},
 };
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 // Above any real window, and small enough that products of two fit.
@@ -78,4 +78,4 @@ absl::StatusOr<Window> ReadWindow(const Node& node, const Dims& src, Dims kernel
   return window;
 }
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -14,7 +14,7 @@
 #include "engine/memory/dims.h"
 #include "engine/onnx/file/node.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 
 // One entry per spatial dimension. Dilations count from 1, as in ONNX.
 struct Window {
@@ -28,6 +28,6 @@ struct Window {
 //   source
 absl::StatusOr<Window> ReadWindow(const Node& node, const Dims& src, Dims kernel, bool ceil_mode);
 
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_OPS_WINDOWS_WINDOW_H_

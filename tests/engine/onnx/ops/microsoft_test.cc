@@ -6,7 +6,7 @@
 
 #include "tests/engine/onnx/fixture.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 // `op` on inputs x [1,2,3,3], r [2,4], t [2,4] and constants, its outputs y0, y1, ...
@@ -130,4 +130,4 @@ TEST(MicrosoftTest, FusedProducts) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

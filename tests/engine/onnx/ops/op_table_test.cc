@@ -3,7 +3,7 @@
 // Refusals that every operator shares (engine/onnx/ops/op_table.cc).
 #include "tests/engine/onnx/op_case.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 TEST(OpTableTest, Refusals) {
@@ -58,4 +58,4 @@ TEST(OpTableTest, OperatorsOfRealNumbersTakeNoIntegers) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -3,7 +3,7 @@
 // The networks that the operators of engine/onnx/ops/activations/activation.cc become.
 #include "tests/engine/onnx/op_case.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 TEST(ActivationTest, Operators) {
@@ -70,4 +70,4 @@ TEST(ActivationTest, ClipBoundsAreInputsFromOpset11On) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -7,7 +7,7 @@
 
 #include "tests/engine/onnx/op_case.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 // The result of `op` for three of two classes, of class weights 2 and 0.5 if these are asked for.
@@ -82,4 +82,4 @@ TEST(LossTest, Refusals) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -4,7 +4,7 @@
 // refuse.
 #include "tests/engine/onnx/op_case.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 TEST(SoftmaxTest, Operators) {
@@ -28,4 +28,4 @@ TEST(SoftmaxTest, Refusals) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

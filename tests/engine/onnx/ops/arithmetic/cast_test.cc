@@ -3,7 +3,7 @@
 
 #include "tests/engine/onnx/op_case.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 // A Cast of x, of one type, to another.
@@ -123,4 +123,4 @@ TEST(CastTest, Refusals) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -4,7 +4,7 @@
 // ones are in tests/conformance.
 #include "tests/engine/onnx/op_case.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 TEST(DeterminantTest, KnownMatrices) {
@@ -31,4 +31,4 @@ TEST(DeterminantTest, Refusals) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -3,7 +3,7 @@
 // The networks that the operators of engine/onnx/ops/arithmetic/elementwise.cc become.
 #include "tests/engine/onnx/op_case.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 TEST(ElementwiseTest, SumsConcatsAndConstants) {
@@ -76,4 +76,4 @@ TEST(ElementwiseTest, IntegersAreKnownAtLoad) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

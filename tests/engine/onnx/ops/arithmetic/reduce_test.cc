@@ -3,7 +3,7 @@
 // The networks that the operators of engine/onnx/ops/arithmetic/reduce.cc become.
 #include "tests/engine/onnx/op_case.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 TEST(ReduceTest, Operators) {
@@ -53,4 +53,4 @@ TEST(ReduceTest, IntegersReduceAlongAxes) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

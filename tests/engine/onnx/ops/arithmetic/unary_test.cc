@@ -3,7 +3,7 @@
 // The networks that the operators of engine/onnx/ops/arithmetic/unary.cc become.
 #include "tests/engine/onnx/op_case.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 TEST(UnaryTest, Operators) {
@@ -23,4 +23,4 @@ TEST(UnaryTest, Operators) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -6,7 +6,7 @@
 
 #include "tests/engine/onnx/op_case.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 Elements Sines(const Dims& dims, int start) {
@@ -166,4 +166,4 @@ TEST(AttentionTest, Refusals) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

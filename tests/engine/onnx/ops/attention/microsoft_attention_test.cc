@@ -6,7 +6,7 @@
 
 #include "tests/engine/onnx/op_case.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 // Element i of a tensor that starts at `start`: its sine.
@@ -169,4 +169,4 @@ TEST(MicrosoftAttentionTest, FormsThatAreRefused) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

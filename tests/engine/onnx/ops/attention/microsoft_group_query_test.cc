@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/engine/onnx/op_case.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 // A new token of each of `batch` sequences after a buffer of 3, of one head of size 2. Queries are
@@ -203,4 +203,4 @@ TEST(MicrosoftGroupQueryTest, Refusals) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -3,7 +3,7 @@
 // The operator of engine/onnx/ops/control/constant.cc: its results and its refusals.
 #include "tests/engine/onnx/op_case.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 using testing::Floats;
@@ -53,4 +53,4 @@ TEST(ConstantTest, Refusals) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

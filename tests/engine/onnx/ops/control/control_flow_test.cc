@@ -4,7 +4,7 @@
 // runs, and what it sees.
 #include "tests/engine/onnx/op_case.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 OnnxBuilder Branch(const std::string& op) {
@@ -142,4 +142,4 @@ TEST(ControlFlowTest, AnInputMayNeedWhatAGraphCaptures) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

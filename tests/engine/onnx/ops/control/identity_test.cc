@@ -4,7 +4,7 @@
 // compute, and what they refuse.
 #include "tests/engine/onnx/op_case.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 TEST(IdentityTest, AddsNoOperation) {
@@ -53,4 +53,4 @@ TEST(IdentityTest, DropoutThatDropsIsRefused) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

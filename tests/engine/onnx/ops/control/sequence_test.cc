@@ -4,7 +4,7 @@
 // too, and what is refused.
 #include "tests/engine/onnx/op_case.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 // y is what SequenceAt takes at `position` of [a, b, c], changed by the node.
@@ -84,4 +84,4 @@ TEST(SequenceTest, Refusals) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -3,7 +3,7 @@
 // The networks that the operators of engine/onnx/ops/normalization/batch_normalization.cc become.
 #include "tests/engine/onnx/op_case.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 TEST(BatchNormalizationTest, BatchNormalizationByComputedStatisticsAndByTheBatch) {
@@ -32,4 +32,4 @@ TEST(BatchNormalizationTest, BatchNormalizationOfElements) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

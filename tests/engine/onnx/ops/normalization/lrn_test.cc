@@ -4,7 +4,7 @@
 // refuse.
 #include "tests/engine/onnx/op_case.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 TEST(LrnTest, SeveralOperands) {
@@ -25,4 +25,4 @@ TEST(LrnTest, Refusals) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -4,7 +4,7 @@
 // what they refuse.
 #include "tests/engine/onnx/op_case.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 TEST(NormalizationTest, SeveralOperands) {
@@ -57,4 +57,4 @@ TEST(NormalizationTest, Refusals) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -4,7 +4,7 @@
 // they refuse.
 #include "tests/engine/onnx/op_case.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 TEST(InnerProductTest, InnerProducts) {
@@ -37,4 +37,4 @@ TEST(InnerProductTest, Refusals) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

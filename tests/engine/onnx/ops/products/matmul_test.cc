@@ -4,7 +4,7 @@
 // what these compute.
 #include "tests/engine/onnx/op_case.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 TEST(MatMulTest, OfComputedOperands) {
@@ -73,4 +73,4 @@ TEST(MatMulTest, GemmScalesTheProductAndWhatItAdds) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

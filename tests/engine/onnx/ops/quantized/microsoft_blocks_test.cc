@@ -4,7 +4,7 @@
 // bits, zero points, rows of a table, and what is refused.
 #include "tests/engine/onnx/op_case.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 // Two rows of 17 elements in blocks of 16, so that each row has two, of 8 bytes. Element 0 is 9,
@@ -117,4 +117,4 @@ TEST(MicrosoftBlocksTest, Refusals) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

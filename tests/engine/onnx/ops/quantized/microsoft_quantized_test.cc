@@ -9,7 +9,7 @@
 #include "tests/engine/onnx/fixture.h"
 #include "tests/support/status_matchers.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 constexpr double kXScale = 0.5, kYScale = 0.25;
@@ -204,4 +204,4 @@ TEST(MicrosoftQuantizedTest, Refusals) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -3,7 +3,7 @@
 // The networks that the operators of engine/onnx/ops/quantized/qlinear.cc become.
 #include "tests/engine/onnx/quantized_model.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 TEST(QLinearTest, QuantisedConvolutionWithComputedWeightsAndScales) {
@@ -143,4 +143,4 @@ TEST(QLinearTest, IntegerOperatorsAreConvolutionsOfIntegers) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

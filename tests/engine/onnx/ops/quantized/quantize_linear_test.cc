@@ -4,7 +4,7 @@
 // these compute, and what they refuse.
 #include "tests/engine/onnx/quantized_model.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 TEST(QuantizeLinearTest, TypesFollowTheZeroPoint) {
@@ -37,7 +37,7 @@ TEST(QuantizeLinearTest, ComputedGridsAreArithmetic) {
   OnnxBuilder model;
   model.Input("x", {2, 3}).Node("DynamicQuantizeLinear", {"x"}, {"q", "s", "z"});
   model.Bytes("w", {3, 4}, true).Node("MatMulInteger", {"q", "w", "z"}, {"y"}).Output("y");
-  const absl::StatusOr<Network> network = Built(model, {{2, 3}});
+  const absl::StatusOr<network::Network> network = Built(model, {{2, 3}});
   ASSERT_TRUE(network.ok()) << network.status();
   // The range is -1 to 4: steps of 1/51, 51 of which are below 0.
   const std::vector<Elements> y = Interpret(*network, {{-1, 0, 4, 1, 2, 3}});
@@ -170,4 +170,4 @@ TEST(QuantizeLinearTest, RefusesWhatItCannotHold) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -7,7 +7,7 @@
 
 #include "tests/engine/onnx/op_case.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 using testing::Strings;
@@ -254,4 +254,4 @@ TEST(RecurrentTest, NamesWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -3,7 +3,7 @@
 // AffineGrid (engine/onnx/ops/sampling/affine_grid.cc); tests/conformance has it against numpy.
 #include "tests/engine/onnx/op_case.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 OnnxBuilder GridModel(const std::vector<int64_t>& theta, const std::vector<int64_t>& size,
@@ -33,4 +33,4 @@ TEST(AffineGridTest, Refusals) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -9,7 +9,7 @@
 
 #include "tests/engine/onnx/op_case.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 const Elements kImage = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};  // [1, 2, 2, 3]
@@ -94,4 +94,4 @@ TEST(GridSampleTest, Refusals) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -3,7 +3,7 @@
 // The networks that the operators of engine/onnx/ops/sampling/resize.cc become.
 #include "tests/engine/onnx/op_case.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 TEST(ResizeTest, ResizeTakesOrMixesNeighbours) {
@@ -48,4 +48,4 @@ TEST(ResizeTest, ASizeThatIsRefusedIsNamedAsASize) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -4,7 +4,7 @@
 #include "tests/engine/onnx/fixture.h"
 #include "tests/support/status_matchers.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 using testing::StatusIs;
@@ -45,4 +45,4 @@ TEST(RoiAlignTest, Refusals) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -8,7 +8,7 @@
 #include "tests/engine/onnx/op_case.h"
 #include "tests/support/random_tensor.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 TEST(NonMaxSuppressionTest, OfKnownBoxes) {
@@ -94,4 +94,4 @@ TEST(NonMaxSuppressionTest, Refusals) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

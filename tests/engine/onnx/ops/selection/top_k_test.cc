@@ -4,7 +4,7 @@
 // refuse.
 #include "tests/engine/onnx/op_case.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 TEST(TopKTest, SeveralOperands) {
@@ -47,4 +47,4 @@ TEST(TopKTest, Refusals) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

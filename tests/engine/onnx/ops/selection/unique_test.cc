@@ -3,7 +3,7 @@
 // Unique of constants, at load; tests/engine/facade/cut_test.cc has what is computed.
 #include "tests/engine/onnx/op_case.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 // The outputs of Unique of c, [2,4], as real numbers.
@@ -35,4 +35,4 @@ TEST(UniqueTest, Refusals) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -4,7 +4,7 @@
 // and what it refuses.
 #include "tests/engine/onnx/op_case.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 TEST(ConcatTest, JoinsComputedTensorsAndConstants) {
@@ -50,4 +50,4 @@ TEST(ConcatTest, Refusals) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -3,7 +3,7 @@
 // The networks that the operators of engine/onnx/ops/shapes/gather.cc become.
 #include "tests/engine/onnx/op_case.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 TEST(GatherTest, GatherOfComputedIndices) {
@@ -19,4 +19,4 @@ TEST(GatherTest, GatherOfComputedIndices) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

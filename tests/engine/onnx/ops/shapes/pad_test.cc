@@ -3,7 +3,7 @@
 // The networks that the operators of engine/onnx/ops/shapes/pad.cc become.
 #include "tests/engine/onnx/op_case.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 TEST(PadTest, Operators) {
@@ -57,4 +57,4 @@ TEST(PadTest, PadTakesAComputedValue) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -4,7 +4,7 @@
 // and what they refuse.
 #include "tests/engine/onnx/op_case.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 TEST(RepeatTest, ExpandBroadcastsBothWays) {
@@ -53,4 +53,4 @@ TEST(RepeatTest, Refusals) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

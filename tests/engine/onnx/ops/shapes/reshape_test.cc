@@ -4,7 +4,7 @@
 // refuse.
 #include "tests/engine/onnx/op_case.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 TEST(ReshapeTest, Operators) {
@@ -31,4 +31,4 @@ TEST(ReshapeTest, Refusals) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -3,7 +3,7 @@
 // ReverseSequence (engine/onnx/ops/shapes/reverse_sequence.cc) by known and by computed lengths.
 #include "tests/engine/onnx/op_case.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 TEST(ReverseSequenceTest, ByKnownAndByComputedLengths) {
@@ -51,4 +51,4 @@ TEST(ReverseSequenceTest, Refusals) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -5,7 +5,7 @@
 
 #include "tests/engine/onnx/op_case.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 // The shape arithmetic that exporters write for x.view(x.size(0), -1) and for channel_shuffle.
@@ -41,4 +41,4 @@ TEST(ShapeTest, ARangeThatLeadsNowhereIsInvalid) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -3,7 +3,7 @@
 // The networks that the operators of engine/onnx/ops/shapes/slice.cc become.
 #include "tests/engine/onnx/op_case.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 TEST(SliceTest, Operators) {
@@ -50,4 +50,4 @@ TEST(SliceTest, SliceWithStepsGatherExpandTile) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -3,7 +3,7 @@
 // The networks that the operators of engine/onnx/ops/shapes/space_depth.cc become.
 #include "tests/engine/onnx/op_case.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 TEST(SpaceDepthTest, Operators) {
@@ -19,4 +19,4 @@ TEST(SpaceDepthTest, Operators) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -6,7 +6,7 @@
 
 #include "tests/engine/onnx/op_case.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 Elements Wave(const Dims& dims) {
@@ -144,4 +144,4 @@ TEST(FourierTest, Refusals) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -4,7 +4,7 @@
 // computes.
 #include "tests/engine/onnx/op_case.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 // The node's result, plus an input that is 0.
@@ -46,4 +46,4 @@ TEST(SignalTest, Refusals) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

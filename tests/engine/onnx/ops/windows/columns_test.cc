@@ -6,12 +6,12 @@
 
 #include "tests/engine/onnx/op_case.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
-absl::StatusOr<Network> Image(const Dims& columns, const std::vector<int64_t>& image,
-                              const std::vector<int64_t>& block,
-                              const std::vector<onnx::AttributeProto>& attributes) {
+absl::StatusOr<network::Network> Image(const Dims& columns, const std::vector<int64_t>& image,
+                                       const std::vector<int64_t>& block,
+                                       const std::vector<onnx::AttributeProto>& attributes) {
   OnnxBuilder model(18);
   model.Input("x", {columns.begin(), columns.end()});
   model.Integers("image", image).Integers("block", block);
@@ -19,7 +19,7 @@ absl::StatusOr<Network> Image(const Dims& columns, const std::vector<int64_t>& i
   return Built(model, {columns});
 }
 
-void ExpectImage(const absl::StatusOr<Network>& network, const Elements& expected) {
+void ExpectImage(const absl::StatusOr<network::Network>& network, const Elements& expected) {
   ASSERT_TRUE(network.ok()) << network.status();
   Elements columns(*ElementCount(network->values[network->inputs[0]].dims));
   for (size_t i = 0; i < columns.size(); ++i) columns[i] = std::sin(static_cast<double>(i));
@@ -58,4 +58,4 @@ TEST(ColumnsTest, NamesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

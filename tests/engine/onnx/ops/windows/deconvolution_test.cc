@@ -3,7 +3,7 @@
 // The networks that the operators of engine/onnx/ops/windows/deconvolution.cc become.
 #include "tests/engine/onnx/op_case.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 // A ConvTranspose of x [1, 2, 3, 3] with known weights.
@@ -47,4 +47,4 @@ TEST(DeconvolutionTest, MoreOutputPaddingThanPaddingIsAConvolutionOfASpreadSourc
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -7,7 +7,7 @@
 
 #include "tests/engine/onnx/op_case.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 Elements Numbers(const Dims& dims, const std::function<int64_t(int64_t)>& whole, double divisor) {
@@ -78,4 +78,4 @@ TEST(DeformConvTest, Refusals) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

@@ -3,7 +3,7 @@
 // LpPool (engine/onnx/ops/windows/lp_pool.cc) against numbers that numpy computes.
 #include "tests/engine/onnx/op_case.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 Elements Pooled(std::vector<onnx::AttributeProto> attributes) {
@@ -31,4 +31,4 @@ TEST(LpPoolTest, Refusals) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

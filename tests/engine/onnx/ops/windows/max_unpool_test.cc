@@ -3,7 +3,7 @@
 // MaxUnpool (engine/onnx/ops/windows/max_unpool.cc); tests/conformance has it against numpy.
 #include "tests/engine/onnx/op_case.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 OnnxBuilder UnpoolModel(const std::vector<onnx::AttributeProto>& attributes) {
@@ -33,4 +33,4 @@ TEST(MaxUnpoolTest, WhatDoesNotFitIsRefused) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader

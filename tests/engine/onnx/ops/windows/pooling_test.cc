@@ -4,7 +4,7 @@
 // refuse.
 #include "tests/engine/onnx/op_case.h"
 
-namespace tilewire::graph {
+namespace tilewire::reader {
 namespace {
 
 TEST(PoolingTest, Maximum) {
@@ -155,4 +155,4 @@ TEST(PoolingTest, Refusals) {
 }
 
 }  // namespace
-}  // namespace tilewire::graph
+}  // namespace tilewire::reader
