@@ -16,7 +16,7 @@ absl::StatusOr<Operand> MatMulOf(NodeContext& context, const Operand& left, cons
                                  absl::string_view suffix = "");
 // The product of computed bytes as it is in s32; `a` and `b` have rank 2 or more, scales are 1.
 absl::StatusOr<Operand> IntegerSumsOf(NodeContext& context, const Operand& a, const Operand& b,
-                                      const IntegerMatmul& product);
+                                      const network::IntegerMatmul& product);
 // The type in which the product of inputs 0 and 1 is computed: f32, or the type of their own that
 // they have.
 DataType TypeOfProduct(const NodeContext& context);

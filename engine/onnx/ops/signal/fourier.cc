@@ -96,7 +96,7 @@ absl::StatusOr<network::Weights> MatrixOf(const NodeContext& context, const Tran
     return context.node.Unimplemented(
         absl::StrCat("a transform of ", transform.samples, " samples to ", transform.results(),
                      "; its matrix may have ", kLargestFold, " elements"));
-  Weights weights;
+  network::Weights weights;
   // Everything that the elements depend on, so that equal matrices are packed once.
   weights.key = absl::StrCat("fourier:", transform.length, ":", transform.samples, ":",
                              transform.parts, ":", transform.inverse, ":", transform.onesided);
