@@ -18,6 +18,7 @@
 #include "engine/jit/generator.h"
 #include "engine/memory/element_types.h"
 #include "engine/memory/layout.h"
+#include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
 
 namespace tilewire {
@@ -129,8 +130,8 @@ struct KindOfDesc;
 // BasicInfo() of a primitive whose arguments are srcs and dst, src0, src1 and dst, or src, dst and,
 // where the descriptor has them, weights and bias. Others have an InfoOf() of their own.
 template <typename Desc>
-PrimitiveInfo InfoOf(const Desc& desc, const Attributes& attributes,
-                     const ImplementationFacts& facts) {
+PrimitiveInfo InfoOf(const Request<Desc>& request) {
+  const Desc& desc = request.desc;
   std::vector<ArgDesc> args;
   if constexpr (requires { desc.srcs; }) {
     args = ArgsOf(desc.srcs, desc.dst);
@@ -147,7 +148,7 @@ PrimitiveInfo InfoOf(const Desc& desc, const Attributes& attributes,
   if constexpr (requires { desc.weights_range; }) {
     if (!desc.weights_range.IsZero()) args.push_back({kArgWeightsRange, desc.weights_range});
   }
-  return BasicInfo(facts, KindOfDesc<Desc>::kKind, std::move(args), attributes);
+  return BasicInfo(request.facts, KindOfDesc<Desc>::kKind, std::move(args), request.attributes);
 }
 
 // `info` of a primitive that runs this generated code.

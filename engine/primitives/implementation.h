@@ -31,18 +31,28 @@ struct CreateOptions {
   bool reference_only = false;        // the reference or none
 };
 
-// A row. Its functions get the row's facts, so that one function serves several instruction sets.
+// A validated descriptor, with the attributes and the facts of the row that is asked, so that one
+// function serves the rows of several instruction sets. It refers to all three.
+template <typename Desc>
+struct Request {
+  const Desc& desc;
+  const Attributes& attributes;
+  const ImplementationFacts& facts;
+
+  // The same of another descriptor, which lives as long as what is returned.
+  Request With(const Desc& other) const { return {other, attributes, facts}; }
+  Request With(Desc&&) const = delete;
+};
+
+// A row: its facts and its functions.
 template <typename Desc>
 struct Implementation : ImplementationFacts {
   // The descriptor with every `any` replaced by what this implementation wants, or kUnimplemented
-  // with the reason for which it refuses. `desc` has been validated.
-  absl::StatusOr<Desc> (*resolve)(const Desc& desc, const Attributes& attributes,
-                                  const ImplementationFacts& facts);
+  // with the reason for which it refuses.
+  absl::StatusOr<Desc> (*resolve)(const Request<Desc>& request);
   // Creates from what `resolve` returned. kResourceExhausted, or kUnimplemented for what only
   // generation shows.
-  absl::StatusOr<std::unique_ptr<Primitive>> (*create)(const Desc& resolved,
-                                                       const Attributes& attributes,
-                                                       const ImplementationFacts& facts);
+  absl::StatusOr<std::unique_ptr<Primitive>> (*create)(const Request<Desc>& resolved);
   // The row runs what another row of the table creates (reordered.h): its facts name, in place of
   // an instruction set of its own, the search's limit.
   bool runs_another = false;
@@ -95,12 +105,10 @@ class RowSearch {
 
 // Declares ResolveDense() and CreateDense(), the functions of a row, for the name Dense; or one of
 // the two, where rows share the other.
-#define TILEWIRE_RESOLVE(Desc, Name)                                                 \
-  absl::StatusOr<Desc> Resolve##Name(const Desc& desc, const Attributes& attributes, \
-                                     const ImplementationFacts& facts)
-#define TILEWIRE_CREATE(Desc, Name)                        \
-  absl::StatusOr<std::unique_ptr<Primitive>> Create##Name( \
-      const Desc& resolved, const Attributes& attributes, const ImplementationFacts& facts)
+#define TILEWIRE_RESOLVE(Desc, Name) \
+  absl::StatusOr<Desc> Resolve##Name(const Request<Desc>& request)
+#define TILEWIRE_CREATE(Desc, Name) \
+  absl::StatusOr<std::unique_ptr<Primitive>> Create##Name(const Request<Desc>& resolved)
 #define TILEWIRE_ROW(Desc, Name) \
   TILEWIRE_RESOLVE(Desc, Name);  \
   TILEWIRE_CREATE(Desc, Name)
@@ -151,10 +159,10 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateFirst(
   for (const Implementation<Desc>& row : table) {
     if (!search.Admits(row)) continue;
     const ImplementationFacts facts = row.FactsUnder(options.max_isa);
-    const absl::StatusOr<Desc> resolved = row.resolve(desc, attributes, facts);
+    const absl::StatusOr<Desc> resolved = row.resolve({desc, attributes, facts});
     if (!resolved.ok()) {
       search.Refuse(row, resolved.status().message(), /*by_descriptor=*/true);
-    } else if (search.Ends(row, row.create(*resolved, attributes, facts))) {
+    } else if (search.Ends(row, row.create({*resolved, attributes, facts}))) {
       break;
     }
   }

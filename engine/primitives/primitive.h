@@ -121,7 +121,7 @@ struct ImplementationTraits {
   Precision precision = Precision::kExact;  // what Attributes::precision has to permit
 };
 
-// What a row of a primitive's table holds besides its functions, which get it as an argument.
+// What a row of a primitive's table holds besides its functions, which get it in their request.
 struct ImplementationFacts {
   absl::string_view name;  // "convolution/avx512_f32_direct", of static storage
   cpu::Isa isa;            // what it needs, and so the registers that it uses

@@ -3,7 +3,7 @@
 // The frame of every reference: a loop over the results, which a reference gives a formula for.
 //
 //   return CreateReferencePrimitive(
-//       InfoOf(desc, attributes, facts), {.results = desc.dst.dims()},
+//       InfoOf(request), {.results = desc.dst.dims()},
 //       [=](const ReferencePiece& piece) {
 //         const float* src = piece.Get<const float>(kArgSrc);
 //         float* dst = piece.Get<float>(kArgDst);

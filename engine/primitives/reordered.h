@@ -8,8 +8,8 @@
 //   {{"matmul/reordered", cpu::Isa::kBaseline}, ResolveReordered, CreateReordered, true}
 //
 //   // ResolveReordered() and CreateReordered():
-//   return ResolveBetweenReorders(MatmulImplementations(), desc, OpenTensors(desc), ...);
-//   return CreateBetweenReorders(MatmulImplementations(), desc, OpenTensors(desc), ...);
+//   return ResolveBetweenReorders(MatmulImplementations(), OpenTensors(request.desc), request);
+//   return CreateBetweenReorders(MatmulImplementations(), OpenTensors(request.desc), request);
 #ifndef ENGINE_PRIMITIVES_REORDERED_H_
 #define ENGINE_PRIMITIVES_REORDERED_H_
 
@@ -67,34 +67,34 @@ struct InnerRow {
 //   kUnimplemented  there is none
 template <typename Desc>
 absl::StatusOr<InnerRow<Desc>> FindInnerRow(absl::Span<const Implementation<Desc>> table,
-                                            absl::Span<const Desc> ways,
-                                            const Attributes& attributes,
-                                            const ImplementationFacts& facts) {
+                                            const std::vector<Desc>& ways,
+                                            const Request<Desc>& request) {
   bool has_other_types = false;
   VisitTensors(ways.front(), [&](const MemoryDesc& tensor) {
     has_other_types |= tensor.data_type() > DataType::kU8;
   });
   for (const Implementation<Desc>& row : table) {
-    if (row.runs_another || row.traits.is_reference || !facts.isa.Includes(row.isa) ||
-        has_other_types || !WhyNotWith(row, attributes).empty())
+    if (row.runs_another || row.traits.is_reference || !request.facts.isa.Includes(row.isa) ||
+        has_other_types || !WhyNotWith(row, request.attributes).empty())
       continue;
     for (const Desc& way : ways) {
-      absl::StatusOr<Desc> resolved = row.resolve(way, attributes, row);
+      absl::StatusOr<Desc> resolved = row.resolve({way, request.attributes, row});
       if (resolved.ok()) return InnerRow<Desc>{&row, *std::move(resolved)};
     }
   }
   return absl::UnimplementedError("no other row takes the descriptor between reorders");
 }
 
-// `desc` with every `any` replaced by what the row inside wants.
-//   kUnimplemented  no row takes one of `ways`, or one takes `desc` itself
+// The descriptor with every `any` replaced by what the row inside wants.
+//   kUnimplemented  no row takes one of `ways`, or one takes the descriptor itself
+// and the error in place of `ways`.
 template <typename Desc>
 absl::StatusOr<Desc> ResolveBetweenReorders(absl::Span<const Implementation<Desc>> table,
-                                            const Desc& desc, absl::Span<const Desc> ways,
-                                            const Attributes& attributes,
-                                            const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(const InnerRow<Desc> inner, FindInnerRow(table, ways, attributes, facts));
-  Desc resolved = desc;
+                                            const absl::StatusOr<std::vector<Desc>>& ways,
+                                            const Request<Desc>& request) {
+  ABSL_RETURN_IF_ERROR(ways.status());
+  ABSL_ASSIGN_OR_RETURN(const InnerRow<Desc> inner, FindInnerRow(table, *ways, request));
+  Desc resolved = request.desc;
   bool differs = false;
   const auto take = [&differs](const MemoryDesc& wanted, MemoryDesc* tensor) {
     if (tensor->IsAny()) *tensor = wanted;
@@ -102,7 +102,7 @@ absl::StatusOr<Desc> ResolveBetweenReorders(absl::Span<const Implementation<Desc
   };
   take(inner.desc.src, &resolved.src);
   take(inner.desc.dst, &resolved.dst);
-  if constexpr (requires { desc.weights; }) {
+  if constexpr (requires { resolved.weights; }) {
     take(inner.desc.weights, &resolved.weights);
     take(inner.desc.bias, &resolved.bias);
   }
@@ -128,15 +128,16 @@ absl::StatusOr<std::unique_ptr<Primitive>> WrapInReorders(
 //   kResourceExhausted  memory
 template <typename Desc>
 absl::StatusOr<std::unique_ptr<Primitive>> CreateBetweenReorders(
-    absl::Span<const Implementation<Desc>> table, const Desc& desc, absl::Span<const Desc> ways,
-    const Attributes& attributes, const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(const InnerRow<Desc> found, FindInnerRow(table, ways, attributes, facts));
-  Attributes inside = attributes;
+    absl::Span<const Implementation<Desc>> table, const absl::StatusOr<std::vector<Desc>>& ways,
+    const Request<Desc>& request) {
+  ABSL_RETURN_IF_ERROR(ways.status());
+  ABSL_ASSIGN_OR_RETURN(const InnerRow<Desc> found, FindInnerRow(table, *ways, request));
+  Attributes inside = request.attributes;
   inside.scratchpad_mode = ScratchpadMode::kUser;
   ABSL_ASSIGN_OR_RETURN(std::unique_ptr<Primitive> inner,
-                        found.row->create(found.desc, inside, *found.row));
+                        found.row->create({found.desc, inside, *found.row}));
   ABSL_RETURN_IF_ERROR(FinishCreation(inside, {}, inner.get()));
-  return WrapInReorders(InfoOf(desc, attributes, facts), std::move(inner));
+  return WrapInReorders(InfoOf(request), std::move(inner));
 }
 
 }  // namespace tilewire

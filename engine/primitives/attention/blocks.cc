@@ -277,9 +277,8 @@ absl::StatusOr<Blocks::Tiles> CompileTiles(const AttentionDesc& desc, const Bloc
 
 }  // namespace
 
-absl::StatusOr<AttentionDesc> ResolveBlocks(const AttentionDesc& desc, const Attributes& attributes,
-                                            const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(AttentionDesc resolved, ResolveReference(desc, attributes, facts));
+absl::StatusOr<AttentionDesc> ResolveBlocks(const Request<AttentionDesc>& request) {
+  ABSL_ASSIGN_OR_RETURN(AttentionDesc resolved, ResolveReference(request));
   for (const MemoryDesc& src : resolved.srcs) {
     ABSL_RETURN_IF_ERROR(RequireNear(src));
     if (src.ElementCount() == 0) return absl::UnimplementedError("nothing to add up");
@@ -291,18 +290,17 @@ absl::StatusOr<AttentionDesc> ResolveBlocks(const AttentionDesc& desc, const Att
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateBlocks(const AttentionDesc& desc,
-                                                        const Attributes& attributes,
-                                                        const ImplementationFacts& facts) {
-  const BlockPlan plan(desc, VectorUnit::Of(facts.isa));
+absl::StatusOr<std::unique_ptr<Primitive>> CreateBlocks(const Request<AttentionDesc>& request) {
+  const AttentionDesc& desc = request.desc;
+  const BlockPlan plan(desc, VectorUnit::Of(request.facts.isa));
   const int64_t slots = std::min<int64_t>(plan.pieces(), cpu::GrantedCores());
   const auto bytes = CheckedProduct({slots, plan.slot_elements(), kFloatBytes});
   if (!bytes) return absl::UnimplementedError("the blocks overflow a size");
-  ABSL_ASSIGN_OR_RETURN(Blocks::Tiles tiles, CompileTiles(desc, plan, facts));
-  ABSL_ASSIGN_OR_RETURN(auto softmax,
-                        jit::Compile<SoftmaxRows>(facts.name, VectorUnit::Of(facts.isa), plan.keys,
-                                                  plan.score_stride));
-  PrimitiveInfo info = WithCode(InfoOf(desc, attributes, facts), *softmax);
+  ABSL_ASSIGN_OR_RETURN(Blocks::Tiles tiles, CompileTiles(desc, plan, request.facts));
+  ABSL_ASSIGN_OR_RETURN(
+      auto softmax, jit::Compile<SoftmaxRows>(request.facts.name, VectorUnit::Of(request.facts.isa),
+                                              plan.keys, plan.score_stride));
+  PrimitiveInfo info = WithCode(InfoOf(request), *softmax);
   for (const auto& [kind, tile] : tiles) info.code_bytes += tile->code_bytes();
   info.scratchpad_bytes = *bytes;
   return std::make_unique<Blocks>(std::move(info), desc, plan, slots, std::move(tiles),

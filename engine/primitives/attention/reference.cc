@@ -99,22 +99,20 @@ Dims MaskIndex(const Dims& mask, const Dims& index) {
   return of_mask;
 }
 
-absl::StatusOr<AttentionDesc> ResolveReference(const AttentionDesc& desc,
-                                               const Attributes& attributes,
-                                               const ImplementationFacts&) {
-  ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
+absl::StatusOr<AttentionDesc> ResolveReference(const Request<AttentionDesc>& request) {
+  const AttentionDesc& desc = request.desc;
+  ABSL_RETURN_IF_ERROR(RequireNoPostOps(request.attributes));
   for (const MemoryDesc& src : desc.srcs) {
     ABSL_RETURN_IF_ERROR(RequireF32(src, desc.dst));
   }
   return WithDst(desc, OrPlain(desc.dst));
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const AttentionDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts) {
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const Request<AttentionDesc>& request) {
+  const AttentionDesc& desc = request.desc;
   const int64_t keys = desc.srcs[AttentionDesc::kKeys].dim(2);
   return CreateReferencePrimitive(
-      InfoOf(desc, attributes, facts),
+      InfoOf(request),
       {LinesAlong(desc.dst.dims(), 3),
        {keys, desc.srcs[AttentionDesc::kQueries].dim(3) + desc.dst.dim(3)}},
       [formula = Formula(desc)](const ReferencePiece& piece) {

@@ -15,8 +15,7 @@ TILEWIRE_ROW(BatchNormalizationDesc, Rows);
 
 TILEWIRE_ROW(BatchNormalizationDesc, Reference);
 
-PrimitiveInfo InfoOf(const BatchNormalizationDesc& desc, const Attributes& attributes,
-                     const ImplementationFacts& facts);
+PrimitiveInfo InfoOf(const Request<BatchNormalizationDesc>& request);
 
 // The chain with the relu of `fuse_relu`, which comes first.
 PostOps PostOpsOf(const BatchNormalizationDesc& desc, const Attributes& attributes);

@@ -68,32 +68,32 @@ class Formula {
 
 }  // namespace
 
-absl::StatusOr<BatchNormalizationDesc> ResolveReference(const BatchNormalizationDesc& desc,
-                                                        const Attributes& attributes,
-                                                        const ImplementationFacts&) {
+absl::StatusOr<BatchNormalizationDesc> ResolveReference(
+    const Request<BatchNormalizationDesc>& request) {
+  const BatchNormalizationDesc& desc = request.desc;
   ABSL_RETURN_IF_ERROR(RequireInference(desc.prop_kind));
   ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.dst));
-  ABSL_RETURN_IF_ERROR(RequireNoOutputScales(attributes));
-  const absl::Span<const PostOp> entries = attributes.post_ops.entries();
+  ABSL_RETURN_IF_ERROR(RequireNoOutputScales(request.attributes));
+  const absl::Span<const PostOp> entries = request.attributes.post_ops.entries();
   for (const PostOp& entry : entries) {
     const auto* eltwise = std::get_if<EltwisePostOp>(&entry);
     const bool relu = eltwise != nullptr && eltwise->op.algorithm == EltwiseAlgorithm::kRelu;
     if (!relu || entries.size() > 1) {
       return absl::UnimplementedError(
-          absl::StrCat("takes one relu at most, got ", attributes.post_ops.ToString()));
+          absl::StrCat("takes one relu at most, got ", request.attributes.post_ops.ToString()));
     }
   }
   return WithDst(desc, OrLayoutOf(desc.dst, desc.src));
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const BatchNormalizationDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts) {
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(
+    const Request<BatchNormalizationDesc>& request) {
+  const BatchNormalizationDesc& desc = request.desc;
   const auto compute =
-      [formula = Formula(desc, PostOpsOf(desc, attributes))](const ReferencePiece& piece) {
+      [formula = Formula(desc, PostOpsOf(desc, request.attributes))](const ReferencePiece& piece) {
         piece.ForEach([&](const Dims& channel) { formula.RunChannel(piece, channel[0]); });
       };
-  return CreateReferencePrimitive(InfoOf(desc, attributes, facts),
+  return CreateReferencePrimitive(InfoOf(request),
                                   {{desc.src.dim(1)}, LinesAlong(desc.src.dims(), 1)}, compute);
 }
 

@@ -85,24 +85,23 @@ absl::StatusOr<ElementwisePlan> PlanOf(const BatchNormalizationDesc& desc, const
 
 }  // namespace
 
-absl::StatusOr<BatchNormalizationDesc> ResolveRows(const BatchNormalizationDesc& desc,
-                                                   const Attributes& attributes,
-                                                   const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(BatchNormalizationDesc resolved, ResolveReference(desc, attributes, facts));
-  if (!desc.use_global_stats) return absl::UnimplementedError("statistics are not given");
+absl::StatusOr<BatchNormalizationDesc> ResolveRows(const Request<BatchNormalizationDesc>& request) {
+  ABSL_ASSIGN_OR_RETURN(BatchNormalizationDesc resolved, ResolveReference(request));
+  if (!request.desc.use_global_stats) return absl::UnimplementedError("statistics are not given");
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc line, LineOf(resolved));
-  ABSL_RETURN_IF_ERROR(PlanOf(resolved, line, facts.isa).status());
+  ABSL_RETURN_IF_ERROR(PlanOf(resolved, line, request.facts.isa).status());
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(const BatchNormalizationDesc& desc,
-                                                      const Attributes& attributes,
-                                                      const ImplementationFacts& facts) {
+absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(
+    const Request<BatchNormalizationDesc>& request) {
+  const BatchNormalizationDesc& desc = request.desc;
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc line, LineOf(desc));
-  ABSL_ASSIGN_OR_RETURN(ElementwisePlan plan, PlanOf(desc, line, facts.isa));
-  ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<Generator>(
-                                            facts.name, plan.Config(PostOpsOf(desc, attributes))));
-  PrimitiveInfo info = InfoOf(desc, attributes, facts);
+  ABSL_ASSIGN_OR_RETURN(ElementwisePlan plan, PlanOf(desc, line, request.facts.isa));
+  ABSL_ASSIGN_OR_RETURN(auto generator,
+                        jit::Compile<Generator>(request.facts.name,
+                                                plan.Config(PostOpsOf(desc, request.attributes))));
+  PrimitiveInfo info = InfoOf(request);
   info.code_bytes = static_cast<int64_t>(generator->code_bytes());
   info.scratchpad_bytes = 2 * line.PaddedElementCount() * static_cast<int64_t>(sizeof(float));
   return std::make_unique<Rows>(std::move(info), desc, line, std::move(plan), std::move(generator));

@@ -25,8 +25,8 @@ absl::Status Validate(const BatchNormalizationDesc& desc, const Attributes&) {
 
 }  // namespace
 
-PrimitiveInfo InfoOf(const BatchNormalizationDesc& desc, const Attributes& attributes,
-                     const ImplementationFacts& facts) {
+PrimitiveInfo InfoOf(const Request<BatchNormalizationDesc>& request) {
+  const BatchNormalizationDesc& desc = request.desc;
   const int64_t channels = desc.src.dim(1);
   std::vector<ArgDesc> args = {{kArgSrc, desc.src}, {kArgDst, desc.dst}};
   if (desc.use_global_stats) {
@@ -34,7 +34,8 @@ PrimitiveInfo InfoOf(const BatchNormalizationDesc& desc, const Attributes& attri
     args.push_back({kArgVariance, RowMajorF32({channels})});
   }
   if (desc.use_scale_shift) args.push_back({kArgWeights, RowMajorF32({2, channels})});
-  return BasicInfo(facts, PrimitiveKind::kBatchNormalization, std::move(args), attributes);
+  return BasicInfo(request.facts, PrimitiveKind::kBatchNormalization, std::move(args),
+                   request.attributes);
 }
 
 PostOps PostOpsOf(const BatchNormalizationDesc& desc, const Attributes& attributes) {

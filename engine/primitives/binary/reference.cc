@@ -36,18 +36,17 @@ float Apply(BinaryAlgorithm algorithm, float x, float y) {
 
 }  // namespace
 
-absl::StatusOr<BinaryDesc> ResolveReference(const BinaryDesc& desc, const Attributes& attributes,
-                                            const ImplementationFacts&) {
+absl::StatusOr<BinaryDesc> ResolveReference(const Request<BinaryDesc>& request) {
+  const BinaryDesc& desc = request.desc;
   ABSL_RETURN_IF_ERROR(RequireF32(desc.src0, desc.src1, desc.dst));
-  ABSL_RETURN_IF_ERROR(RequireNoOutputScales(attributes));
+  ABSL_RETURN_IF_ERROR(RequireNoOutputScales(request.attributes));
   return WithDst(desc, OrLayoutOf(desc.dst, desc.src0));
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const BinaryDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts) {
-  const auto compute = [desc, post_ops = attributes.post_ops, src0 = SeparableOffsets(desc.src0),
-                        src1 = SeparableOffsets(desc.src1),
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const Request<BinaryDesc>& request) {
+  const BinaryDesc& desc = request.desc;
+  const auto compute = [desc, post_ops = request.attributes.post_ops,
+                        src0 = SeparableOffsets(desc.src0), src1 = SeparableOffsets(desc.src1),
                         dst = SeparableOffsets(desc.dst)](const ReferencePiece& piece) {
     piece.ForEach([&](const Dims& index) {
       const float x = piece.Get<const float>(kArgSrc)[src0.Offset(index)];
@@ -57,7 +56,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const BinaryDesc& des
       result = ApplyPostOps(post_ops, Apply(desc.algorithm, x, y), result);
     });
   };
-  return CreateReferencePrimitive(InfoOf(desc, attributes, facts), {desc.dst.dims()}, compute);
+  return CreateReferencePrimitive(InfoOf(request), {desc.dst.dims()}, compute);
 }
 
 }  // namespace tilewire::binary

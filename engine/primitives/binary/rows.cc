@@ -79,22 +79,21 @@ absl::StatusOr<ElementwisePlan> PlanOf(const BinaryDesc& desc, cpu::Isa isa) {
 
 }  // namespace
 
-absl::StatusOr<BinaryDesc> ResolveRows(const BinaryDesc& desc, const Attributes& attributes,
-                                       const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(BinaryDesc resolved, ResolveReference(desc, attributes, facts));
-  ABSL_RETURN_IF_ERROR(PlanOf(resolved, facts.isa).status());
+absl::StatusOr<BinaryDesc> ResolveRows(const Request<BinaryDesc>& request) {
+  ABSL_ASSIGN_OR_RETURN(BinaryDesc resolved, ResolveReference(request));
+  ABSL_RETURN_IF_ERROR(PlanOf(resolved, request.facts.isa).status());
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(const BinaryDesc& desc,
-                                                      const Attributes& attributes,
-                                                      const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(ElementwisePlan plan, PlanOf(desc, facts.isa));
+absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(const Request<BinaryDesc>& request) {
+  const BinaryDesc& desc = request.desc;
+  ABSL_ASSIGN_OR_RETURN(ElementwisePlan plan, PlanOf(desc, request.facts.isa));
   ABSL_ASSIGN_OR_RETURN(
       auto generator,
-      jit::Compile<Generator>(facts.name, plan.Config(attributes.post_ops), desc.algorithm));
-  return std::make_unique<Rows>(WithCode(InfoOf(desc, attributes, facts), *generator), desc,
-                                std::move(plan), std::move(generator));
+      jit::Compile<Generator>(request.facts.name, plan.Config(request.attributes.post_ops),
+                              desc.algorithm));
+  return std::make_unique<Rows>(WithCode(InfoOf(request), *generator), desc, std::move(plan),
+                                std::move(generator));
 }
 
 }  // namespace tilewire::binary

@@ -142,9 +142,8 @@ absl::StatusOr<MemoryDesc> PartOf(const ConcatDesc& desc, size_t i, int64_t befo
 
 }  // namespace
 
-absl::StatusOr<ConcatDesc> ResolveBlockCopy(const ConcatDesc& desc, const Attributes& attributes,
-                                            const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(ConcatDesc resolved, ResolveReference(desc, attributes, facts));
+absl::StatusOr<ConcatDesc> ResolveBlockCopy(const Request<ConcatDesc>& request) {
+  ABSL_ASSIGN_OR_RETURN(ConcatDesc resolved, ResolveReference(request));
   int64_t before = 0;
   for (size_t i = 0; i < resolved.srcs.size(); ++i) {
     ABSL_RETURN_IF_ERROR(PartOf(resolved, i, before).status());
@@ -153,9 +152,8 @@ absl::StatusOr<ConcatDesc> ResolveBlockCopy(const ConcatDesc& desc, const Attrib
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateBlockCopy(const ConcatDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts) {
+absl::StatusOr<std::unique_ptr<Primitive>> CreateBlockCopy(const Request<ConcatDesc>& request) {
+  const ConcatDesc& desc = request.desc;
   std::vector<CopyPlan> plans;
   int64_t before = 0;
   for (size_t i = 0; i < desc.srcs.size(); ++i) {
@@ -163,7 +161,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateBlockCopy(const ConcatDesc& des
     before += desc.srcs[i].dim(desc.axis);
     plans.push_back(PlanCopy(desc.srcs[i], part));
   }
-  return std::make_unique<BlockCopy>(InfoOf(desc, attributes, facts), std::move(plans));
+  return std::make_unique<BlockCopy>(InfoOf(request), std::move(plans));
 }
 
 }  // namespace tilewire::concat

@@ -8,24 +8,22 @@
 
 namespace tilewire::concat {
 
-absl::StatusOr<ConcatDesc> ResolveLanes(const ConcatDesc& desc, const Attributes& attributes,
-                                        const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(ConcatDesc resolved, ResolveReference(desc, attributes, facts));
+absl::StatusOr<ConcatDesc> ResolveLanes(const Request<ConcatDesc>& request) {
+  ABSL_ASSIGN_OR_RETURN(ConcatDesc resolved, ResolveReference(request));
   if (resolved.axis != 1) return absl::UnimplementedError("not along the channels");
   ABSL_RETURN_IF_ERROR(
-      ChannelGather::Require(resolved.srcs, resolved.dst, VectorUnit::Of(facts.isa)));
+      ChannelGather::Require(resolved.srcs, resolved.dst, VectorUnit::Of(request.facts.isa)));
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateLanes(const ConcatDesc& desc,
-                                                       const Attributes& attributes,
-                                                       const ImplementationFacts& facts) {
+absl::StatusOr<std::unique_ptr<Primitive>> CreateLanes(const Request<ConcatDesc>& request) {
+  const ConcatDesc& desc = request.desc;
   std::vector<ChannelSource> channels;
   for (int i = 0; i < static_cast<int>(desc.srcs.size()); ++i) {
     for (int64_t c = 0; c < desc.srcs[i].dim(1); ++c) channels.push_back({i, c});
   }
-  return CreateChannelLanes(facts, PrimitiveKind::kConcat, desc.srcs, desc.dst, channels,
-                            attributes);
+  return CreateChannelLanes(request.facts, PrimitiveKind::kConcat, desc.srcs, desc.dst, channels,
+                            request.attributes);
 }
 
 }  // namespace tilewire::concat

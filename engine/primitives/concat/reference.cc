@@ -11,15 +11,14 @@
 
 namespace tilewire::concat {
 
-absl::StatusOr<ConcatDesc> ResolveReference(const ConcatDesc& desc, const Attributes& attributes,
-                                            const ImplementationFacts&) {
-  ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
+absl::StatusOr<ConcatDesc> ResolveReference(const Request<ConcatDesc>& request) {
+  const ConcatDesc& desc = request.desc;
+  ABSL_RETURN_IF_ERROR(RequireNoPostOps(request.attributes));
   return WithDst(desc, OrLayoutOf(desc.dst, desc.srcs[0]));
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ConcatDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts) {
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const Request<ConcatDesc>& request) {
+  const ConcatDesc& desc = request.desc;
   const std::vector<SeparableOffsets> srcs(desc.srcs.begin(), desc.srcs.end());
   const auto compute = [desc, srcs, dst = SeparableOffsets(desc.dst)](const ReferencePiece& piece) {
     piece.ForEach([&](const Dims& index) {
@@ -32,7 +31,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ConcatDesc& des
                   srcs[i].Offset(from), piece.Find(kArgDst), dst.Offset(index));
     });
   };
-  return CreateReferencePrimitive(InfoOf(desc, attributes, facts), {desc.dst.dims()}, compute);
+  return CreateReferencePrimitive(InfoOf(request), {desc.dst.dims()}, compute);
 }
 
 }  // namespace tilewire::concat

@@ -45,9 +45,8 @@ class Dense final : public Primitive {
 
 }  // namespace
 
-absl::StatusOr<ConvertDesc> ResolveDense(const ConvertDesc& desc, const Attributes& attributes,
-                                         const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(ConvertDesc resolved, ResolveReference(desc, attributes, facts));
+absl::StatusOr<ConvertDesc> ResolveDense(const Request<ConvertDesc>& request) {
+  ABSL_ASSIGN_OR_RETURN(ConvertDesc resolved, ResolveReference(request));
   if (resolved.src.strides() != resolved.dst.strides() ||
       resolved.src.inner_blocks() != resolved.dst.inner_blocks()) {
     return absl::UnimplementedError("layouts differ");
@@ -56,10 +55,8 @@ absl::StatusOr<ConvertDesc> ResolveDense(const ConvertDesc& desc, const Attribut
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateDense(const ConvertDesc& desc,
-                                                       const Attributes& attributes,
-                                                       const ImplementationFacts& facts) {
-  return std::make_unique<Dense>(InfoOf(desc, attributes, facts), desc);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateDense(const Request<ConvertDesc>& request) {
+  return std::make_unique<Dense>(InfoOf(request), request.desc);
 }
 
 }  // namespace tilewire::convert

@@ -9,16 +9,15 @@
 
 namespace tilewire::convert {
 
-absl::StatusOr<ConvertDesc> ResolveReference(const ConvertDesc& desc, const Attributes& attributes,
-                                             const ImplementationFacts&) {
-  ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
+absl::StatusOr<ConvertDesc> ResolveReference(const Request<ConvertDesc>& request) {
+  const ConvertDesc& desc = request.desc;
+  ABSL_RETURN_IF_ERROR(RequireNoPostOps(request.attributes));
   if (!desc.dst.IsAny()) return desc;
   return WithDst(desc, desc.src.WithDataType(desc.dst.data_type()));
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ConvertDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts) {
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const Request<ConvertDesc>& request) {
+  const ConvertDesc& desc = request.desc;
   const auto compute = [desc, convert = ConversionChain(TypesOf(desc)),
                         src_size = SizeOf(desc.src.data_type()),
                         dst_size = SizeOf(desc.dst.data_type())](const ReferencePiece& piece) {
@@ -29,7 +28,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ConvertDesc& de
                   dst + desc.dst.Offset(index) * dst_size);
     });
   };
-  return CreateReferencePrimitive(InfoOf(desc, attributes, facts), {desc.dst.dims()}, compute);
+  return CreateReferencePrimitive(InfoOf(request), {desc.dst.dims()}, compute);
 }
 
 }  // namespace tilewire::convert

@@ -254,28 +254,26 @@ absl::StatusOr<ElementwisePlan> PlanOf(const ConvertDesc& desc, cpu::Isa isa) {
 
 }  // namespace
 
-absl::StatusOr<ConvertDesc> ResolveVectors(const ConvertDesc& desc, const Attributes& attributes,
-                                           const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(ConvertDesc resolved, ResolveReference(desc, attributes, facts));
-  if (!HasVectors(VectorUnit::Of(facts.isa), TypesOf(resolved))) {
+absl::StatusOr<ConvertDesc> ResolveVectors(const Request<ConvertDesc>& request) {
+  ABSL_ASSIGN_OR_RETURN(ConvertDesc resolved, ResolveReference(request));
+  if (!HasVectors(VectorUnit::Of(request.facts.isa), TypesOf(resolved))) {
     return absl::UnimplementedError(absl::StrCat("has no vectors from ",
                                                  DataTypeName(resolved.src.data_type()), " to ",
                                                  DataTypeName(resolved.dst.data_type())));
   }
-  ABSL_RETURN_IF_ERROR(PlanOf(resolved, facts.isa).status());
+  ABSL_RETURN_IF_ERROR(PlanOf(resolved, request.facts.isa).status());
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateVectors(const ConvertDesc& desc,
-                                                         const Attributes& attributes,
-                                                         const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(ElementwisePlan plan, PlanOf(desc, facts.isa));
+absl::StatusOr<std::unique_ptr<Primitive>> CreateVectors(const Request<ConvertDesc>& request) {
+  const ConvertDesc& desc = request.desc;
+  ABSL_ASSIGN_OR_RETURN(ElementwisePlan plan, PlanOf(desc, request.facts.isa));
   const std::vector<DataType> types = TypesOf(desc);
-  ABSL_ASSIGN_OR_RETURN(
-      auto generator,
-      jit::Compile<ConvertGenerator>(facts.name, plan.Config({}, LaneBytesOf(types)), types));
-  return std::make_unique<Vectors>(WithCode(InfoOf(desc, attributes, facts), *generator), desc,
-                                   std::move(plan), std::move(generator));
+  ABSL_ASSIGN_OR_RETURN(auto generator,
+                        jit::Compile<ConvertGenerator>(request.facts.name,
+                                                       plan.Config({}, LaneBytesOf(types)), types));
+  return std::make_unique<Vectors>(WithCode(InfoOf(request), *generator), desc, std::move(plan),
+                                   std::move(generator));
 }
 
 }  // namespace tilewire::convert

@@ -74,7 +74,7 @@ absl::StatusOr<InnerConvolution> Offer(const ConvolutionDesc& desc, const Attrib
                                  {&any_src, &any_dst}}) {
     wanted.src = *from;
     wanted.dst = *to;
-    absl::StatusOr<ConvolutionDesc> resolved = row.resolve(wanted, attributes, row);
+    absl::StatusOr<ConvolutionDesc> resolved = row.resolve({wanted, attributes, row});
     if (resolved.ok()) return InnerConvolution{&row, *std::move(resolved)};
     refusal = resolved.status();
   }
@@ -102,14 +102,14 @@ absl::StatusOr<ConvolutionDesc> OfFirstImages(ConvolutionDesc desc, int64_t imag
 
 }  // namespace
 
-absl::StatusOr<ConvolutionDesc> ResolvePlain(const ConvolutionDesc& desc,
-                                             const Attributes& attributes,
-                                             const ImplementationFacts& facts) {
+absl::StatusOr<ConvolutionDesc> ResolvePlain(const Request<ConvolutionDesc>& request) {
+  const ConvolutionDesc& desc = request.desc;
   ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.weights, desc.dst, desc.bias));
   if (!desc.src.IsPlain() && !desc.dst.IsPlain())
     return absl::UnimplementedError("is for a plain src or dst");
   if (desc.src.dim(0) == 0) return absl::UnimplementedError("takes no batch of 0");
-  ABSL_ASSIGN_OR_RETURN(const InnerConvolution row, FindRow(desc, attributes, facts.isa));
+  ABSL_ASSIGN_OR_RETURN(const InnerConvolution row,
+                        FindRow(desc, request.attributes, request.facts.isa));
   ConvolutionDesc resolved = row.desc;
   if (desc.src.IsPlain()) resolved.src = desc.src;
   if (desc.dst.IsPlain()) resolved.dst = desc.dst;
@@ -118,21 +118,22 @@ absl::StatusOr<ConvolutionDesc> ResolvePlain(const ConvolutionDesc& desc,
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreatePlain(const ConvolutionDesc& desc,
-                                                       const Attributes& attributes,
-                                                       const ImplementationFacts& facts) {
+absl::StatusOr<std::unique_ptr<Primitive>> CreatePlain(const Request<ConvolutionDesc>& request) {
+  const ConvolutionDesc& desc = request.desc;
   ABSL_ASSIGN_OR_RETURN(const ConvolutionDesc one, OfFirstImages(desc, 1));
-  ABSL_ASSIGN_OR_RETURN(const InnerConvolution row, FindRow(one, attributes, facts.isa));
+  ABSL_ASSIGN_OR_RETURN(const InnerConvolution row,
+                        FindRow(one, request.attributes, request.facts.isa));
   const int64_t images =
       ImagesAtOnce(desc.src.dim(0), row.desc.src.SizeBytes() / 2 + row.desc.dst.SizeBytes() / 2);
   ABSL_ASSIGN_OR_RETURN(const ConvolutionDesc some, OfFirstImages(desc, images));
-  ABSL_ASSIGN_OR_RETURN(const InnerConvolution inner, FindRow(some, attributes, facts.isa));
-  Attributes inside = attributes;
+  ABSL_ASSIGN_OR_RETURN(const InnerConvolution inner,
+                        FindRow(some, request.attributes, request.facts.isa));
+  Attributes inside = request.attributes;
   inside.scratchpad_mode = ScratchpadMode::kUser;
-  ABSL_ASSIGN_OR_RETURN(
-      auto convolution,
-      CreateConvolution(inner.desc, inside, {.max_isa = facts.isa, .only = inner.row->name}));
-  return WrapInReorders(InfoOf(desc, attributes, facts), std::move(convolution), images);
+  ABSL_ASSIGN_OR_RETURN(auto convolution,
+                        CreateConvolution(inner.desc, inside,
+                                          {.max_isa = request.facts.isa, .only = inner.row->name}));
+  return WrapInReorders(InfoOf(request), std::move(convolution), images);
 }
 
 }  // namespace tilewire::convolution

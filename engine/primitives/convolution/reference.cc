@@ -168,24 +168,24 @@ absl::Status RequireReal(const ConvolutionDesc& desc, const Attributes& attribut
 
 }  // namespace
 
-absl::StatusOr<ConvolutionDesc> ResolveReference(const ConvolutionDesc& desc,
-                                                 const Attributes& attributes,
-                                                 const ImplementationFacts&) {
-  ABSL_RETURN_IF_ERROR(IsInteger(desc) ? RequireInteger(desc) : RequireReal(desc, attributes));
+absl::StatusOr<ConvolutionDesc> ResolveReference(const Request<ConvolutionDesc>& request) {
+  const ConvolutionDesc& desc = request.desc;
+  ABSL_RETURN_IF_ERROR(IsInteger(desc) ? RequireInteger(desc)
+                                       : RequireReal(desc, request.attributes));
   return WithPlainTensors(desc);
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ConvolutionDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts) {
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(
+    const Request<ConvolutionDesc>& request) {
+  const ConvolutionDesc& desc = request.desc;
   ConvolutionDesc written = desc;
-  ABSL_ASSIGN_OR_RETURN(written.dst, WrittenDst(desc.dst, attributes));
-  Formula formula(desc, written.dst, attributes);
+  ABSL_ASSIGN_OR_RETURN(written.dst, WrittenDst(desc.dst, request.attributes));
+  Formula formula(desc, written.dst, request.attributes);
   ReferenceLoop loop = {written.dst.dims(), formula.ProductsPerElement()};
   const auto compute = [formula = std::move(formula)](const ReferencePiece& piece) {
     piece.ForEach([&](const Dims& index) { formula.RunElement(piece, index); });
   };
-  return CreateReferencePrimitive(InfoOf(written, attributes, facts), std::move(loop), compute);
+  return CreateReferencePrimitive(InfoOf(request.With(written)), std::move(loop), compute);
 }
 
 }  // namespace tilewire::convolution

@@ -8,14 +8,10 @@ namespace {
 
 // Where a row takes src and dst as they are, it runs, and is the one that packed weights would
 // get: src and dst may be what the plain rows reorder an image at a time.
-absl::StatusOr<std::vector<ConvolutionDesc>> Ways(const ConvolutionDesc& desc,
-                                                  const Attributes& attributes,
-                                                  const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(std::vector<ConvolutionDesc> ways, OpenTensors(desc));
+absl::StatusOr<std::vector<ConvolutionDesc>> Ways(const Request<ConvolutionDesc>& request) {
+  ABSL_ASSIGN_OR_RETURN(std::vector<ConvolutionDesc> ways, OpenTensors(request.desc));
   const std::vector<ConvolutionDesc> weights_alone = {ways.front()};
-  if (FindInnerRow<ConvolutionDesc>(ConvolutionImplementations(), weights_alone, attributes, facts)
-          .ok())
-    return weights_alone;
+  if (FindInnerRow(ConvolutionImplementations(), weights_alone, request).ok()) return weights_alone;
   return ways;
 }
 
@@ -29,21 +25,14 @@ absl::Status RequireNoOverlap(const ConvolutionDesc& desc) {
 
 }  // namespace
 
-absl::StatusOr<ConvolutionDesc> ResolveReordered(const ConvolutionDesc& desc,
-                                                 const Attributes& attributes,
-                                                 const ImplementationFacts& facts) {
-  ABSL_RETURN_IF_ERROR(RequireNoOverlap(desc));
-  ABSL_ASSIGN_OR_RETURN(const std::vector<ConvolutionDesc> ways, Ways(desc, attributes, facts));
-  return ResolveBetweenReorders<ConvolutionDesc>(ConvolutionImplementations(), desc, ways,
-                                                 attributes, facts);
+absl::StatusOr<ConvolutionDesc> ResolveReordered(const Request<ConvolutionDesc>& request) {
+  ABSL_RETURN_IF_ERROR(RequireNoOverlap(request.desc));
+  return ResolveBetweenReorders(ConvolutionImplementations(), Ways(request), request);
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReordered(const ConvolutionDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(const std::vector<ConvolutionDesc> ways, Ways(desc, attributes, facts));
-  return CreateBetweenReorders<ConvolutionDesc>(ConvolutionImplementations(), desc, ways,
-                                                attributes, facts);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReordered(
+    const Request<ConvolutionDesc>& request) {
+  return CreateBetweenReorders(ConvolutionImplementations(), Ways(request), request);
 }
 
 }  // namespace tilewire::convolution

@@ -34,12 +34,12 @@ absl::Status RequireF32OrBf16(const ConvolutionDesc& desc) {
   return RequireF32(desc.bias);
 }
 
-absl::Status RequireTypesOfRow(const ConvolutionDesc& desc, const Attributes& attributes,
-                               const ImplementationFacts& facts) {
-  const bool writes_bf16 = facts.isa.Includes(cpu::Isa::kAvx512Bf16);
+absl::Status RequireTypesOfRow(const Request<ConvolutionDesc>& request) {
+  const ConvolutionDesc& desc = request.desc;
+  const bool writes_bf16 = request.facts.isa.Includes(cpu::Isa::kAvx512Bf16);
   ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.weights, desc.bias));
   ABSL_RETURN_IF_ERROR(RequireType(writes_bf16 ? DataType::kBf16 : DataType::kF32, {&desc.dst}));
-  ABSL_RETURN_IF_ERROR(RequireNoOutputScales(attributes));
+  ABSL_RETURN_IF_ERROR(RequireNoOutputScales(request.attributes));
   if (writes_bf16 && desc.dst.IsPlain()) return RefuseLayout("dst", desc.dst);
   return RequireDirect(desc);
 }

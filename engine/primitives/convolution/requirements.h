@@ -25,8 +25,7 @@ absl::Status RequireF32OrBf16(const ConvolutionDesc& desc);
 
 // For rows that read f32: the one that needs AVX-512 BF16 writes bf16, in blocks, the others f32.
 //   kUnimplemented  other types, output scales, an algorithm other than direct
-absl::Status RequireTypesOfRow(const ConvolutionDesc& desc, const Attributes& attributes,
-                               const ImplementationFacts& facts);
+absl::Status RequireTypesOfRow(const Request<ConvolutionDesc>& request);
 
 // Whether src is u8 or s8.
 bool IsInteger(const ConvolutionDesc& desc);

@@ -10,7 +10,7 @@ const ImplementationFacts* ChooseRow(const ConvolutionDesc& desc, const Attribut
   if (!Validate(desc, attributes).ok()) return nullptr;
   RowSearch search({}, /*has_other_types=*/false, attributes, options);
   for (const Implementation<ConvolutionDesc>& row : ConvolutionImplementations()) {
-    if (search.Admits(row) && row.resolve(desc, attributes, row).ok()) return &row;
+    if (search.Admits(row) && row.resolve({desc, attributes, row}).ok()) return &row;
   }
   return nullptr;
 }

@@ -55,11 +55,10 @@ TileConfig ConfigOf(const DeconvolutionDesc& desc, const PostOps& post_ops, cons
 
 }  // namespace
 
-absl::StatusOr<DeconvolutionDesc> ResolveDirect(const DeconvolutionDesc& desc,
-                                                const Attributes& attributes,
-                                                const ImplementationFacts& facts) {
-  ABSL_RETURN_IF_ERROR(RequireForwardF32(desc, attributes));
-  const int64_t lanes = VectorUnit::Of(facts.isa).lanes();
+absl::StatusOr<DeconvolutionDesc> ResolveDirect(const Request<DeconvolutionDesc>& request) {
+  const DeconvolutionDesc& desc = request.desc;
+  ABSL_RETURN_IF_ERROR(RequireForwardF32(desc, request.attributes));
+  const int64_t lanes = VectorUnit::Of(request.facts.isa).lanes();
   ABSL_ASSIGN_OR_RETURN(const DeconvolutionDesc resolved,
                         ResolveTiles(desc, {.lanes = lanes,
                                             .dst = BlockedPattern(desc.src.rank(), lanes),
@@ -74,20 +73,17 @@ absl::StatusOr<DeconvolutionDesc> ResolveDirect(const DeconvolutionDesc& desc,
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateDirect(const DeconvolutionDesc& desc,
-                                                        const Attributes& attributes,
-                                                        const ImplementationFacts& facts) {
-  const VectorUnit unit = VectorUnit::Of(facts.isa);
-  const PostOps& post_ops = attributes.post_ops;
+absl::StatusOr<std::unique_ptr<Primitive>> CreateDirect(const Request<DeconvolutionDesc>& request) {
+  const VectorUnit unit = VectorUnit::Of(request.facts.isa);
+  const PostOps& post_ops = request.attributes.post_ops;
   const Blocking blocking = {.src_lanes = unit.lanes(),
                              .dst_lanes = unit.lanes(),
                              .tile_blocks = TileGenerator::kMaxBlocks,
                              .tile_pixels = TileGenerator::MaxPixels(unit, post_ops)};
-  return CreateDriver(InfoOf(desc, attributes, facts), desc, blocking,
-                      [&](bool last, int64_t pixels) {
-                        return jit::Compile<TileGenerator>(
-                            facts.name, ConfigOf(desc, post_ops, unit, last, pixels));
-                      });
+  return CreateDriver(InfoOf(request), request.desc, blocking, [&](bool last, int64_t pixels) {
+    return jit::Compile<TileGenerator>(request.facts.name,
+                                       ConfigOf(request.desc, post_ops, unit, last, pixels));
+  });
 }
 
 }  // namespace tilewire::deconvolution

@@ -82,14 +82,13 @@ FewOutputsConfig FewOutputsConfigOf(const DeconvolutionDesc& desc, const PostOps
 
 }  // namespace
 
-absl::StatusOr<DeconvolutionDesc> ResolveFewOutputs(const DeconvolutionDesc& desc,
-                                                    const Attributes& attributes,
-                                                    const ImplementationFacts& facts) {
-  ABSL_RETURN_IF_ERROR(RequireForwardF32(desc, attributes));
-  const int64_t lanes = VectorUnit::Of(facts.isa).lanes();
+absl::StatusOr<DeconvolutionDesc> ResolveFewOutputs(const Request<DeconvolutionDesc>& request) {
+  const DeconvolutionDesc& desc = request.desc;
+  ABSL_RETURN_IF_ERROR(RequireForwardF32(desc, request.attributes));
+  const int64_t lanes = VectorUnit::Of(request.facts.isa).lanes();
   const Geometry geometry = GeometryOf(desc);
   ABSL_RETURN_IF_ERROR(RequireFewOutputs(geometry, lanes));
-  if (attributes.post_ops.HasSum() && geometry.axes[2].stride > PhasesOf(geometry).columns)
+  if (request.attributes.post_ops.HasSum() && geometry.axes[2].stride > PhasesOf(geometry).columns)
     return absl::UnimplementedError("takes no sum of outputs that are apart");
   const int rank = desc.src.rank();
   ABSL_ASSIGN_OR_RETURN(const DeconvolutionDesc resolved,
@@ -104,10 +103,10 @@ absl::StatusOr<DeconvolutionDesc> ResolveFewOutputs(const DeconvolutionDesc& des
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateFewOutputs(const DeconvolutionDesc& desc,
-                                                            const Attributes& attributes,
-                                                            const ImplementationFacts& facts) {
-  const VectorUnit unit = VectorUnit::Of(facts.isa);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateFewOutputs(
+    const Request<DeconvolutionDesc>& request) {
+  const DeconvolutionDesc& desc = request.desc;
+  const VectorUnit unit = VectorUnit::Of(request.facts.isa);
   const Phases phases = PhasesOf(GeometryOf(desc));
   const Blocking blocking = {.src_lanes = unit.lanes(),
                              .dst_lanes = 1,
@@ -116,11 +115,10 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateFewOutputs(const DeconvolutionD
                              .merges_columns = phases.columns > 1,
                              .merges_rows = phases.rows > 1,
                              .phase_by_phase = false};
-  return CreateDriver(
-      InfoOf(desc, attributes, facts), desc, blocking, [&](bool /*last*/, int64_t pixels) {
-        return jit::Compile<FewOutputsGenerator>(
-            facts.name, FewOutputsConfigOf(desc, attributes.post_ops, unit, pixels));
-      });
+  return CreateDriver(InfoOf(request), desc, blocking, [&](bool /*last*/, int64_t pixels) {
+    return jit::Compile<FewOutputsGenerator>(
+        request.facts.name, FewOutputsConfigOf(desc, request.attributes.post_ops, unit, pixels));
+  });
 }
 
 }  // namespace tilewire::deconvolution

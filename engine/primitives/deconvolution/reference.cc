@@ -96,24 +96,20 @@ class Formula {
 
 }  // namespace
 
-absl::StatusOr<DeconvolutionDesc> ResolveReference(const DeconvolutionDesc& desc,
-                                                   const Attributes& attributes,
-                                                   const ImplementationFacts&) {
-  ABSL_RETURN_IF_ERROR(RequireForwardF32(desc, attributes));
-  return WithPlainTensors(desc);
+absl::StatusOr<DeconvolutionDesc> ResolveReference(const Request<DeconvolutionDesc>& request) {
+  ABSL_RETURN_IF_ERROR(RequireForwardF32(request.desc, request.attributes));
+  return WithPlainTensors(request.desc);
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const DeconvolutionDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts) {
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(
+    const Request<DeconvolutionDesc>& request) {
+  const DeconvolutionDesc& desc = request.desc;
   const Geometry geometry = GeometryOf(desc);
   Dims products = {geometry.ic};  // of an output, at most
   for (const Axis& axis : geometry.axes) products.push_back(DivUp(axis.kernel, axis.stride));
-  const auto compute = [formula = Formula(desc, attributes.post_ops)](const ReferencePiece& piece) {
-    formula.Run(piece);
-  };
-  return CreateReferencePrimitive(InfoOf(desc, attributes, facts), {desc.dst.dims(), products},
-                                  compute);
+  const auto compute = [formula = Formula(desc, request.attributes.post_ops)](
+                           const ReferencePiece& piece) { formula.Run(piece); };
+  return CreateReferencePrimitive(InfoOf(request), {desc.dst.dims(), products}, compute);
 }
 
 }  // namespace tilewire::deconvolution

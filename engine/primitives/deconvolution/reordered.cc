@@ -5,20 +5,13 @@
 
 namespace tilewire::deconvolution {
 
-absl::StatusOr<DeconvolutionDesc> ResolveReordered(const DeconvolutionDesc& desc,
-                                                   const Attributes& attributes,
-                                                   const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(const std::vector<DeconvolutionDesc> ways, OpenTensors(desc));
-  return ResolveBetweenReorders<DeconvolutionDesc>(DeconvolutionImplementations(), desc, ways,
-                                                   attributes, facts);
+absl::StatusOr<DeconvolutionDesc> ResolveReordered(const Request<DeconvolutionDesc>& request) {
+  return ResolveBetweenReorders(DeconvolutionImplementations(), OpenTensors(request.desc), request);
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReordered(const DeconvolutionDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(const std::vector<DeconvolutionDesc> ways, OpenTensors(desc));
-  return CreateBetweenReorders<DeconvolutionDesc>(DeconvolutionImplementations(), desc, ways,
-                                                  attributes, facts);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReordered(
+    const Request<DeconvolutionDesc>& request) {
+  return CreateBetweenReorders(DeconvolutionImplementations(), OpenTensors(request.desc), request);
 }
 
 }  // namespace tilewire::deconvolution

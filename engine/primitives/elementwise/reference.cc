@@ -64,23 +64,22 @@ void Compute(const ElementwiseDesc& desc, const ReferencePiece& piece) {
 
 }  // namespace
 
-absl::StatusOr<ElementwiseDesc> ResolveReference(const ElementwiseDesc& desc,
-                                                 const Attributes& attributes,
-                                                 const ImplementationFacts&) {
+absl::StatusOr<ElementwiseDesc> ResolveReference(const Request<ElementwiseDesc>& request) {
+  const ElementwiseDesc& desc = request.desc;
   ABSL_RETURN_IF_ERROR(RequireTypes(desc));
-  ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
+  ABSL_RETURN_IF_ERROR(RequireNoPostOps(request.attributes));
   return WithDst(desc, OrPlain(desc.dst));
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ElementwiseDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts) {
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(
+    const Request<ElementwiseDesc>& request) {
+  const ElementwiseDesc& desc = request.desc;
   const DataType type = NumberTypeOf(desc);
   const auto compute = [desc, type](const ReferencePiece& piece) {
     if (type == DataType::kF32) return Compute<float>(desc, piece);
     VisitIntegerOrDouble(type, [&](auto number) { Compute<decltype(number)>(desc, piece); });
   };
-  return CreateReferencePrimitive(InfoOf(desc, attributes, facts), {desc.dst.dims()}, compute);
+  return CreateReferencePrimitive(InfoOf(request), {desc.dst.dims()}, compute);
 }
 
 }  // namespace tilewire::elementwise

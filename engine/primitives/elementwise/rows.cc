@@ -169,18 +169,15 @@ class Rows final : public Primitive {
 
 }  // namespace
 
-absl::StatusOr<ElementwiseDesc> ResolveRows(const ElementwiseDesc& desc,
-                                            const Attributes& attributes,
-                                            const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(ElementwiseDesc resolved, ResolveReference(desc, attributes, facts));
+absl::StatusOr<ElementwiseDesc> ResolveRows(const Request<ElementwiseDesc>& request) {
+  ABSL_ASSIGN_OR_RETURN(ElementwiseDesc resolved, ResolveReference(request));
   ABSL_RETURN_IF_ERROR(TensorRows::RequireTables(resolved.dst));
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(const ElementwiseDesc& desc,
-                                                      const Attributes& attributes,
-                                                      const ImplementationFacts& facts) {
-  PrimitiveInfo info = InfoOf(desc, attributes, facts);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(const Request<ElementwiseDesc>& request) {
+  const ElementwiseDesc& desc = request.desc;
+  PrimitiveInfo info = InfoOf(request);
   const int64_t entries =
       desc.dst.dim(NearestDimension(desc.dst)) * (static_cast<int64_t>(desc.srcs.size()) + 1);
   info.code_bytes = entries * static_cast<int64_t>(sizeof(int64_t));  // the tables

@@ -91,29 +91,26 @@ absl::StatusOr<ElementwisePlan> PlanOf(const ElementwiseDesc& desc, cpu::Isa isa
 
 }  // namespace
 
-absl::StatusOr<ElementwiseDesc> ResolveVectors(const ElementwiseDesc& desc,
-                                               const Attributes& attributes,
-                                               const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(ElementwiseDesc resolved, ResolveReference(desc, attributes, facts));
-  const DataType type = NumberTypeOf(desc);
-  const VectorUnit unit = VectorUnit::Of(facts.isa);
+absl::StatusOr<ElementwiseDesc> ResolveVectors(const Request<ElementwiseDesc>& request) {
+  ABSL_ASSIGN_OR_RETURN(ElementwiseDesc resolved, ResolveReference(request));
+  const DataType type = NumberTypeOf(request.desc);
+  const VectorUnit unit = VectorUnit::Of(request.facts.isa);
   if (type == DataType::kF64 ||
-      !jit::ElementwiseEmitter::Has(unit, desc.function.function, LanesOf(resolved))) {
+      !jit::ElementwiseEmitter::Has(unit, request.desc.function.function, LanesOf(resolved))) {
     return absl::UnimplementedError(
         absl::StrCat("has no vectors for the function of ", DataTypeName(type)));
   }
-  ABSL_RETURN_IF_ERROR(PlanOf(resolved, facts.isa).status());
+  ABSL_RETURN_IF_ERROR(PlanOf(resolved, request.facts.isa).status());
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateVectors(const ElementwiseDesc& desc,
-                                                         const Attributes& attributes,
-                                                         const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(ElementwisePlan plan, PlanOf(desc, facts.isa));
+absl::StatusOr<std::unique_ptr<Primitive>> CreateVectors(const Request<ElementwiseDesc>& request) {
+  const ElementwiseDesc& desc = request.desc;
+  ABSL_ASSIGN_OR_RETURN(ElementwisePlan plan, PlanOf(desc, request.facts.isa));
   ABSL_ASSIGN_OR_RETURN(auto generator,
-                        jit::Compile<VectorsGenerator>(facts.name, plan.Config({}), desc));
-  return std::make_unique<Vectors>(WithCode(InfoOf(desc, attributes, facts), *generator), desc,
-                                   std::move(plan), std::move(generator));
+                        jit::Compile<VectorsGenerator>(request.facts.name, plan.Config({}), desc));
+  return std::make_unique<Vectors>(WithCode(InfoOf(request), *generator), desc, std::move(plan),
+                                   std::move(generator));
 }
 
 }  // namespace tilewire::elementwise

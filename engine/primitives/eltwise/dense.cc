@@ -120,9 +120,8 @@ class Dense final : public Primitive {
 
 }  // namespace
 
-absl::StatusOr<EltwiseDesc> ResolveDense(const EltwiseDesc& desc, const Attributes& attributes,
-                                         const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(EltwiseDesc resolved, ResolveReference(desc, attributes, facts));
+absl::StatusOr<EltwiseDesc> ResolveDense(const Request<EltwiseDesc>& request) {
+  ABSL_ASSIGN_OR_RETURN(EltwiseDesc resolved, ResolveReference(request));
   if (resolved.src != resolved.dst) {
     return absl::UnimplementedError("layouts of src and dst differ");
   }
@@ -130,14 +129,13 @@ absl::StatusOr<EltwiseDesc> ResolveDense(const EltwiseDesc& desc, const Attribut
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateDense(const EltwiseDesc& desc,
-                                                       const Attributes& attributes,
-                                                       const ImplementationFacts& facts) {
-  const VectorUnit unit = VectorUnit::Of(facts.isa);
-  ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<DenseGenerator>(facts.name, desc.op,
+absl::StatusOr<std::unique_ptr<Primitive>> CreateDense(const Request<EltwiseDesc>& request) {
+  const EltwiseDesc& desc = request.desc;
+  const VectorUnit unit = VectorUnit::Of(request.facts.isa);
+  ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<DenseGenerator>(request.facts.name, desc.op,
                                                                      desc.dst.data_type(), unit));
-  return std::make_unique<Dense>(WithCode(InfoOf(desc, attributes, facts), *generator), desc,
-                                 unit.lanes(), std::move(generator));
+  return std::make_unique<Dense>(WithCode(InfoOf(request), *generator), desc, unit.lanes(),
+                                 std::move(generator));
 }
 
 }  // namespace tilewire::eltwise

@@ -13,16 +13,15 @@
 
 namespace tilewire::eltwise {
 
-absl::StatusOr<EltwiseDesc> ResolveReference(const EltwiseDesc& desc, const Attributes& attributes,
-                                             const ImplementationFacts&) {
-  ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
+absl::StatusOr<EltwiseDesc> ResolveReference(const Request<EltwiseDesc>& request) {
+  const EltwiseDesc& desc = request.desc;
+  ABSL_RETURN_IF_ERROR(RequireNoPostOps(request.attributes));
   ABSL_RETURN_IF_ERROR(RequireForward(desc.prop_kind));
   return WithDst(desc, OrLayoutOf(desc.dst, desc.src));
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const EltwiseDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts) {
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const Request<EltwiseDesc>& request) {
+  const EltwiseDesc& desc = request.desc;
   const auto compute = [op = desc.op, type = desc.dst.data_type(), src = SeparableOffsets(desc.src),
                         dst = SeparableOffsets(desc.dst)](const ReferencePiece& piece) {
     piece.ForEach([&](const Dims& index) {
@@ -30,7 +29,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const EltwiseDesc& de
       StoreElement(type, jit::EltwiseScalar(op, x), piece.Find(kArgDst), dst.Offset(index));
     });
   };
-  return CreateReferencePrimitive(InfoOf(desc, attributes, facts), {desc.dst.dims()}, compute);
+  return CreateReferencePrimitive(InfoOf(request), {desc.dst.dims()}, compute);
 }
 
 }  // namespace tilewire::eltwise

@@ -22,8 +22,7 @@ absl::Status RequireIndexType(const MemoryDesc& indices);
 // kInvalidArgument  an index is outside; the message names the first
 absl::Status CheckIndices(const GatherDesc& desc, const void* indices);
 
-PrimitiveInfo InfoOf(const GatherDesc& desc, const Attributes& attributes,
-                     const ImplementationFacts& facts);
+PrimitiveInfo InfoOf(const Request<GatherDesc>& request);
 
 }  // namespace tilewire::gather
 

@@ -13,16 +13,15 @@
 
 namespace tilewire::gather {
 
-absl::StatusOr<GatherDesc> ResolveReference(const GatherDesc& desc, const Attributes& attributes,
-                                            const ImplementationFacts&) {
+absl::StatusOr<GatherDesc> ResolveReference(const Request<GatherDesc>& request) {
+  const GatherDesc& desc = request.desc;
   ABSL_RETURN_IF_ERROR(RequireIndexType(desc.indices));
-  ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
+  ABSL_RETURN_IF_ERROR(RequireNoPostOps(request.attributes));
   return WithDst(desc, OrPlain(desc.dst));
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const GatherDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts) {
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const Request<GatherDesc>& request) {
+  const GatherDesc& desc = request.desc;
   const auto check = [desc](const ExecuteArgs& args) {
     return CheckIndices(desc, args.Find(kArgSrc1));
   };
@@ -40,8 +39,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const GatherDesc& des
                   piece.Find(kArgDst), desc.dst.Offset(index));
     });
   };
-  return CreateReferencePrimitive(InfoOf(desc, attributes, facts),
-                                  {.results = desc.dst.dims(), .check = check}, compute);
+  return CreateReferencePrimitive(InfoOf(request), {.results = desc.dst.dims(), .check = check},
+                                  compute);
 }
 
 }  // namespace tilewire::gather

@@ -62,19 +62,16 @@ class SliceCopy final : public Primitive {
 
 }  // namespace
 
-absl::StatusOr<GatherDesc> ResolveSliceCopy(const GatherDesc& desc, const Attributes& attributes,
-                                            const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(GatherDesc resolved, ResolveReference(desc, attributes, facts));
+absl::StatusOr<GatherDesc> ResolveSliceCopy(const Request<GatherDesc>& request) {
+  ABSL_ASSIGN_OR_RETURN(GatherDesc resolved, ResolveReference(request));
   for (const MemoryDesc* tensor : {&resolved.src, &resolved.indices, &resolved.dst}) {
     ABSL_RETURN_IF_ERROR(RequireRowMajor(*tensor));
   }
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateSliceCopy(const GatherDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts) {
-  return std::make_unique<SliceCopy>(InfoOf(desc, attributes, facts), desc);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateSliceCopy(const Request<GatherDesc>& request) {
+  return std::make_unique<SliceCopy>(InfoOf(request), request.desc);
 }
 
 }  // namespace tilewire::gather

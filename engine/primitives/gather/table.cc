@@ -79,11 +79,11 @@ absl::Status CheckIndices(const GatherDesc& desc, const void* indices) {
   return status;
 }
 
-PrimitiveInfo InfoOf(const GatherDesc& desc, const Attributes& attributes,
-                     const ImplementationFacts& facts) {
-  return BasicInfo(facts, PrimitiveKind::kGather,
+PrimitiveInfo InfoOf(const Request<GatherDesc>& request) {
+  const GatherDesc& desc = request.desc;
+  return BasicInfo(request.facts, PrimitiveKind::kGather,
                    {{kArgSrc, desc.src}, {kArgSrc1, desc.indices}, {kArgDst, desc.dst}},
-                   attributes);
+                   request.attributes);
 }
 
 }  // namespace gather

@@ -57,16 +57,13 @@ class ChannelCopy final : public Primitive {
 
 }  // namespace
 
-absl::StatusOr<GatherChannelsDesc> ResolveChannelCopy(const GatherChannelsDesc& desc,
-                                                      const Attributes& attributes,
-                                                      const ImplementationFacts& facts) {
-  return ResolveReference(desc, attributes, facts);
+absl::StatusOr<GatherChannelsDesc> ResolveChannelCopy(const Request<GatherChannelsDesc>& request) {
+  return ResolveReference(request);
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateChannelCopy(const GatherChannelsDesc& desc,
-                                                             const Attributes& attributes,
-                                                             const ImplementationFacts& facts) {
-  return MakeCopying<ChannelCopy>(desc.dst.data_type(), InfoOf(desc, attributes, facts), desc);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateChannelCopy(
+    const Request<GatherChannelsDesc>& request) {
+  return MakeCopying<ChannelCopy>(request.desc.dst.data_type(), InfoOf(request), request.desc);
 }
 
 }  // namespace tilewire::gather_channels

@@ -9,20 +9,17 @@
 
 namespace tilewire::gather_channels {
 
-absl::StatusOr<GatherChannelsDesc> ResolveLanes(const GatherChannelsDesc& desc,
-                                                const Attributes& attributes,
-                                                const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(GatherChannelsDesc resolved, ResolveReference(desc, attributes, facts));
+absl::StatusOr<GatherChannelsDesc> ResolveLanes(const Request<GatherChannelsDesc>& request) {
+  ABSL_ASSIGN_OR_RETURN(GatherChannelsDesc resolved, ResolveReference(request));
   ABSL_RETURN_IF_ERROR(
-      ChannelGather::Require(resolved.srcs, resolved.dst, VectorUnit::Of(facts.isa)));
+      ChannelGather::Require(resolved.srcs, resolved.dst, VectorUnit::Of(request.facts.isa)));
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateLanes(const GatherChannelsDesc& desc,
-                                                       const Attributes& attributes,
-                                                       const ImplementationFacts& facts) {
-  return CreateChannelLanes(facts, PrimitiveKind::kGatherChannels, desc.srcs, desc.dst,
-                            desc.channels, attributes);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateLanes(const Request<GatherChannelsDesc>& request) {
+  const GatherChannelsDesc& desc = request.desc;
+  return CreateChannelLanes(request.facts, PrimitiveKind::kGatherChannels, desc.srcs, desc.dst,
+                            desc.channels, request.attributes);
 }
 
 }  // namespace tilewire::gather_channels

@@ -10,16 +10,15 @@
 
 namespace tilewire::gather_channels {
 
-absl::StatusOr<GatherChannelsDesc> ResolveReference(const GatherChannelsDesc& desc,
-                                                    const Attributes& attributes,
-                                                    const ImplementationFacts&) {
-  ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
+absl::StatusOr<GatherChannelsDesc> ResolveReference(const Request<GatherChannelsDesc>& request) {
+  const GatherChannelsDesc& desc = request.desc;
+  ABSL_RETURN_IF_ERROR(RequireNoPostOps(request.attributes));
   return WithDst(desc, OrLayoutOf(desc.dst, desc.srcs[0]));
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const GatherChannelsDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts) {
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(
+    const Request<GatherChannelsDesc>& request) {
+  const GatherChannelsDesc& desc = request.desc;
   const auto compute = [desc](const ReferencePiece& piece) {
     piece.ForEach([&](const Dims& index) {
       const ChannelSource& channel = desc.channels[index[1]];
@@ -30,7 +29,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const GatherChannelsD
                   desc.dst.Offset(index));
     });
   };
-  return CreateReferencePrimitive(InfoOf(desc, attributes, facts), {desc.dst.dims()}, compute);
+  return CreateReferencePrimitive(InfoOf(request), {desc.dst.dims()}, compute);
 }
 
 }  // namespace tilewire::gather_channels

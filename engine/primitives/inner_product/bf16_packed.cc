@@ -105,14 +105,13 @@ absl::StatusOr<MemoryDesc> PairedWeights(const InnerProductDesc& desc) {
 
 }  // namespace
 
-absl::StatusOr<InnerProductDesc> ResolvePairs(const InnerProductDesc& desc,
-                                              const Attributes& attributes,
-                                              const ImplementationFacts&) {
+absl::StatusOr<InnerProductDesc> ResolvePairs(const Request<InnerProductDesc>& request) {
+  const InnerProductDesc& desc = request.desc;
   InnerProductDesc real = desc;
   if (desc.weights.data_type() == DataType::kBf16) {
     ABSL_ASSIGN_OR_RETURN(real.weights, desc.weights.WithDataType(DataType::kF32));
   }
-  ABSL_RETURN_IF_ERROR(RequireForwardF32(real, attributes));
+  ABSL_RETURN_IF_ERROR(RequireForwardF32(real, request.attributes));
   InnerProductDesc resolved = desc;
   ABSL_RETURN_IF_ERROR(ResolveSrcAndDst(&resolved));
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc packed, PairedWeights(resolved));
@@ -123,9 +122,8 @@ absl::StatusOr<InnerProductDesc> ResolvePairs(const InnerProductDesc& desc,
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreatePairs(const InnerProductDesc& desc,
-                                                       const Attributes& attributes,
-                                                       const ImplementationFacts& facts) {
+absl::StatusOr<std::unique_ptr<Primitive>> CreatePairs(const Request<InnerProductDesc>& request) {
+  const InnerProductDesc& desc = request.desc;
   const int64_t rows = desc.src.dim(0), numbers = desc.src.stride(0);
   const int64_t row_bytes = DivUp(numbers, kBf16LineNumbers) * kBf16LineBytes;
   const auto bytes = CheckedMul(rows, row_bytes);
@@ -136,12 +134,13 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreatePairs(const InnerProductDesc& d
                                       .src_row_stride = row_bytes / int64_t{sizeof(float)},
                                       .dst_row_stride = desc.dst.stride(0),
                                       .bias = !desc.bias.IsZero(),
-                                      .post_ops = attributes.post_ops,
+                                      .post_ops = request.attributes.post_ops,
                                       .rows = {rows}};
-  ABSL_ASSIGN_OR_RETURN(auto product,
-                        PackedProduct::Create(facts.name, VectorUnit::Of(facts.isa), shape));
-  ABSL_ASSIGN_OR_RETURN(auto rounding, jit::Compile<Bf16Rounding>(facts.name));
-  PrimitiveInfo primitive_info = InfoOf(desc, attributes, facts);
+  ABSL_ASSIGN_OR_RETURN(
+      auto product,
+      PackedProduct::Create(request.facts.name, VectorUnit::Of(request.facts.isa), shape));
+  ABSL_ASSIGN_OR_RETURN(auto rounding, jit::Compile<Bf16Rounding>(request.facts.name));
+  PrimitiveInfo primitive_info = InfoOf(request);
   primitive_info.code_bytes = product->code_bytes() + static_cast<int64_t>(rounding->code_bytes());
   primitive_info.scratchpad_bytes = *bytes;
   return std::make_unique<PairsProduct>(std::move(primitive_info), desc, std::move(product),

@@ -206,10 +206,9 @@ absl::StatusOr<IntegerPacked::Generators> Generate(const InnerProductDesc& desc,
 
 }  // namespace
 
-absl::StatusOr<InnerProductDesc> ResolveIntegerPacked(const InnerProductDesc& desc,
-                                                      const Attributes&,
-                                                      const ImplementationFacts& facts) {
-  const TileKind kind(facts.isa);
+absl::StatusOr<InnerProductDesc> ResolveIntegerPacked(const Request<InnerProductDesc>& request) {
+  const InnerProductDesc& desc = request.desc;
+  const TileKind kind(request.facts.isa);
   ABSL_RETURN_IF_ERROR(RequireForwardInteger(desc));
   constexpr int64_t kFewestRows = 8, kFewestChannels = 32;
   if (kind.is_matrix && (desc.src.dim(0) < kFewestRows || desc.src.dim(1) < kFewestChannels)) {
@@ -250,11 +249,11 @@ absl::StatusOr<InnerProductDesc> ResolveIntegerPacked(const InnerProductDesc& de
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateIntegerPacked(const InnerProductDesc& desc,
-                                                               const Attributes& attributes,
-                                                               const ImplementationFacts& facts) {
-  const TileKind kind(facts.isa);
-  PrimitiveInfo info = InfoOf(desc, attributes, facts);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateIntegerPacked(
+    const Request<InnerProductDesc>& request) {
+  const InnerProductDesc& desc = request.desc;
+  const TileKind kind(request.facts.isa);
+  PrimitiveInfo info = InfoOf(request);
   std::vector<int64_t> stage = StagedOffsets(desc.src, kind.step());
   int64_t src_row = StagedBytes(desc.src, kind.step());
   if (LengthInPlace(stage) == src_row && desc.src.BlockSize(0) == 1 &&
@@ -266,11 +265,12 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateIntegerPacked(const InnerProduc
     if (!bytes) return absl::ResourceExhaustedError("the copy of src is too large");
     info.scratchpad_bytes = *bytes;
   }
-  const int max_rows = kind.MaxRows(attributes.post_ops);
-  ABSL_ASSIGN_OR_RETURN(IntegerPacked::Generators generators,
-                        Generate(desc, attributes, kind, facts.name, max_rows, src_row));
+  const int max_rows = kind.MaxRows(request.attributes.post_ops);
+  ABSL_ASSIGN_OR_RETURN(
+      IntegerPacked::Generators generators,
+      Generate(desc, request.attributes, kind, request.facts.name, max_rows, src_row));
   for (const auto& [key, generator] : generators) info.code_bytes += generator->code_bytes();
-  const OutputScales& output_scales = attributes.output_scales;
+  const OutputScales& output_scales = request.attributes.output_scales;
   std::vector<float> scales(RoundUp(desc.dst.dim(1), kind.unit.lanes()), output_scales.scales[0]);
   if (output_scales.mask != 0)
     std::copy(output_scales.scales.begin(), output_scales.scales.end(), scales.begin());

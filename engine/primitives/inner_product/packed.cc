@@ -37,11 +37,10 @@ class Packed final : public Primitive {
 
 }  // namespace
 
-absl::StatusOr<InnerProductDesc> ResolvePacked(const InnerProductDesc& desc,
-                                               const Attributes& attributes,
-                                               const ImplementationFacts& facts) {
-  const int lanes = jit::VectorUnit::Of(facts.isa).lanes();
-  ABSL_RETURN_IF_ERROR(RequireForwardF32(desc, attributes));
+absl::StatusOr<InnerProductDesc> ResolvePacked(const Request<InnerProductDesc>& request) {
+  const InnerProductDesc& desc = request.desc;
+  const int lanes = jit::VectorUnit::Of(request.facts.isa).lanes();
+  ABSL_RETURN_IF_ERROR(RequireForwardF32(desc, request.attributes));
   InnerProductDesc resolved = desc;
   ABSL_RETURN_IF_ERROR(ResolveSrcAndDst(&resolved));
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc packed,
@@ -54,19 +53,19 @@ absl::StatusOr<InnerProductDesc> ResolvePacked(const InnerProductDesc& desc,
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreatePacked(const InnerProductDesc& desc,
-                                                        const Attributes& attributes,
-                                                        const ImplementationFacts& facts) {
+absl::StatusOr<std::unique_ptr<Primitive>> CreatePacked(const Request<InnerProductDesc>& request) {
+  const InnerProductDesc& desc = request.desc;
   const PackedProduct::Shape shape = {.k = desc.src.stride(0),
                                       .outputs = desc.dst.dim(1),
                                       .src_row_stride = desc.src.stride(0),
                                       .dst_row_stride = desc.dst.stride(0),
                                       .bias = !desc.bias.IsZero(),
-                                      .post_ops = attributes.post_ops,
+                                      .post_ops = request.attributes.post_ops,
                                       .rows = {desc.src.dim(0)}};
-  ABSL_ASSIGN_OR_RETURN(auto product,
-                        PackedProduct::Create(facts.name, VectorUnit::Of(facts.isa), shape));
-  PrimitiveInfo primitive_info = InfoOf(desc, attributes, facts);
+  ABSL_ASSIGN_OR_RETURN(
+      auto product,
+      PackedProduct::Create(request.facts.name, VectorUnit::Of(request.facts.isa), shape));
+  PrimitiveInfo primitive_info = InfoOf(request);
   primitive_info.code_bytes = product->code_bytes();
   return std::make_unique<Packed>(std::move(primitive_info), desc, std::move(product));
 }

@@ -81,20 +81,18 @@ class PlainWeights final : public Primitive {
 
 }  // namespace
 
-absl::StatusOr<InnerProductDesc> ResolvePlainWeights(const InnerProductDesc& desc,
-                                                     const Attributes& attributes,
-                                                     const ImplementationFacts&) {
-  ABSL_RETURN_IF_ERROR(RequireForwardF32(desc, attributes));
-  if (attributes.precision == Precision::kBf16)
+absl::StatusOr<InnerProductDesc> ResolvePlainWeights(const Request<InnerProductDesc>& request) {
+  ABSL_RETURN_IF_ERROR(RequireForwardF32(request.desc, request.attributes));
+  if (request.attributes.precision == Precision::kBf16)
     return absl::UnimplementedError("products of bf16 are faster");
-  InnerProductDesc resolved = desc;
+  InnerProductDesc resolved = request.desc;
   ABSL_RETURN_IF_ERROR(ResolveSrcAndDst(&resolved));
   const MemoryDesc &src = resolved.src, &weights = resolved.weights;
   if (!weights.IsPlain()) return absl::UnimplementedError("weights are not plain");
   if (!src.IsPlain()) return absl::UnimplementedError("src is not plain");
   if (!StepOfInputs(resolved))
     return absl::UnimplementedError("the inputs of weights are not in the order of src");
-  const StridedProduct::Shape shape = ProductOf(resolved, attributes.post_ops);
+  const StridedProduct::Shape shape = ProductOf(resolved, request.attributes.post_ops);
   for (const int64_t stride : {shape.src_row, shape.weights_k, shape.weights_n, shape.dst_row}) {
     if (stride > StridedProduct::kLongestStride)
       return absl::UnimplementedError("strides over 25 bits");
@@ -104,18 +102,18 @@ absl::StatusOr<InnerProductDesc> ResolvePlainWeights(const InnerProductDesc& des
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreatePlainWeights(const InnerProductDesc& desc,
-                                                              const Attributes& attributes,
-                                                              const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(auto product, StridedProduct::Create(facts.name, VectorUnit::Of(facts.isa),
-                                                             ProductOf(desc, attributes.post_ops)));
+absl::StatusOr<std::unique_ptr<Primitive>> CreatePlainWeights(
+    const Request<InnerProductDesc>& request) {
+  ABSL_ASSIGN_OR_RETURN(
+      auto product, StridedProduct::Create(request.facts.name, VectorUnit::Of(request.facts.isa),
+                                           ProductOf(request.desc, request.attributes.post_ops)));
   const int64_t slots = std::min<int64_t>(product->pieces(), cpu::GrantedCores());
   const auto bytes = CheckedProduct({slots, product->sums_elements(), int64_t{sizeof(float)}});
   if (!bytes) return absl::UnimplementedError("the sums overflow a size");
-  PrimitiveInfo info = InfoOf(desc, attributes, facts);
+  PrimitiveInfo info = InfoOf(request);
   info.scratchpad_bytes = *bytes;
   info.code_bytes = product->code_bytes();
-  return std::make_unique<PlainWeights>(std::move(info), desc, slots, std::move(product));
+  return std::make_unique<PlainWeights>(std::move(info), request.desc, slots, std::move(product));
 }
 
 }  // namespace tilewire::inner_product

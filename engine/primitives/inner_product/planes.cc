@@ -20,19 +20,18 @@ constexpr int64_t kNumberBytes = sizeof(float);
 
 }  // namespace
 
-absl::StatusOr<InnerProductDesc> ResolvePlanes(const InnerProductDesc& desc,
-                                               const Attributes& attributes,
-                                               const ImplementationFacts& facts) {
+absl::StatusOr<InnerProductDesc> ResolvePlanes(const Request<InnerProductDesc>& request) {
+  const InnerProductDesc& desc = request.desc;
   constexpr int64_t kFewestNumbers = 32, kMostNumbers = 1 << 16, kFewestOutputs = 16;
   InnerProductDesc unsplit = desc;
   unsplit.weights = desc.weights.Unsplit();
-  ABSL_ASSIGN_OR_RETURN(InnerProductDesc resolved, ResolvePacked(unsplit, attributes, facts));
+  ABSL_ASSIGN_OR_RETURN(InnerProductDesc resolved, ResolvePacked(request.With(unsplit)));
   const int64_t numbers = resolved.src.stride(0);
   if (numbers < kFewestNumbers || numbers > kMostNumbers || desc.dst.dim(1) < kFewestOutputs)
     return absl::UnimplementedError("is for 32 to 65536 numbers and from 16 outputs on");
   if (resolved.dst.stride(0) > std::numeric_limits<int32_t>::max() / 64 / kNumberBytes)
     return absl::UnimplementedError("strides exceed 32-bit displacements");
-  const PlaneLayout layout = {.planes = PlanesFor(facts.traits.precision),
+  const PlaneLayout layout = {.planes = PlanesFor(request.facts.traits.precision),
                               .matrices = 1,
                               .outputs = desc.dst.dim(1),
                               .taps = 1,
@@ -41,12 +40,11 @@ absl::StatusOr<InnerProductDesc> ResolvePlanes(const InnerProductDesc& desc,
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreatePlanes(const InnerProductDesc& desc,
-                                                        const Attributes& attributes,
-                                                        const ImplementationFacts& facts) {
+absl::StatusOr<std::unique_ptr<Primitive>> CreatePlanes(const Request<InnerProductDesc>& request) {
+  const InnerProductDesc& desc = request.desc;
   const int64_t numbers = desc.src.stride(0);
   const PlaneProductShape shape = {
-      .planes = PlanesFor(facts.traits.precision),
+      .planes = PlanesFor(request.facts.traits.precision),
       .rows = desc.src.dim(0),
       .channels = numbers,
       .outputs = desc.dst.dim(1),
@@ -54,11 +52,11 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreatePlanes(const InnerProductDesc& 
       .weights_output_block = numbers * kPlaneLanes * kNumberBytes,
       .dst_row = desc.dst.stride(0) * kNumberBytes,
       .bias = !desc.bias.IsZero(),
-      .post_ops = attributes.post_ops,
+      .post_ops = request.attributes.post_ops,
   };
-  ABSL_ASSIGN_OR_RETURN(auto product, PlaneProduct::Create(facts.name, shape, {{}}, {{}}));
-  return std::make_unique<PlanePrimitive<DensePlaneRows>>(
-      InfoOf(desc, attributes, facts), numbers * kNumberBytes, std::move(product));
+  ABSL_ASSIGN_OR_RETURN(auto product, PlaneProduct::Create(request.facts.name, shape, {{}}, {{}}));
+  return std::make_unique<PlanePrimitive<DensePlaneRows>>(InfoOf(request), numbers * kNumberBytes,
+                                                          std::move(product));
 }
 
 }  // namespace tilewire::inner_product

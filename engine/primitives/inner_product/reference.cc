@@ -54,18 +54,17 @@ class Formula {
 
 }  // namespace
 
-absl::StatusOr<InnerProductDesc> ResolveReference(const InnerProductDesc& desc,
-                                                  const Attributes& attributes,
-                                                  const ImplementationFacts&) {
+absl::StatusOr<InnerProductDesc> ResolveReference(const Request<InnerProductDesc>& request) {
+  const InnerProductDesc& desc = request.desc;
   ABSL_RETURN_IF_ERROR(IsInteger(desc) ? RequireForwardInteger(desc)
-                                       : RequireForwardF32(desc, attributes));
+                                       : RequireForwardF32(desc, request.attributes));
   return WithPlainTensors(desc);
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const InnerProductDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts) {
-  const ScalarEpilogue epilogue{attributes, desc.bias.data_type(), desc.dst.data_type()};
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(
+    const Request<InnerProductDesc>& request) {
+  const InnerProductDesc& desc = request.desc;
+  const ScalarEpilogue epilogue{request.attributes, desc.bias.data_type(), desc.dst.data_type()};
   const auto compute = [formula = Formula(desc), epilogue, has_bias = !desc.bias.IsZero(),
                         bias = SeparableOffsets(desc.bias),
                         dst = SeparableOffsets(desc.dst)](const ReferencePiece& piece) {
@@ -75,7 +74,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const InnerProductDes
                      has_bias ? bias.Offset({oc}) : 0, piece.Find(kArgDst), dst.Offset(index));
     });
   };
-  return CreateReferencePrimitive(InfoOf(desc, attributes, facts),
+  return CreateReferencePrimitive(InfoOf(request),
                                   {desc.dst.dims(), LinesAlong(desc.src.dims(), 0)}, compute);
 }
 

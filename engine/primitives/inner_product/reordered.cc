@@ -5,20 +5,13 @@
 
 namespace tilewire::inner_product {
 
-absl::StatusOr<InnerProductDesc> ResolveReordered(const InnerProductDesc& desc,
-                                                  const Attributes& attributes,
-                                                  const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(const std::vector<InnerProductDesc> ways, OpenTensors(desc));
-  return ResolveBetweenReorders<InnerProductDesc>(InnerProductImplementations(), desc, ways,
-                                                  attributes, facts);
+absl::StatusOr<InnerProductDesc> ResolveReordered(const Request<InnerProductDesc>& request) {
+  return ResolveBetweenReorders(InnerProductImplementations(), OpenTensors(request.desc), request);
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReordered(const InnerProductDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(const std::vector<InnerProductDesc> ways, OpenTensors(desc));
-  return CreateBetweenReorders<InnerProductDesc>(InnerProductImplementations(), desc, ways,
-                                                 attributes, facts);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReordered(
+    const Request<InnerProductDesc>& request) {
+  return CreateBetweenReorders(InnerProductImplementations(), OpenTensors(request.desc), request);
 }
 
 }  // namespace tilewire::inner_product

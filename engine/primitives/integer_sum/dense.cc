@@ -189,28 +189,23 @@ absl::Status RequireDense(const MemoryDesc& desc, const MemoryDesc& dst) {
 
 }  // namespace
 
-absl::StatusOr<IntegerSumDesc> ResolveDense(const IntegerSumDesc& desc,
-                                            const Attributes& attributes,
-                                            const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(IntegerSumDesc resolved, ResolveReference(desc, attributes, facts));
+absl::StatusOr<IntegerSumDesc> ResolveDense(const Request<IntegerSumDesc>& request) {
+  ABSL_ASSIGN_OR_RETURN(IntegerSumDesc resolved, ResolveReference(request));
   for (const MemoryDesc& src : resolved.srcs) ABSL_RETURN_IF_ERROR(RequireDense(src, resolved.dst));
   ABSL_RETURN_IF_ERROR(RequireDense(resolved.dst, resolved.dst));
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateDense(const IntegerSumDesc& desc,
-                                                       const Attributes& attributes,
-                                                       const ImplementationFacts& facts) {
+absl::StatusOr<std::unique_ptr<Primitive>> CreateDense(const Request<IntegerSumDesc>& request) {
   ABSL_ASSIGN_OR_RETURN(auto generator,
-                        jit::Compile<DenseGenerator>(facts.name, desc, VectorUnit::Of(facts.isa)));
-  return std::make_unique<Dense>(WithCode(InfoOf(desc, attributes, facts), *generator), desc,
-                                 VectorUnit::Of(facts.isa).lanes(), std::move(generator));
+                        jit::Compile<DenseGenerator>(request.facts.name, request.desc,
+                                                     VectorUnit::Of(request.facts.isa)));
+  return std::make_unique<Dense>(WithCode(InfoOf(request), *generator), request.desc,
+                                 VectorUnit::Of(request.facts.isa).lanes(), std::move(generator));
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateDenseLoop(const IntegerSumDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts) {
-  return std::make_unique<Dense>(InfoOf(desc, attributes, facts), desc, /*lanes=*/1, nullptr);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateDenseLoop(const Request<IntegerSumDesc>& request) {
+  return std::make_unique<Dense>(InfoOf(request), request.desc, /*lanes=*/1, nullptr);
 }
 
 }  // namespace tilewire::integer_sum

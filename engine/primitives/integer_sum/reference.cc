@@ -11,10 +11,9 @@
 
 namespace tilewire::integer_sum {
 
-absl::StatusOr<IntegerSumDesc> ResolveReference(const IntegerSumDesc& desc,
-                                                const Attributes& attributes,
-                                                const ImplementationFacts&) {
-  ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
+absl::StatusOr<IntegerSumDesc> ResolveReference(const Request<IntegerSumDesc>& request) {
+  const IntegerSumDesc& desc = request.desc;
+  ABSL_RETURN_IF_ERROR(RequireNoPostOps(request.attributes));
   for (const MemoryDesc& src : desc.srcs) {
     if (!IsByte(src.data_type()))
       return absl::UnimplementedError(absl::StrCat("does not add up ", src.ToString()));
@@ -26,9 +25,8 @@ absl::StatusOr<IntegerSumDesc> ResolveReference(const IntegerSumDesc& desc,
   return WithDst(desc, OrLayoutOf(desc.dst, like));
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const IntegerSumDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts) {
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const Request<IntegerSumDesc>& request) {
+  const IntegerSumDesc& desc = request.desc;
   const auto compute = [desc, type = desc.dst.data_type()](const ReferencePiece& piece) {
     piece.ForEach([&](const Dims& index) {
       float real = 0;
@@ -45,8 +43,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const IntegerSumDesc&
     });
   };
   const auto terms = static_cast<int64_t>(desc.srcs.size());
-  return CreateReferencePrimitive(InfoOf(desc, attributes, facts), {desc.dst.dims(), {terms}},
-                                  compute);
+  return CreateReferencePrimitive(InfoOf(request), {desc.dst.dims(), {terms}}, compute);
 }
 
 }  // namespace tilewire::integer_sum

@@ -88,25 +88,23 @@ absl::Status RequireAlike(const MemoryDesc& src, const MemoryDesc& dst) {
 
 }  // namespace
 
-absl::StatusOr<InterpolateDesc> ResolveDenseRows(const InterpolateDesc& desc,
-                                                 const Attributes& attributes,
-                                                 const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(InterpolateDesc resolved, ResolveReference(desc, attributes, facts));
+absl::StatusOr<InterpolateDesc> ResolveDenseRows(const Request<InterpolateDesc>& request) {
+  ABSL_ASSIGN_OR_RETURN(InterpolateDesc resolved, ResolveReference(request));
   for (const MemoryDesc* tensor : {&resolved.src, &resolved.dst}) {
     const bool takes =
-        tensor->IsDense() && tensor->offset0() == 0 && tensor->BlockSize(desc.axis) == 1;
+        tensor->IsDense() && tensor->offset0() == 0 && tensor->BlockSize(request.desc.axis) == 1;
     if (!takes) return absl::UnimplementedError("a layout with gaps or in blocks along the axis");
   }
   ABSL_RETURN_IF_ERROR(RequireAlike(resolved.src, resolved.dst));
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateDenseRows(const InterpolateDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts) {
-  PrimitiveInfo info = InfoOf(desc, attributes, facts);
-  info.code_bytes = static_cast<int64_t>(desc.weights.size() * (sizeof(int64_t) + sizeof(float)));
-  return std::make_unique<DenseRows>(std::move(info), desc);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateDenseRows(
+    const Request<InterpolateDesc>& request) {
+  PrimitiveInfo info = InfoOf(request);
+  info.code_bytes =
+      static_cast<int64_t>(request.desc.weights.size() * (sizeof(int64_t) + sizeof(float)));
+  return std::make_unique<DenseRows>(std::move(info), request.desc);
 }
 
 }  // namespace tilewire::interpolate

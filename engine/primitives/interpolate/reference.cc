@@ -9,15 +9,13 @@
 
 namespace tilewire::interpolate {
 
-absl::StatusOr<InterpolateDesc> ResolveReference(const InterpolateDesc& desc,
-                                                 const Attributes& attributes,
-                                                 const ImplementationFacts&) {
-  return ResolveF32(desc, attributes);
+absl::StatusOr<InterpolateDesc> ResolveReference(const Request<InterpolateDesc>& request) {
+  return ResolveF32(request.desc, request.attributes);
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const InterpolateDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts) {
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(
+    const Request<InterpolateDesc>& request) {
+  const InterpolateDesc& desc = request.desc;
   const auto compute = [desc](const ReferencePiece& piece) {
     piece.ForEach([&](const Dims& index) {
       const int64_t first = index[desc.axis] * desc.taps;
@@ -30,8 +28,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const InterpolateDesc
       piece.Get<float>(kArgDst)[desc.dst.Offset(index)] = sum;
     });
   };
-  return CreateReferencePrimitive(InfoOf(desc, attributes, facts), {desc.dst.dims(), {desc.taps}},
-                                  compute);
+  return CreateReferencePrimitive(InfoOf(request), {desc.dst.dims(), {desc.taps}}, compute);
 }
 
 }  // namespace tilewire::interpolate

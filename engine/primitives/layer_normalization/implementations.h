@@ -16,8 +16,7 @@ TILEWIRE_ROW(LayerNormalizationDesc, Rows);
 
 TILEWIRE_ROW(LayerNormalizationDesc, Reference);
 
-PrimitiveInfo InfoOf(const LayerNormalizationDesc& desc, const Attributes& attributes,
-                     const ImplementationFacts& facts);
+PrimitiveInfo InfoOf(const Request<LayerNormalizationDesc>& request);
 
 inline bool HasAddend(const LayerNormalizationDesc& desc) { return !desc.addend.IsZero(); }
 

@@ -79,27 +79,26 @@ class Formula {
 
 }  // namespace
 
-absl::StatusOr<LayerNormalizationDesc> ResolveReference(const LayerNormalizationDesc& desc,
-                                                        const Attributes& attributes,
-                                                        const ImplementationFacts&) {
+absl::StatusOr<LayerNormalizationDesc> ResolveReference(
+    const Request<LayerNormalizationDesc>& request) {
+  const LayerNormalizationDesc& desc = request.desc;
   ABSL_RETURN_IF_ERROR(RequireInference(desc.prop_kind));
-  ABSL_ASSIGN_OR_RETURN(LayerNormalizationDesc resolved, ResolveF32(desc, attributes));
+  ABSL_ASSIGN_OR_RETURN(LayerNormalizationDesc resolved, ResolveF32(desc, request.attributes));
   if (!HasAddend(desc)) return resolved;
   ABSL_RETURN_IF_ERROR(RequireF32(desc.addend, desc.sum));
   ABSL_ASSIGN_OR_RETURN(resolved.sum, OrLayoutOf(desc.sum, desc.src));
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const LayerNormalizationDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts) {
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(
+    const Request<LayerNormalizationDesc>& request) {
+  const LayerNormalizationDesc& desc = request.desc;
   const auto compute = [formula = Formula(desc)](const ReferencePiece& piece) {
     piece.ForEach([&](const Dims& index) { formula.RunRow(piece, index); });
   };
   const int axis = desc.src.rank() - 1;
-  return CreateReferencePrimitive(InfoOf(desc, attributes, facts),
-                                  {LinesAlong(desc.src.dims(), axis), {3, desc.src.dim(axis)}},
-                                  compute);
+  return CreateReferencePrimitive(
+      InfoOf(request), {LinesAlong(desc.src.dims(), axis), {3, desc.src.dim(axis)}}, compute);
 }
 
 }  // namespace tilewire::layer_normalization

@@ -294,10 +294,9 @@ class Rows final : public Primitive {
 
 }  // namespace
 
-absl::StatusOr<LayerNormalizationDesc> ResolveRows(const LayerNormalizationDesc& desc,
-                                                   const Attributes& attributes,
-                                                   const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(LayerNormalizationDesc resolved, ResolveReference(desc, attributes, facts));
+absl::StatusOr<LayerNormalizationDesc> ResolveRows(const Request<LayerNormalizationDesc>& request) {
+  const LayerNormalizationDesc& desc = request.desc;
+  ABSL_ASSIGN_OR_RETURN(LayerNormalizationDesc resolved, ResolveReference(request));
   const int axis = desc.src.rank() - 1;
   for (const MemoryDesc* md : {&resolved.src, &resolved.dst, &resolved.addend, &resolved.sum}) {
     if (md->IsZero()) continue;
@@ -313,20 +312,20 @@ absl::StatusOr<LayerNormalizationDesc> ResolveRows(const LayerNormalizationDesc&
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(const LayerNormalizationDesc& desc,
-                                                      const Attributes& attributes,
-                                                      const ImplementationFacts& facts) {
+absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(
+    const Request<LayerNormalizationDesc>& request) {
+  const LayerNormalizationDesc& desc = request.desc;
   const std::optional<RowSteps> steps = RowStepsOf(desc);
-  const RowConfig config = {.unit = VectorUnit::Of(facts.isa),
+  const RowConfig config = {.unit = VectorUnit::Of(request.facts.isa),
                             .size = desc.src.dim(desc.src.rank() - 1),
                             .epsilon = desc.epsilon,
                             .given_statistics = desc.use_global_stats,
                             .scale_shift = desc.use_scale_shift,
                             .adds = HasAddend(desc),
                             .steps = steps.value_or(RowSteps{})};
-  ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<RowGenerator>(facts.name, config));
-  return std::make_unique<Rows>(WithCode(InfoOf(desc, attributes, facts), *generator), desc,
-                                steps.has_value(), std::move(generator));
+  ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<RowGenerator>(request.facts.name, config));
+  return std::make_unique<Rows>(WithCode(InfoOf(request), *generator), desc, steps.has_value(),
+                                std::move(generator));
 }
 
 }  // namespace tilewire::layer_normalization

@@ -31,8 +31,8 @@ absl::Status Validate(const LayerNormalizationDesc& desc, const Attributes&) {
 
 }  // namespace
 
-PrimitiveInfo InfoOf(const LayerNormalizationDesc& desc, const Attributes& attributes,
-                     const ImplementationFacts& facts) {
+PrimitiveInfo InfoOf(const Request<LayerNormalizationDesc>& request) {
+  const LayerNormalizationDesc& desc = request.desc;
   std::vector<ArgDesc> args = ArgsOf(desc.src, desc.dst);
   if (desc.use_global_stats) {
     Dims rows = desc.src.dims();
@@ -47,7 +47,8 @@ PrimitiveInfo InfoOf(const LayerNormalizationDesc& desc, const Attributes& attri
     args.push_back({kArgSrc1, desc.addend});
     args.push_back({kArgMultipleDst, desc.sum});
   }
-  return BasicInfo(facts, PrimitiveKind::kLayerNormalization, std::move(args), attributes);
+  return BasicInfo(request.facts, PrimitiveKind::kLayerNormalization, std::move(args),
+                   request.attributes);
 }
 
 int64_t RowsOf(const LayerNormalizationDesc& desc) {

@@ -184,10 +184,10 @@ absl::Status RequireBlocked(const MemoryDesc& md, int64_t lanes) {
 
 }  // namespace
 
-absl::StatusOr<LrnDesc> ResolveBlocked(const LrnDesc& desc, const Attributes& attributes,
-                                       const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(LrnDesc resolved, ResolveDefaults(desc, attributes));
-  const int64_t lanes = VectorUnit::Of(facts.isa).lanes();
+absl::StatusOr<LrnDesc> ResolveBlocked(const Request<LrnDesc>& request) {
+  const LrnDesc& desc = request.desc;
+  ABSL_ASSIGN_OR_RETURN(LrnDesc resolved, ResolveDefaults(desc, request.attributes));
+  const int64_t lanes = VectorUnit::Of(request.facts.isa).lanes();
   if (desc.algorithm != LrnAlgorithm::kAcrossChannels) {
     return absl::UnimplementedError("not across channels");
   }
@@ -200,13 +200,14 @@ absl::StatusOr<LrnDesc> ResolveBlocked(const LrnDesc& desc, const Attributes& at
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateBlocked(const LrnDesc& desc,
-                                                         const Attributes& attributes,
-                                                         const ImplementationFacts& facts) {
-  const NormalizerConfig config = {VectorUnit::Of(facts.isa), ScaleOf(desc), desc.beta, desc.k};
-  ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<BlockGenerator>(
-                                            facts.name, config, static_cast<int>(ReachOf(desc))));
-  return std::make_unique<Blocked>(WithCode(InfoOf(desc, attributes, facts), *generator), desc,
+absl::StatusOr<std::unique_ptr<Primitive>> CreateBlocked(const Request<LrnDesc>& request) {
+  const LrnDesc& desc = request.desc;
+  const NormalizerConfig config = {VectorUnit::Of(request.facts.isa), ScaleOf(desc), desc.beta,
+                                   desc.k};
+  ABSL_ASSIGN_OR_RETURN(
+      auto generator,
+      jit::Compile<BlockGenerator>(request.facts.name, config, static_cast<int>(ReachOf(desc))));
+  return std::make_unique<Blocked>(WithCode(InfoOf(request), *generator), desc,
                                    std::move(generator));
 }
 

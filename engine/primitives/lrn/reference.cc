@@ -34,14 +34,12 @@ float SumOfSquares(const LrnDesc& desc, const SeparableOffsets& offsets, const f
 
 }  // namespace
 
-absl::StatusOr<LrnDesc> ResolveReference(const LrnDesc& desc, const Attributes& attributes,
-                                         const ImplementationFacts&) {
-  return ResolveDefaults(desc, attributes);
+absl::StatusOr<LrnDesc> ResolveReference(const Request<LrnDesc>& request) {
+  return ResolveDefaults(request.desc, request.attributes);
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const LrnDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts) {
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const Request<LrnDesc>& request) {
+  const LrnDesc& desc = request.desc;
   const auto compute = [desc, src_offsets = SeparableOffsets(desc.src),
                         dst_offsets = SeparableOffsets(desc.dst)](const ReferencePiece& piece) {
     const auto* src = piece.Get<const float>(kArgSrc);
@@ -54,8 +52,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const LrnDesc& desc,
   };
   const bool across = desc.algorithm == LrnAlgorithm::kAcrossChannels;
   const Dims window(across ? 1 : desc.src.rank() - 2, desc.local_size);
-  return CreateReferencePrimitive(InfoOf(desc, attributes, facts), {desc.dst.dims(), window},
-                                  compute);
+  return CreateReferencePrimitive(InfoOf(request), {desc.dst.dims(), window}, compute);
 }
 
 }  // namespace tilewire::lrn

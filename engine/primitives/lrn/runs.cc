@@ -185,9 +185,9 @@ class Runs final : public Primitive {
 
 }  // namespace
 
-absl::StatusOr<LrnDesc> ResolveRuns(const LrnDesc& desc, const Attributes& attributes,
-                                    const ImplementationFacts&) {
-  ABSL_ASSIGN_OR_RETURN(LrnDesc resolved, ResolveDefaults(desc, attributes));
+absl::StatusOr<LrnDesc> ResolveRuns(const Request<LrnDesc>& request) {
+  const LrnDesc& desc = request.desc;
+  ABSL_ASSIGN_OR_RETURN(LrnDesc resolved, ResolveDefaults(desc, request.attributes));
   const MemoryDesc& md = resolved.src;
   if (resolved.dst != md) return absl::UnimplementedError("layouts of src and dst differ");
   for (const InnerBlock& block : md.inner_blocks()) {
@@ -209,13 +209,12 @@ absl::StatusOr<LrnDesc> ResolveRuns(const LrnDesc& desc, const Attributes& attri
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateRuns(const LrnDesc& desc,
-                                                      const Attributes& attributes,
-                                                      const ImplementationFacts& facts) {
-  const NormalizerConfig config = {VectorUnit::Of(facts.isa), ScaleOf(desc), desc.beta, desc.k};
-  ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<RunGenerator>(facts.name, config));
-  return std::make_unique<Runs>(WithCode(InfoOf(desc, attributes, facts), *generator), desc,
-                                std::move(generator));
+absl::StatusOr<std::unique_ptr<Primitive>> CreateRuns(const Request<LrnDesc>& request) {
+  const LrnDesc& desc = request.desc;
+  const NormalizerConfig config = {VectorUnit::Of(request.facts.isa), ScaleOf(desc), desc.beta,
+                                   desc.k};
+  ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<RunGenerator>(request.facts.name, config));
+  return std::make_unique<Runs>(WithCode(InfoOf(request), *generator), desc, std::move(generator));
 }
 
 }  // namespace tilewire::lrn

@@ -296,11 +296,11 @@ absl::Status RequireNearRows(const MatmulDesc& desc, const IntegerPlan& plan) {
 
 }  // namespace
 
-absl::StatusOr<MatmulDesc> ResolveIntegerTiles(const MatmulDesc& desc, const Attributes& attributes,
-                                               const ImplementationFacts& facts) {
+absl::StatusOr<MatmulDesc> ResolveIntegerTiles(const Request<MatmulDesc>& request) {
+  const MatmulDesc& desc = request.desc;
   constexpr int64_t kFewestRows = 8, kFewestProducts = 32;
   if (!IsInteger(desc)) return absl::UnimplementedError("takes u8 and s8 only");
-  ABSL_RETURN_IF_ERROR(RequireInteger(desc, attributes));
+  ABSL_RETURN_IF_ERROR(RequireInteger(desc, request.attributes));
   ABSL_ASSIGN_OR_RETURN(MatmulDesc resolved, WithPlainTensors(desc));
   for (const MemoryDesc* md : {&resolved.src, &resolved.weights, &resolved.dst}) {
     if (!md->IsPlain())
@@ -311,7 +311,7 @@ absl::StatusOr<MatmulDesc> ResolveIntegerTiles(const MatmulDesc& desc, const Att
     return absl::UnimplementedError("nothing to compute");
   if (shape.n > 1 && StrideOf(resolved.dst, 0) != 1)
     return absl::UnimplementedError("elements of a row of dst do not follow each other");
-  const IntegerPlan plan(resolved, attributes.post_ops, facts.isa);
+  const IntegerPlan plan(resolved, request.attributes.post_ops, request.facts.isa);
   if (plan.kind.is_matrix && (shape.m < kFewestRows || shape.k < kFewestProducts))
     return absl::UnimplementedError("is for 8 rows of 32 products and more");
   if (!plan.scratchpad_bytes) return absl::UnimplementedError("the copies overflow a size");
@@ -319,17 +319,17 @@ absl::StatusOr<MatmulDesc> ResolveIntegerTiles(const MatmulDesc& desc, const Att
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateIntegerTiles(const MatmulDesc& desc,
-                                                              const Attributes& attributes,
-                                                              const ImplementationFacts& facts) {
-  const IntegerPlan plan(desc, attributes.post_ops, facts.isa);
-  PrimitiveInfo info = InfoOf(desc, attributes, facts);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateIntegerTiles(const Request<MatmulDesc>& request) {
+  const MatmulDesc& desc = request.desc;
+  const IntegerPlan plan(desc, request.attributes.post_ops, request.facts.isa);
+  PrimitiveInfo info = InfoOf(request);
   info.scratchpad_bytes = *plan.scratchpad_bytes;
   ABSL_ASSIGN_OR_RETURN(IntegerTiles::Generators generators,
-                        GenerateIntegerTiles(desc, attributes, plan, facts.name));
+                        GenerateIntegerTiles(desc, request.attributes, plan, request.facts.name));
   for (const auto& [key, generator] : generators) info.code_bytes += generator->code_bytes();
   return std::make_unique<IntegerTiles>(std::move(info), desc, plan,
-                                        attributes.output_scales.scales[0], std::move(generators));
+                                        request.attributes.output_scales.scales[0],
+                                        std::move(generators));
 }
 
 }  // namespace tilewire::matmul

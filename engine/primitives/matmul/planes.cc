@@ -41,10 +41,9 @@ class BatchRows final : public PlaneRows {
 
 }  // namespace
 
-absl::StatusOr<MatmulDesc> ResolvePlanes(const MatmulDesc& desc, const Attributes& attributes,
-                                         const ImplementationFacts& facts) {
+absl::StatusOr<MatmulDesc> ResolvePlanes(const Request<MatmulDesc>& request) {
   constexpr int64_t kFewestProducts = 32, kMostProducts = 1 << 16, kFewestColumns = 16;
-  ABSL_ASSIGN_OR_RETURN(MatmulDesc resolved, ResolveTiles(desc, attributes, facts));
+  ABSL_ASSIGN_OR_RETURN(MatmulDesc resolved, ResolveTiles(request));
   const Shape shape = ShapeOf(resolved);
   if (shape.k < kFewestProducts || shape.k > kMostProducts || shape.n < kFewestColumns)
     return absl::UnimplementedError("is for K from 32 to 65536 and N from 16 on");
@@ -54,11 +53,10 @@ absl::StatusOr<MatmulDesc> ResolvePlanes(const MatmulDesc& desc, const Attribute
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreatePlanes(const MatmulDesc& desc,
-                                                        const Attributes& attributes,
-                                                        const ImplementationFacts& facts) {
+absl::StatusOr<std::unique_ptr<Primitive>> CreatePlanes(const Request<MatmulDesc>& request) {
+  const MatmulDesc& desc = request.desc;
   const Shape matrices = ShapeOf(desc);
-  PlaneProductShape shape = {.planes = PlanesFor(facts.traits.precision),
+  PlaneProductShape shape = {.planes = PlanesFor(request.facts.traits.precision),
                              .rows = matrices.m,
                              .channels = matrices.k,
                              .outputs = matrices.n};
@@ -69,7 +67,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreatePlanes(const MatmulDesc& desc,
   shape.weights_are_padded = false;
   shape.dst_row = StrideOf(desc.dst, 1) * kElementBytes;
   shape.bias = !desc.bias.IsZero();
-  shape.post_ops = attributes.post_ops;
+  shape.post_ops = request.attributes.post_ops;
   std::vector<PlaneWeights> weights;
   for (int64_t w = 0; w < matrices.weights_batch; ++w)
     weights.push_back({.offset = WeightsOffset(desc, w) * kElementBytes});
@@ -78,10 +76,9 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreatePlanes(const MatmulDesc& desc,
     items.push_back({.product = b,
                      .weights = WeightsOf(desc, b),
                      .dst = BatchOffset(desc, desc.dst, b) * kElementBytes});
-  ABSL_ASSIGN_OR_RETURN(
-      auto product, PlaneProduct::Create(facts.name, shape, std::move(weights), std::move(items)));
-  return std::make_unique<PlanePrimitive<BatchRows>>(InfoOf(desc, attributes, facts), desc,
-                                                     std::move(product));
+  ABSL_ASSIGN_OR_RETURN(auto product, PlaneProduct::Create(request.facts.name, shape,
+                                                           std::move(weights), std::move(items)));
+  return std::make_unique<PlanePrimitive<BatchRows>>(InfoOf(request), desc, std::move(product));
 }
 
 }  // namespace tilewire::matmul

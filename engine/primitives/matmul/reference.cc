@@ -144,30 +144,29 @@ auto OfIntegers(const MatmulDesc& desc, const Attributes& attributes) {
 
 }  // namespace
 
-absl::StatusOr<MatmulDesc> ResolveReference(const MatmulDesc& desc, const Attributes& attributes,
-                                            const ImplementationFacts&) {
+absl::StatusOr<MatmulDesc> ResolveReference(const Request<MatmulDesc>& request) {
+  const MatmulDesc& desc = request.desc;
   if (IsInteger(desc)) {
-    ABSL_RETURN_IF_ERROR(RequireInteger(desc, attributes));
+    ABSL_RETURN_IF_ERROR(RequireInteger(desc, request.attributes));
     return WithPlainTensors(desc);
   }
-  ABSL_RETURN_IF_ERROR(RequireNoOutputScales(attributes));
-  if (!RequireTyped(desc, attributes).ok())
+  ABSL_RETURN_IF_ERROR(RequireNoOutputScales(request.attributes));
+  if (!RequireTyped(desc, request.attributes).ok())
     ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.weights, desc.bias, desc.dst));
   return WithPlainTensors(desc);
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const MatmulDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts) {
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const Request<MatmulDesc>& request) {
+  const MatmulDesc& desc = request.desc;
   const int64_t k = desc.src.dim(desc.src.rank() - 1);
   ReferenceLoop loop{desc.dst.dims(), {k}};
-  PrimitiveInfo info = InfoOf(desc, attributes, facts);
+  PrimitiveInfo info = InfoOf(request);
   const auto create = [&](auto compute) {
     return CreateReferencePrimitive(std::move(info), std::move(loop), std::move(compute));
   };
-  if (IsInteger(desc)) return create(OfIntegers(desc, attributes));
+  if (IsInteger(desc)) return create(OfIntegers(desc, request.attributes));
   if (desc.dst.data_type() != DataType::kF32) return create(OfOneType(desc));
-  return create(OfReals(desc, attributes));
+  return create(OfReals(desc, request.attributes));
 }
 
 }  // namespace tilewire::matmul

@@ -5,17 +5,12 @@
 
 namespace tilewire::matmul {
 
-absl::StatusOr<MatmulDesc> ResolveReordered(const MatmulDesc& desc, const Attributes& attributes,
-                                            const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(const std::vector<MatmulDesc> ways, OpenTensors(desc));
-  return ResolveBetweenReorders<MatmulDesc>(MatmulImplementations(), desc, ways, attributes, facts);
+absl::StatusOr<MatmulDesc> ResolveReordered(const Request<MatmulDesc>& request) {
+  return ResolveBetweenReorders(MatmulImplementations(), OpenTensors(request.desc), request);
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReordered(const MatmulDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(const std::vector<MatmulDesc> ways, OpenTensors(desc));
-  return CreateBetweenReorders<MatmulDesc>(MatmulImplementations(), desc, ways, attributes, facts);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReordered(const Request<MatmulDesc>& request) {
+  return CreateBetweenReorders(MatmulImplementations(), OpenTensors(request.desc), request);
 }
 
 }  // namespace tilewire::matmul

@@ -156,10 +156,10 @@ StridedProduct::Shape ProductOf(const MatmulDesc& desc, const PostOps& post_ops)
 
 }  // namespace
 
-absl::StatusOr<MatmulDesc> ResolveTiles(const MatmulDesc& desc, const Attributes& attributes,
-                                        const ImplementationFacts& facts) {
+absl::StatusOr<MatmulDesc> ResolveTiles(const Request<MatmulDesc>& request) {
+  const MatmulDesc& desc = request.desc;
   ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.weights, desc.bias, desc.dst));
-  ABSL_ASSIGN_OR_RETURN(const MatmulDesc resolved, ResolveReference(desc, attributes, facts));
+  ABSL_ASSIGN_OR_RETURN(const MatmulDesc resolved, ResolveReference(request));
   const MatmulDesc product = OneProduct(resolved);
   for (const MemoryDesc* md : {&resolved.src, &resolved.weights, &resolved.dst, &product.src,
                                &product.weights, &product.dst}) {
@@ -179,23 +179,22 @@ absl::StatusOr<MatmulDesc> ResolveTiles(const MatmulDesc& desc, const Attributes
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateTiles(const MatmulDesc& desc,
-                                                       const Attributes& attributes,
-                                                       const ImplementationFacts& facts) {
-  const MatmulDesc one = OneProduct(desc);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateTiles(const Request<MatmulDesc>& request) {
+  const MatmulDesc one = OneProduct(request.desc);
   const Shape shape = ShapeOf(one);
-  ABSL_ASSIGN_OR_RETURN(auto product, StridedProduct::Create(facts.name, VectorUnit::Of(facts.isa),
-                                                             ProductOf(one, attributes.post_ops)));
+  ABSL_ASSIGN_OR_RETURN(
+      auto product, StridedProduct::Create(request.facts.name, VectorUnit::Of(request.facts.isa),
+                                           ProductOf(one, request.attributes.post_ops)));
   const int64_t slots = std::min<int64_t>(shape.batch * product->pieces(), cpu::GrantedCores());
   const auto copies = CheckedProduct({shape.weights_batch, product->copied_panels(),
                                       product->panel_elements(), int64_t{sizeof(float)}});
   const auto sums = CheckedProduct({slots, product->sums_elements(), int64_t{sizeof(float)}});
   const auto bytes = copies && sums ? CheckedAdd(*copies, *sums) : std::nullopt;
   if (!bytes) return absl::UnimplementedError("the copied weights overflow a size");
-  PrimitiveInfo info = InfoOf(desc, attributes, facts);
+  PrimitiveInfo info = InfoOf(request);
   info.scratchpad_bytes = *bytes;
   info.code_bytes = product->code_bytes();
-  return std::make_unique<Tiles>(std::move(info), desc, one, slots, std::move(product));
+  return std::make_unique<Tiles>(std::move(info), request.desc, one, slots, std::move(product));
 }
 
 }  // namespace tilewire::matmul

@@ -90,23 +90,19 @@ absl::Status RequireTyped(const MatmulDesc& desc, const Attributes& attributes) 
   return RequireType(type, {&desc.src, &desc.weights});
 }
 
-absl::StatusOr<MatmulDesc> ResolveTypedRows(const MatmulDesc& desc, const Attributes& attributes,
-                                            const ImplementationFacts&) {
-  ABSL_RETURN_IF_ERROR(RequireTyped(desc, attributes));
-  ABSL_ASSIGN_OR_RETURN(MatmulDesc resolved, WithPlainTensors(desc));
+absl::StatusOr<MatmulDesc> ResolveTypedRows(const Request<MatmulDesc>& request) {
+  ABSL_RETURN_IF_ERROR(RequireTyped(request.desc, request.attributes));
+  ABSL_ASSIGN_OR_RETURN(MatmulDesc resolved, WithPlainTensors(request.desc));
   for (const MemoryDesc* tensor : {&resolved.src, &resolved.weights, &resolved.dst})
     ABSL_RETURN_IF_ERROR(RequireRowMajor(*tensor));
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateTypedRows(const MatmulDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts) {
-  return VisitIntegerOrDouble(desc.dst.data_type(),
-                              [&](auto element) -> std::unique_ptr<Primitive> {
-                                return std::make_unique<TypedRows<decltype(element)>>(
-                                    desc, InfoOf(desc, attributes, facts));
-                              });
+absl::StatusOr<std::unique_ptr<Primitive>> CreateTypedRows(const Request<MatmulDesc>& request) {
+  return VisitIntegerOrDouble(
+      request.desc.dst.data_type(), [&](auto element) -> std::unique_ptr<Primitive> {
+        return std::make_unique<TypedRows<decltype(element)>>(request.desc, InfoOf(request));
+      });
 }
 
 }  // namespace tilewire::matmul

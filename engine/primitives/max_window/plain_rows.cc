@@ -117,19 +117,15 @@ class PlainRows final : public Primitive {
 
 }  // namespace
 
-absl::StatusOr<MaxWindowDesc> ResolvePlainRows(const MaxWindowDesc& desc,
-                                               const Attributes& attributes,
-                                               const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(MaxWindowDesc resolved, ResolveReference(desc, attributes, facts));
+absl::StatusOr<MaxWindowDesc> ResolvePlainRows(const Request<MaxWindowDesc>& request) {
+  ABSL_ASSIGN_OR_RETURN(MaxWindowDesc resolved, ResolveReference(request));
   ABSL_RETURN_IF_ERROR(RequireRowMajor(resolved.src));
   ABSL_RETURN_IF_ERROR(RequireRowMajor(resolved.dst));
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreatePlainRows(const MaxWindowDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts) {
-  return std::make_unique<PlainRows>(InfoOf(desc, attributes, facts), desc);
+absl::StatusOr<std::unique_ptr<Primitive>> CreatePlainRows(const Request<MaxWindowDesc>& request) {
+  return std::make_unique<PlainRows>(InfoOf(request), request.desc);
 }
 
 }  // namespace tilewire::max_window

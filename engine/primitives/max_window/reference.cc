@@ -37,17 +37,15 @@ float IndexOf(const MaxWindowDesc& desc, const Dims& at) {
 
 }  // namespace
 
-absl::StatusOr<MaxWindowDesc> ResolveReference(const MaxWindowDesc& desc,
-                                               const Attributes& attributes,
-                                               const ImplementationFacts&) {
+absl::StatusOr<MaxWindowDesc> ResolveReference(const Request<MaxWindowDesc>& request) {
+  const MaxWindowDesc& desc = request.desc;
   ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.dst));
-  ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
+  ABSL_RETURN_IF_ERROR(RequireNoPostOps(request.attributes));
   return WithDst(desc, OrPlain(desc.dst));
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const MaxWindowDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts) {
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const Request<MaxWindowDesc>& request) {
+  const MaxWindowDesc& desc = request.desc;
   const auto compute = [desc](const ReferencePiece& piece) {
     piece.ForEach([&](const Dims& index) {
       Dims best;
@@ -64,8 +62,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const MaxWindowDesc& 
           desc.result == MaxWindowResult::kElement ? maximum : IndexOf(desc, best);
     });
   };
-  return CreateReferencePrimitive(InfoOf(desc, attributes, facts), {desc.dst.dims(), desc.kernel},
-                                  compute);
+  return CreateReferencePrimitive(InfoOf(request), {desc.dst.dims(), desc.kernel}, compute);
 }
 
 }  // namespace tilewire::max_window

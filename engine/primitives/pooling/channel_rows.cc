@@ -225,36 +225,33 @@ class ChannelRows final : public Primitive {
 
 }  // namespace
 
-absl::StatusOr<PoolingDesc> ResolveBf16Maximum(const PoolingDesc& desc,
-                                               const Attributes& attributes,
-                                               const ImplementationFacts& facts) {
-  ABSL_RETURN_IF_ERROR(RequireType(DataType::kBf16, {&desc.src}));
-  ABSL_ASSIGN_OR_RETURN(PoolingDesc resolved, ResolveDefaults(desc, attributes));
+absl::StatusOr<PoolingDesc> ResolveBf16Maximum(const Request<PoolingDesc>& request) {
+  ABSL_RETURN_IF_ERROR(RequireType(DataType::kBf16, {&request.desc.src}));
+  ABSL_ASSIGN_OR_RETURN(PoolingDesc resolved, ResolveDefaults(request.desc, request.attributes));
   if (resolved.src.IsPlain()) return absl::UnimplementedError("takes blocks of channels");
-  ABSL_RETURN_IF_ERROR(RequireLayouts(VectorUnit::Of(facts.isa), resolved));
+  ABSL_RETURN_IF_ERROR(RequireLayouts(VectorUnit::Of(request.facts.isa), resolved));
   ABSL_RETURN_IF_ERROR(RequireSizes(resolved));
   return resolved;
 }
 
-absl::StatusOr<PoolingDesc> ResolveChannelRows(const PoolingDesc& desc,
-                                               const Attributes& attributes,
-                                               const ImplementationFacts& facts) {
-  ABSL_RETURN_IF_ERROR(facts.traits.is_integer ? RequireInteger(desc.src) : RequireF32(desc.src));
-  ABSL_ASSIGN_OR_RETURN(PoolingDesc resolved, ResolveDefaults(desc, attributes));
-  ABSL_RETURN_IF_ERROR(RequireLayouts(VectorUnit::Of(facts.isa), resolved));
+absl::StatusOr<PoolingDesc> ResolveChannelRows(const Request<PoolingDesc>& request) {
+  const PoolingDesc& desc = request.desc;
+  ABSL_RETURN_IF_ERROR(request.facts.traits.is_integer ? RequireInteger(desc.src)
+                                                       : RequireF32(desc.src));
+  ABSL_ASSIGN_OR_RETURN(PoolingDesc resolved, ResolveDefaults(desc, request.attributes));
+  ABSL_RETURN_IF_ERROR(RequireLayouts(VectorUnit::Of(request.facts.isa), resolved));
   ABSL_RETURN_IF_ERROR(RequireSizes(resolved));
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateChannelRows(const PoolingDesc& desc,
-                                                             const Attributes& attributes,
-                                                             const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(Rows rows, MakeRows(VectorUnit::Of(facts.isa), desc, facts.name));
-  PrimitiveInfo info = InfoOf(desc, attributes, facts);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateChannelRows(const Request<PoolingDesc>& request) {
+  ABSL_ASSIGN_OR_RETURN(
+      Rows rows, MakeRows(VectorUnit::Of(request.facts.isa), request.desc, request.facts.name));
+  PrimitiveInfo info = InfoOf(request);
   for (const auto* row : {rows.wide.get(), rows.full.get(), rows.tail.get()}) {
     if (row != nullptr) info.code_bytes += static_cast<int64_t>(row->code_bytes());
   }
-  return std::make_unique<ChannelRows>(std::move(info), desc, std::move(rows));
+  return std::make_unique<ChannelRows>(std::move(info), request.desc, std::move(rows));
 }
 
 }  // namespace tilewire::pooling

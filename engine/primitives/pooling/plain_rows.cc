@@ -156,11 +156,10 @@ class PlainRows final : public Primitive {
 
 }  // namespace
 
-absl::StatusOr<PoolingDesc> ResolvePlainRows(const PoolingDesc& desc, const Attributes& attributes,
-                                             const ImplementationFacts&) {
-  if (desc.src.data_type() == DataType::kBf16)
+absl::StatusOr<PoolingDesc> ResolvePlainRows(const Request<PoolingDesc>& request) {
+  if (request.desc.src.data_type() == DataType::kBf16)
     return absl::UnimplementedError("takes f32 and integers, not bf16");
-  ABSL_ASSIGN_OR_RETURN(PoolingDesc resolved, ResolveDefaults(desc, attributes));
+  ABSL_ASSIGN_OR_RETURN(PoolingDesc resolved, ResolveDefaults(request.desc, request.attributes));
   const int last = resolved.src.rank() - 1;
   for (const MemoryDesc* tensor : {&resolved.src, &resolved.dst}) {
     if (!tensor->IsPlain() || (tensor->stride(last) != 1 && tensor->dim(last) > 1)) {
@@ -177,16 +176,15 @@ absl::StatusOr<PoolingDesc> ResolvePlainRows(const PoolingDesc& desc, const Attr
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreatePlainRows(const PoolingDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts) {
-  const VectorUnit unit = VectorUnit::Of(facts.isa);
+absl::StatusOr<std::unique_ptr<Primitive>> CreatePlainRows(const Request<PoolingDesc>& request) {
+  const PoolingDesc& desc = request.desc;
+  const VectorUnit unit = VectorUnit::Of(request.facts.isa);
   const Axis w = AxisOf(desc, 0);
   const TapShape shape = {unit, desc.algorithm == PoolingAlgorithm::kMax,
                           desc.src.data_type() == DataType::kF32, w.kernel, w.stride};
   ABSL_ASSIGN_OR_RETURN(std::unique_ptr<const TapGenerator> taps,
-                        jit::Compile<TapGenerator>(shape, facts.name));
-  PrimitiveInfo info = InfoOf(desc, attributes, facts);
+                        jit::Compile<TapGenerator>(shape, request.facts.name));
+  PrimitiveInfo info = InfoOf(request);
   info.code_bytes = static_cast<int64_t>(taps->code_bytes());
   return std::make_unique<PlainRows>(std::move(info), desc, unit.lanes(), std::move(taps));
 }

@@ -71,15 +71,13 @@ std::unique_ptr<Primitive> CreateTyped(const PoolingDesc& desc, PrimitiveInfo in
 
 }  // namespace
 
-absl::StatusOr<PoolingDesc> ResolveReference(const PoolingDesc& desc, const Attributes& attributes,
-                                             const ImplementationFacts&) {
-  return ResolveDefaults(desc, attributes);
+absl::StatusOr<PoolingDesc> ResolveReference(const Request<PoolingDesc>& request) {
+  return ResolveDefaults(request.desc, request.attributes);
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const PoolingDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts) {
-  PrimitiveInfo info = InfoOf(desc, attributes, facts);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const Request<PoolingDesc>& request) {
+  const PoolingDesc& desc = request.desc;
+  PrimitiveInfo info = InfoOf(request);
   switch (desc.src.data_type()) {
     case DataType::kU8:
       return CreateTyped<uint8_t>(desc, std::move(info));

@@ -124,22 +124,20 @@ class Dense final : public Primitive {
 
 }  // namespace
 
-absl::StatusOr<QuantizationRangeDesc> ResolveDenseExtremes(const QuantizationRangeDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts) {
-  if (!desc.src.IsDense()) return absl::UnimplementedError("src is not dense");
-  return ResolveReference(desc, attributes, facts);
+absl::StatusOr<QuantizationRangeDesc> ResolveDenseExtremes(
+    const Request<QuantizationRangeDesc>& request) {
+  if (!request.desc.src.IsDense()) return absl::UnimplementedError("src is not dense");
+  return ResolveReference(request);
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateDenseExtremes(const QuantizationRangeDesc& desc,
-                                                               const Attributes& attributes,
-                                                               const ImplementationFacts& facts) {
-  const jit::VectorUnit unit = jit::VectorUnit::Of(facts.isa);
-  ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<ExtremesGenerator>(facts.name, unit));
-  PrimitiveInfo info = WithCode(InfoOf(desc, attributes, facts), *generator);
-  info.scratchpad_bytes =
-      DivUp(desc.src.PaddedElementCount(), kChunk) * 2 * static_cast<int64_t>(sizeof(float));
-  return std::make_unique<Dense>(std::move(generator), unit, desc, std::move(info));
+absl::StatusOr<std::unique_ptr<Primitive>> CreateDenseExtremes(
+    const Request<QuantizationRangeDesc>& request) {
+  const jit::VectorUnit unit = jit::VectorUnit::Of(request.facts.isa);
+  ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<ExtremesGenerator>(request.facts.name, unit));
+  PrimitiveInfo info = WithCode(InfoOf(request), *generator);
+  info.scratchpad_bytes = DivUp(request.desc.src.PaddedElementCount(), kChunk) * 2 *
+                          static_cast<int64_t>(sizeof(float));
+  return std::make_unique<Dense>(std::move(generator), unit, request.desc, std::move(info));
 }
 
 }  // namespace tilewire::quantization_range

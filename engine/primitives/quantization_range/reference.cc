@@ -10,10 +10,10 @@
 
 namespace tilewire::quantization_range {
 
-absl::StatusOr<QuantizationRangeDesc> ResolveReference(const QuantizationRangeDesc& desc,
-                                                       const Attributes& attributes,
-                                                       const ImplementationFacts&) {
-  ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
+absl::StatusOr<QuantizationRangeDesc> ResolveReference(
+    const Request<QuantizationRangeDesc>& request) {
+  const QuantizationRangeDesc& desc = request.desc;
+  ABSL_RETURN_IF_ERROR(RequireNoPostOps(request.attributes));
   ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.dst));
   QuantizationRangeDesc resolved = desc;
   ABSL_ASSIGN_OR_RETURN(resolved.dst, OrPlain(desc.dst));
@@ -21,9 +21,9 @@ absl::StatusOr<QuantizationRangeDesc> ResolveReference(const QuantizationRangeDe
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const QuantizationRangeDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts) {
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(
+    const Request<QuantizationRangeDesc>& request) {
+  const QuantizationRangeDesc& desc = request.desc;
   const auto compute = [desc, src = SeparableOffsets(desc.src)](const ReferencePiece& piece) {
     piece.ForEach([&](const Dims&) {
       const float* elements = piece.Get<const float>(kArgSrc);
@@ -36,7 +36,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const QuantizationRan
       StoreRange(low, high, piece.Get<float>(kArgDst) + desc.dst.offset0());
     });
   };
-  return CreateReferencePrimitive(InfoOf(desc, attributes, facts), {{1}, desc.src.dims()}, compute);
+  return CreateReferencePrimitive(InfoOf(request), {{1}, desc.src.dims()}, compute);
 }
 
 }  // namespace tilewire::quantization_range

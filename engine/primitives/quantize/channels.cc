@@ -163,29 +163,29 @@ class Channels final : public Primitive {
 
 }  // namespace
 
-absl::StatusOr<QuantizeDesc> ResolveChannels(const QuantizeDesc& desc, const Attributes& attributes,
-                                             const ImplementationFacts& facts) {
+absl::StatusOr<QuantizeDesc> ResolveChannels(const Request<QuantizeDesc>& request) {
+  const QuantizeDesc& desc = request.desc;
   if (!desc.range.IsZero() || desc.dst.data_type() != DataType::kF32)
     return absl::UnimplementedError("gives real numbers by known scales");
-  ABSL_ASSIGN_OR_RETURN(QuantizeDesc resolved, ResolveReference(desc, attributes, facts));
+  ABSL_ASSIGN_OR_RETURN(QuantizeDesc resolved, ResolveReference(request));
   const MemoryDesc& dst = resolved.dst;
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc as_dst, resolved.src.WithDataType(DataType::kF32));
   const bool is_one = desc.scales.size() == 1;
   if (as_dst != dst || !dst.IsDense() || dst.HasPadding() || (!is_one && !dst.IsPlain()))
     return absl::UnimplementedError("takes src and dst in one order, without gaps");
-  if (RunsOf(resolved, VectorUnit::Of(facts.isa).lanes()).vectors > kMostVectors)
+  if (RunsOf(resolved, VectorUnit::Of(request.facts.isa).lanes()).vectors > kMostVectors)
     return absl::UnimplementedError("takes patterns of up to 16 vectors");
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateChannels(const QuantizeDesc& desc,
-                                                          const Attributes& attributes,
-                                                          const ImplementationFacts& facts) {
-  const VectorUnit unit = VectorUnit::Of(facts.isa);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateChannels(const Request<QuantizeDesc>& request) {
+  const QuantizeDesc& desc = request.desc;
+  const VectorUnit unit = VectorUnit::Of(request.facts.isa);
   const Runs runs = RunsOf(desc, unit.lanes());
-  ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<PatternGenerator>(
-                                            facts.name, unit, desc.src.data_type(), runs.vectors));
-  PrimitiveInfo info = WithCode(InfoOf(desc, attributes, facts), *generator);
+  ABSL_ASSIGN_OR_RETURN(
+      auto generator,
+      jit::Compile<PatternGenerator>(request.facts.name, unit, desc.src.data_type(), runs.vectors));
+  PrimitiveInfo info = WithCode(InfoOf(request), *generator);
   info.code_bytes += runs.patterns * runs.vectors * kParameters * unit.bytes();  // the patterns
   return std::make_unique<Channels>(std::move(info), desc, unit.lanes(), std::move(generator));
 }

@@ -201,10 +201,10 @@ bool HasDenseRows(const MemoryDesc& desc) {
 
 }  // namespace
 
-absl::StatusOr<QuantizeDesc> ResolveByRange(const QuantizeDesc& desc, const Attributes& attributes,
-                                            const ImplementationFacts& facts) {
+absl::StatusOr<QuantizeDesc> ResolveByRange(const Request<QuantizeDesc>& request) {
+  const QuantizeDesc& desc = request.desc;
   if (desc.range.IsZero()) return absl::UnimplementedError("takes a range of run time");
-  ABSL_ASSIGN_OR_RETURN(QuantizeDesc resolved, ResolveReference(desc, attributes, facts));
+  ABSL_ASSIGN_OR_RETURN(QuantizeDesc resolved, ResolveReference(request));
   const MemoryDesc &src = resolved.src, &dst = resolved.dst;
   if (src.dims() == dst.dims()) {
     ABSL_ASSIGN_OR_RETURN(const MemoryDesc as_dst, src.WithDataType(DataType::kU8));
@@ -218,13 +218,11 @@ absl::StatusOr<QuantizeDesc> ResolveByRange(const QuantizeDesc& desc, const Attr
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateByRange(const QuantizeDesc& desc,
-                                                         const Attributes& attributes,
-                                                         const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(auto generator,
-                        jit::Compile<RunGenerator>(facts.name, VectorUnit::Of(facts.isa)));
-  return std::make_unique<Dense>(WithCode(InfoOf(desc, attributes, facts), *generator), desc,
-                                 VectorUnit::Of(facts.isa).lanes(), std::move(generator));
+absl::StatusOr<std::unique_ptr<Primitive>> CreateByRange(const Request<QuantizeDesc>& request) {
+  ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<RunGenerator>(
+                                            request.facts.name, VectorUnit::Of(request.facts.isa)));
+  return std::make_unique<Dense>(WithCode(InfoOf(request), *generator), request.desc,
+                                 VectorUnit::Of(request.facts.isa).lanes(), std::move(generator));
 }
 
 }  // namespace tilewire::quantize

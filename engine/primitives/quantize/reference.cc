@@ -42,10 +42,9 @@ void StoreByRange(const QuantizeDesc& desc, const ReferencePiece& piece, Dims in
 
 }  // namespace
 
-absl::StatusOr<QuantizeDesc> ResolveReference(const QuantizeDesc& desc,
-                                              const Attributes& attributes,
-                                              const ImplementationFacts&) {
-  ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
+absl::StatusOr<QuantizeDesc> ResolveReference(const Request<QuantizeDesc>& request) {
+  const QuantizeDesc& desc = request.desc;
+  ABSL_RETURN_IF_ERROR(RequireNoPostOps(request.attributes));
   const DataType from = desc.src.data_type(), to = desc.dst.data_type();
   const bool quantizes = from == DataType::kF32 && IsByte(to);
   const bool returns = to == DataType::kF32 && (IsByte(from) || from == DataType::kF32);
@@ -59,9 +58,8 @@ absl::StatusOr<QuantizeDesc> ResolveReference(const QuantizeDesc& desc,
   return WithDst(desc, OrLayoutOf(desc.dst, like));
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const QuantizeDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts) {
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const Request<QuantizeDesc>& request) {
+  const QuantizeDesc& desc = request.desc;
   const auto compute = [desc](const ReferencePiece& piece) {
     const MemoryDesc &src = desc.src, &dst = desc.dst;
     const DataType type = dst.data_type();
@@ -76,7 +74,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const QuantizeDesc& d
       StoreElement(type, result, piece.Find(kArgDst), dst.Offset(index));
     });
   };
-  return CreateReferencePrimitive(InfoOf(desc, attributes, facts), {desc.dst.dims()}, compute);
+  return CreateReferencePrimitive(InfoOf(request), {desc.dst.dims()}, compute);
 }
 
 }  // namespace tilewire::quantize

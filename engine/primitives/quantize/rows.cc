@@ -144,41 +144,38 @@ class Rows final : public Primitive {
 };
 
 template <typename Conversion>
-std::unique_ptr<Primitive> MakeRows(const QuantizeDesc& desc, const Attributes& attributes,
-                                    const ImplementationFacts& facts) {
-  PrimitiveInfo info = InfoOf(desc, attributes, facts);
-  info.code_bytes = static_cast<int64_t>(desc.scales.size() * sizeof(Conversion));  // the tables
-  return std::make_unique<Rows<Conversion>>(std::move(info), desc);
+std::unique_ptr<Primitive> MakeRows(const Request<QuantizeDesc>& request) {
+  PrimitiveInfo info = InfoOf(request);
+  info.code_bytes =
+      static_cast<int64_t>(request.desc.scales.size() * sizeof(Conversion));  // the tables
+  return std::make_unique<Rows<Conversion>>(std::move(info), request.desc);
 }
 
 }  // namespace
 
-absl::StatusOr<QuantizeDesc> ResolveRows(const QuantizeDesc& desc, const Attributes& attributes,
-                                         const ImplementationFacts& facts) {
-  if (!desc.range.IsZero()) return absl::UnimplementedError("takes known scales");
-  ABSL_ASSIGN_OR_RETURN(QuantizeDesc resolved, ResolveReference(desc, attributes, facts));
+absl::StatusOr<QuantizeDesc> ResolveRows(const Request<QuantizeDesc>& request) {
+  if (!request.desc.range.IsZero()) return absl::UnimplementedError("takes known scales");
+  ABSL_ASSIGN_OR_RETURN(QuantizeDesc resolved, ResolveReference(request));
   ABSL_RETURN_IF_ERROR(TensorRows::RequireTables(resolved.dst));
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(const QuantizeDesc& desc,
-                                                      const Attributes& attributes,
-                                                      const ImplementationFacts& facts) {
-  switch (desc.dst.data_type()) {
+absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(const Request<QuantizeDesc>& request) {
+  switch (request.desc.dst.data_type()) {
     case DataType::kU8:
-      return MakeRows<Quantizing<uint8_t>>(desc, attributes, facts);
+      return MakeRows<Quantizing<uint8_t>>(request);
     case DataType::kS8:
-      return MakeRows<Quantizing<int8_t>>(desc, attributes, facts);
+      return MakeRows<Quantizing<int8_t>>(request);
     default:
       break;
   }
-  switch (desc.src.data_type()) {
+  switch (request.desc.src.data_type()) {
     case DataType::kU8:
-      return MakeRows<Dequantizing<uint8_t>>(desc, attributes, facts);
+      return MakeRows<Dequantizing<uint8_t>>(request);
     case DataType::kS8:
-      return MakeRows<Dequantizing<int8_t>>(desc, attributes, facts);
+      return MakeRows<Dequantizing<int8_t>>(request);
     default:
-      return MakeRows<Dequantizing<float>>(desc, attributes, facts);
+      return MakeRows<Dequantizing<float>>(request);
   }
 }
 

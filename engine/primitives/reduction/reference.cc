@@ -12,15 +12,12 @@
 
 namespace tilewire::reduction {
 
-absl::StatusOr<ReductionDesc> ResolveReference(const ReductionDesc& desc,
-                                               const Attributes& attributes,
-                                               const ImplementationFacts&) {
-  return ResolveF32(desc, attributes);
+absl::StatusOr<ReductionDesc> ResolveReference(const Request<ReductionDesc>& request) {
+  return ResolveF32(request.desc, request.attributes);
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ReductionDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts) {
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const Request<ReductionDesc>& request) {
+  const ReductionDesc& desc = request.desc;
   Dims reduced;  // the box of src that falls on one element of dst
   for (int d = 0; d < desc.src.rank(); ++d) {
     reduced.push_back(desc.dst.dim(d) == 1 ? desc.src.dim(d) : 1);
@@ -37,8 +34,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ReductionDesc& 
           static_cast<float>(FinishCombination(desc, result));
     });
   };
-  return CreateReferencePrimitive(InfoOf(desc, attributes, facts), {desc.dst.dims(), reduced},
-                                  compute);
+  return CreateReferencePrimitive(InfoOf(request), {desc.dst.dims(), reduced}, compute);
 }
 
 }  // namespace tilewire::reduction

@@ -73,16 +73,13 @@ class Rows final : public Primitive {
 
 }  // namespace
 
-absl::StatusOr<ReductionDesc> ResolveRows(const ReductionDesc& desc, const Attributes& attributes,
-                                          const ImplementationFacts& facts) {
-  ABSL_RETURN_IF_ERROR(RequireOwnMemory(desc.src));
-  return ResolveReference(desc, attributes, facts);
+absl::StatusOr<ReductionDesc> ResolveRows(const Request<ReductionDesc>& request) {
+  ABSL_RETURN_IF_ERROR(RequireOwnMemory(request.desc.src));
+  return ResolveReference(request);
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(const ReductionDesc& desc,
-                                                      const Attributes& attributes,
-                                                      const ImplementationFacts& facts) {
-  return std::make_unique<Rows>(InfoOf(desc, attributes, facts), desc);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(const Request<ReductionDesc>& request) {
+  return std::make_unique<Rows>(InfoOf(request), request.desc);
 }
 
 }  // namespace tilewire::reduction

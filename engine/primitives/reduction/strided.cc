@@ -119,10 +119,9 @@ absl::Status RequireOwnMemory(const MemoryDesc& src) {
       absl::StrCat("takes ", kMostSharedElements, " elements that share memory, not ", elements));
 }
 
-absl::StatusOr<ReductionDesc> ResolveStrided(const ReductionDesc& desc,
-                                             const Attributes& attributes,
-                                             const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(ReductionDesc resolved, ResolveReference(desc, attributes, facts));
+absl::StatusOr<ReductionDesc> ResolveStrided(const Request<ReductionDesc>& request) {
+  const ReductionDesc& desc = request.desc;
+  ABSL_ASSIGN_OR_RETURN(ReductionDesc resolved, ResolveReference(request));
   // The padded tail of a reduced dimension is read: zeros, which sums do not notice.
   const bool notices = IsExtremum(desc.algorithm) || desc.algorithm == ReductionAlgorithm::kMul;
   for (int d = 0; notices && d < desc.src.rank(); ++d) {
@@ -137,12 +136,11 @@ absl::StatusOr<ReductionDesc> ResolveStrided(const ReductionDesc& desc,
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateStrided(const ReductionDesc& desc,
-                                                         const Attributes& attributes,
-                                                         const ImplementationFacts& facts) {
+absl::StatusOr<std::unique_ptr<Primitive>> CreateStrided(const Request<ReductionDesc>& request) {
+  const ReductionDesc& desc = request.desc;
   ABSL_ASSIGN_OR_RETURN(Plan plan, PlanOf(desc));
   constexpr int64_t kFloatBytes = sizeof(float);
-  KernelConfig config{.unit = VectorUnit::Of(facts.isa)};
+  KernelConfig config{.unit = VectorUnit::Of(request.facts.isa)};
   config.algorithm = desc.algorithm;
   config.p = desc.p;
   config.eps = desc.eps;
@@ -150,9 +148,9 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateStrided(const ReductionDesc& de
   config.outer = {plan.outer.count, plan.outer.strides[0] * kFloatBytes};
   config.inner = {plan.inner.count, plan.inner.strides[0] * kFloatBytes};
   config.line = plan.line;
-  ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<KernelGenerator>(facts.name, config));
-  return std::make_unique<Strided>(WithCode(InfoOf(desc, attributes, facts), *generator), desc,
-                                   std::move(plan), std::move(generator));
+  ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<KernelGenerator>(request.facts.name, config));
+  return std::make_unique<Strided>(WithCode(InfoOf(request), *generator), desc, std::move(plan),
+                                   std::move(generator));
 }
 
 }  // namespace tilewire::reduction

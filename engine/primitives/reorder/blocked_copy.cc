@@ -202,14 +202,13 @@ bool RoundsToBf16(const ReorderDesc& desc) {
 
 }  // namespace
 
-absl::StatusOr<ReorderDesc> ResolveBlockedCopy(const ReorderDesc& desc,
-                                               const Attributes& attributes,
-                                               const ImplementationFacts&) {
+absl::StatusOr<ReorderDesc> ResolveBlockedCopy(const Request<ReorderDesc>& request) {
+  const ReorderDesc& desc = request.desc;
   if (RoundsToBf16(desc)) {
     ABSL_RETURN_IF_ERROR(RequireBlocked(desc));
-    ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
+    ABSL_RETURN_IF_ERROR(RequireNoPostOps(request.attributes));
   } else {
-    ABSL_RETURN_IF_ERROR(RequirePlainCopy(desc, attributes));
+    ABSL_RETURN_IF_ERROR(RequirePlainCopy(desc, request.attributes));
   }
   int64_t elements = 1;
   for (int d = 0; d < desc.src.rank(); ++d) {
@@ -219,13 +218,12 @@ absl::StatusOr<ReorderDesc> ResolveBlockedCopy(const ReorderDesc& desc,
   return desc;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateBlockedCopy(const ReorderDesc& desc,
-                                                             const Attributes& attributes,
-                                                             const ImplementationFacts& facts) {
+absl::StatusOr<std::unique_ptr<Primitive>> CreateBlockedCopy(const Request<ReorderDesc>& request) {
+  const ReorderDesc& desc = request.desc;
   if (RoundsToBf16(desc)) {
-    return std::make_unique<BlockedCopy<float, uint16_t>>(InfoOf(desc, attributes, facts), desc);
+    return std::make_unique<BlockedCopy<float, uint16_t>>(InfoOf(request), desc);
   }
-  return MakeCopying<PermutingCopy>(desc.dst.data_type(), InfoOf(desc, attributes, facts), desc);
+  return MakeCopying<PermutingCopy>(desc.dst.data_type(), InfoOf(request), desc);
 }
 
 }  // namespace tilewire::reorder

@@ -327,28 +327,27 @@ absl::Status RequireOrders(const ReorderDesc& desc, const Attributes& attributes
 
 }  // namespace
 
-absl::StatusOr<ReorderDesc> ResolveChannelBlocking(const ReorderDesc& desc,
-                                                   const Attributes& attributes,
-                                                   const ImplementationFacts&) {
+absl::StatusOr<ReorderDesc> ResolveChannelBlocking(const Request<ReorderDesc>& request) {
+  const ReorderDesc& desc = request.desc;
   ABSL_RETURN_IF_ERROR(RequireBlocked(desc));
-  ABSL_RETURN_IF_ERROR(RequireArithmetic(desc, attributes));
-  ABSL_RETURN_IF_ERROR(RequireOrders(WalkedDesc(desc, attributes), attributes));
+  ABSL_RETURN_IF_ERROR(RequireArithmetic(desc, request.attributes));
+  ABSL_RETURN_IF_ERROR(RequireOrders(WalkedDesc(desc, request.attributes), request.attributes));
   return desc;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateChannelBlocking(const ReorderDesc& desc,
-                                                                 const Attributes& attributes,
-                                                                 const ImplementationFacts& facts) {
-  const int lanes = jit::VectorUnit::Of(facts.isa).lanes();
-  const ReorderDesc walked = WalkedDesc(desc, attributes);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateChannelBlocking(
+    const Request<ReorderDesc>& request) {
+  const int lanes = jit::VectorUnit::Of(request.facts.isa).lanes();
+  const ReorderDesc walked = WalkedDesc(request.desc, request.attributes);
   const Geometry geometry = GeometryOf(walked, lanes);
-  PrimitiveInfo info = InfoOf(desc, attributes, facts);
+  PrimitiveInfo info = InfoOf(request);
   ChannelKernels kernels;
   const auto add = [&](int64_t channels,
                        std::unique_ptr<const jit::Generator>* kernel) -> absl::Status {
     ABSL_ASSIGN_OR_RETURN(
         *kernel, CompileChannelBlocking(
-                     facts.isa, ChannelBlockingConfigOf(walked, attributes, geometry, channels)));
+                     request.facts.isa,
+                     ChannelBlockingConfigOf(walked, request.attributes, geometry, channels)));
     info.code_bytes += static_cast<int64_t>((*kernel)->code_bytes());
     return absl::OkStatus();
   };
@@ -360,8 +359,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateChannelBlocking(const ReorderDe
   if (geometry.groups * geometry.group >= geometry.channels + geometry.group) {
     ABSL_RETURN_IF_ERROR(add(0, &kernels.empty));
   }
-  return std::make_unique<ChannelBlocking>(std::move(info), desc, walked, attributes, geometry,
-                                           std::move(kernels));
+  return std::make_unique<ChannelBlocking>(std::move(info), request.desc, walked,
+                                           request.attributes, geometry, std::move(kernels));
 }
 
 }  // namespace tilewire::reorder

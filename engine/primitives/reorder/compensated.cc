@@ -66,22 +66,21 @@ class Compensated final : public Primitive {
 
 }  // namespace
 
-absl::StatusOr<ReorderDesc> ResolveCompensated(const ReorderDesc& desc, const Attributes&,
-                                               const ImplementationFacts&) {
+absl::StatusOr<ReorderDesc> ResolveCompensated(const Request<ReorderDesc>& request) {
+  const ReorderDesc& desc = request.desc;
   if (!desc.dst.HasCompensation()) return absl::UnimplementedError("dst carries no compensation");
   if (desc.dst.ElementCount() == 0) return absl::UnimplementedError("nothing to sum up");
   return desc;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateCompensated(const ReorderDesc& desc,
-                                                             const Attributes& attributes,
-                                                             const ImplementationFacts& facts) {
-  Attributes copy_attributes = attributes;
+absl::StatusOr<std::unique_ptr<Primitive>> CreateCompensated(const Request<ReorderDesc>& request) {
+  const ReorderDesc& desc = request.desc;
+  Attributes copy_attributes = request.attributes;
   copy_attributes.scratchpad_mode = ScratchpadMode::kUser;
   ABSL_ASSIGN_OR_RETURN(
       std::shared_ptr<const Primitive> copy,
       CreateReorder({.src = desc.src, .dst = desc.dst.WithoutExtra()}, copy_attributes, {}));
-  PrimitiveInfo info = InfoOf(desc, attributes, facts);
+  PrimitiveInfo info = InfoOf(request);
   info.scratchpad_bytes = copy->info().scratchpad_bytes;
   info.code_bytes = copy->info().code_bytes;
   return std::make_unique<Compensated>(std::move(info), desc.dst, std::move(copy));

@@ -201,11 +201,12 @@ DenseConfig DenseConfigOf(const ReorderDesc& desc, const Attributes& attributes,
 
 }  // namespace
 
-absl::StatusOr<ReorderDesc> ResolveDense(const ReorderDesc& desc, const Attributes& attributes,
-                                         const ImplementationFacts&) {
-  if (RequirePlainCopy(desc, attributes).ok()) return absl::UnimplementedError("a copy of bytes");
+absl::StatusOr<ReorderDesc> ResolveDense(const Request<ReorderDesc>& request) {
+  const ReorderDesc& desc = request.desc;
+  if (RequirePlainCopy(desc, request.attributes).ok())
+    return absl::UnimplementedError("a copy of bytes");
   ABSL_RETURN_IF_ERROR(RequireBlocked(desc));
-  ABSL_RETURN_IF_ERROR(RequireSumAtMost(desc, attributes));
+  ABSL_RETURN_IF_ERROR(RequireSumAtMost(desc, request.attributes));
   if (desc.src.strides() != desc.dst.strides() ||
       desc.src.inner_blocks() != desc.dst.inner_blocks()) {
     return absl::UnimplementedError("layouts differ");
@@ -214,16 +215,15 @@ absl::StatusOr<ReorderDesc> ResolveDense(const ReorderDesc& desc, const Attribut
   return desc;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateDense(const ReorderDesc& desc,
-                                                       const Attributes& attributes,
-                                                       const ImplementationFacts& facts) {
-  const VectorUnit unit = VectorUnit::Of(facts.isa);
-  Plan plan = MakePlan(desc.dst, attributes.output_scales);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateDense(const Request<ReorderDesc>& request) {
+  const ReorderDesc& desc = request.desc;
+  const VectorUnit unit = VectorUnit::Of(request.facts.isa);
+  Plan plan = MakePlan(desc.dst, request.attributes.output_scales);
   ABSL_ASSIGN_OR_RETURN(
-      auto generator,
-      jit::Compile<DenseGenerator>(facts.name, DenseConfigOf(desc, attributes, plan, unit)));
-  return std::make_unique<Dense>(WithCode(InfoOf(desc, attributes, facts), *generator), desc,
-                                 std::move(plan), unit.lanes(), std::move(generator));
+      auto generator, jit::Compile<DenseGenerator>(
+                          request.facts.name, DenseConfigOf(desc, request.attributes, plan, unit)));
+  return std::make_unique<Dense>(WithCode(InfoOf(request), *generator), desc, std::move(plan),
+                                 unit.lanes(), std::move(generator));
 }
 
 }  // namespace tilewire::reorder

@@ -103,11 +103,10 @@ absl::StatusOr<std::unique_ptr<const jit::Generator>> CompileTranspose(cpu::Isa 
 
 }  // namespace
 
-absl::StatusOr<ReorderDesc> ResolveGeneratedWinograd(const ReorderDesc& desc,
-                                                     const Attributes& attributes,
-                                                     const ImplementationFacts& facts) {
-  ABSL_RETURN_IF_ERROR(ResolveWinogradWeights(desc, attributes, facts).status());
-  const int lanes = VectorUnit::Of(facts.isa).lanes();
+absl::StatusOr<ReorderDesc> ResolveGeneratedWinograd(const Request<ReorderDesc>& request) {
+  const ReorderDesc& desc = request.desc;
+  ABSL_RETURN_IF_ERROR(ResolveWinogradWeights(request).status());
+  const int lanes = VectorUnit::Of(request.facts.isa).lanes();
   if (desc.dst.winograd().lanes != lanes) {
     return absl::UnimplementedError(absl::StrCat("dst has no vectors of ", lanes));
   }
@@ -119,23 +118,25 @@ absl::StatusOr<ReorderDesc> ResolveGeneratedWinograd(const ReorderDesc& desc,
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateGeneratedWinograd(
-    const ReorderDesc& desc, const Attributes& attributes, const ImplementationFacts& facts) {
-  PrimitiveInfo info = InfoOf(desc, attributes, facts);
+    const Request<ReorderDesc>& request) {
+  const ReorderDesc& desc = request.desc;
+  PrimitiveInfo info = InfoOf(request);
   const WinogradLayout& layout = desc.dst.winograd();
   const int64_t oc = desc.src.dim(0), tail = oc % layout.lanes;
   WinogradKernels kernels;
   if (oc >= layout.lanes) {
     ABSL_ASSIGN_OR_RETURN(kernels.transpose,
-                          CompileTranspose(facts.isa, layout.lanes, layout.lanes));
+                          CompileTranspose(request.facts.isa, layout.lanes, layout.lanes));
     info.code_bytes += static_cast<int64_t>(kernels.transpose->code_bytes());
   }
   if (tail != 0) {
-    ABSL_ASSIGN_OR_RETURN(kernels.transpose_tail,
-                          CompileTranspose(facts.isa, layout.lanes, static_cast<int>(tail)));
+    ABSL_ASSIGN_OR_RETURN(kernels.transpose_tail, CompileTranspose(request.facts.isa, layout.lanes,
+                                                                   static_cast<int>(tail)));
     info.code_bytes += static_cast<int64_t>(kernels.transpose_tail->code_bytes());
   }
-  ABSL_ASSIGN_OR_RETURN(kernels.transform, jit::Compile<WinogradWeightsGenerator>(
-                                               facts.name, VectorUnit::Of(facts.isa), layout.tile));
+  ABSL_ASSIGN_OR_RETURN(kernels.transform,
+                        jit::Compile<WinogradWeightsGenerator>(
+                            request.facts.name, VectorUnit::Of(request.facts.isa), layout.tile));
   info.code_bytes += static_cast<int64_t>(kernels.transform->code_bytes());
   return std::make_unique<GeneratedWinograd>(std::move(info), desc, std::move(kernels));
 }

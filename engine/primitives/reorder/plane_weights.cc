@@ -101,29 +101,27 @@ class SplitToPlanes final : public Primitive {
 
 }  // namespace
 
-absl::StatusOr<ReorderDesc> ResolvePlaneWeights(const ReorderDesc& desc,
-                                                const Attributes& attributes,
-                                                const ImplementationFacts&) {
+absl::StatusOr<ReorderDesc> ResolvePlaneWeights(const Request<ReorderDesc>& request) {
+  const ReorderDesc& desc = request.desc;
   if (desc.src.format_kind() != FormatKind::kBlocked ||
       (desc.dst.format_kind() != FormatKind::kPlanes && desc.dst.winograd().planes == 0)) {
     return absl::UnimplementedError("writes planes of weights only");
   }
   ABSL_RETURN_IF_ERROR(RequireF32(desc.src));
-  ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
+  ABSL_RETURN_IF_ERROR(RequireNoPostOps(request.attributes));
   return desc;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreatePlaneWeights(const ReorderDesc& desc,
-                                                              const Attributes& attributes,
-                                                              const ImplementationFacts& facts) {
-  Attributes copy_attributes = attributes;
+absl::StatusOr<std::unique_ptr<Primitive>> CreatePlaneWeights(const Request<ReorderDesc>& request) {
+  const ReorderDesc& desc = request.desc;
+  Attributes copy_attributes = request.attributes;
   copy_attributes.scratchpad_mode = ScratchpadMode::kUser;
   const MemoryDesc numbers = desc.dst.Unsplit();
   ABSL_ASSIGN_OR_RETURN(std::shared_ptr<const Primitive> copy,
                         CreateReorder({.src = desc.src, .dst = numbers}, copy_attributes, {}));
   ABSL_ASSIGN_OR_RETURN(auto split,
-                        jit::Compile<PlaneSplit>(facts.name, PlanesOf(desc.dst).planes));
-  PrimitiveInfo info = InfoOf(desc, attributes, facts);
+                        jit::Compile<PlaneSplit>(request.facts.name, PlanesOf(desc.dst).planes));
+  PrimitiveInfo info = InfoOf(request);
   info.scratchpad_bytes =
       RoundUp(numbers.SizeBytes(), kCopyAlignment) + copy->info().scratchpad_bytes;
   info.code_bytes = copy->info().code_bytes + static_cast<int64_t>(split->code_bytes());

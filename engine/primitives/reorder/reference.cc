@@ -51,22 +51,21 @@ class Formula {
 
 }  // namespace
 
-absl::StatusOr<ReorderDesc> ResolveReference(const ReorderDesc& desc, const Attributes& attributes,
-                                             const ImplementationFacts&) {
+absl::StatusOr<ReorderDesc> ResolveReference(const Request<ReorderDesc>& request) {
+  const ReorderDesc& desc = request.desc;
   ABSL_RETURN_IF_ERROR(RequireBlocked(desc));
-  ABSL_RETURN_IF_ERROR(RequireSumAtMost(desc, attributes));
+  ABSL_RETURN_IF_ERROR(RequireSumAtMost(desc, request.attributes));
   return desc;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ReorderDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts) {
-  const auto compute = [formula = Formula(desc, attributes)](const ReferencePiece& piece) {
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const Request<ReorderDesc>& request) {
+  const ReorderDesc& desc = request.desc;
+  const auto compute = [formula = Formula(desc, request.attributes)](const ReferencePiece& piece) {
     const void* src = piece.Find(kArgSrc);
     void* dst = piece.Find(kArgDst);
     piece.ForEach([&](const Dims& index) { formula.RunElement(src, dst, index); });
   };
-  return CreateReferencePrimitive(InfoOf(desc, attributes, facts), {desc.dst.dims()}, compute);
+  return CreateReferencePrimitive(InfoOf(request), {desc.dst.dims()}, compute);
 }
 
 }  // namespace tilewire::reorder

@@ -164,11 +164,10 @@ absl::Status RequireRun(const ReorderDesc& desc) {
 
 }  // namespace
 
-absl::StatusOr<ReorderDesc> ResolveWeightsPacking(const ReorderDesc& desc,
-                                                  const Attributes& attributes,
-                                                  const ImplementationFacts& facts) {
-  const int lanes = jit::VectorUnit::Of(facts.isa).lanes();
-  ABSL_RETURN_IF_ERROR(RequirePlainCopy(desc, attributes));
+absl::StatusOr<ReorderDesc> ResolveWeightsPacking(const Request<ReorderDesc>& request) {
+  const ReorderDesc& desc = request.desc;
+  const int lanes = jit::VectorUnit::Of(request.facts.isa).lanes();
+  ABSL_RETURN_IF_ERROR(RequirePlainCopy(desc, request.attributes));
   if (SizeOf(desc.src.data_type()) != kBytes) {
     return absl::UnimplementedError("elements of other than four bytes");
   }
@@ -182,10 +181,10 @@ absl::StatusOr<ReorderDesc> ResolveWeightsPacking(const ReorderDesc& desc,
   return desc;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateWeightsPacking(const ReorderDesc& desc,
-                                                                const Attributes& attributes,
-                                                                const ImplementationFacts& facts) {
-  PrimitiveInfo info = InfoOf(desc, attributes, facts);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateWeightsPacking(
+    const Request<ReorderDesc>& request) {
+  const ReorderDesc& desc = request.desc;
+  PrimitiveInfo info = InfoOf(request);
   const int lanes = static_cast<int>(desc.dst.inner_blocks().back().size);
   const int64_t channels = desc.src.dim(LanesDim(desc));
   PackingKernels kernels;
@@ -195,7 +194,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateWeightsPacking(const ReorderDes
     config.transposes = config.to_lanes = config.scattered = true;
     config.channels = static_cast<int>(lanes_in_use);
     config.readable = config.stored = lanes;
-    ABSL_ASSIGN_OR_RETURN(*kernel, CompileChannelBlocking(facts.isa, config));
+    ABSL_ASSIGN_OR_RETURN(*kernel, CompileChannelBlocking(request.facts.isa, config));
     info.code_bytes += static_cast<int64_t>((*kernel)->code_bytes());
     return absl::OkStatus();
   };

@@ -99,24 +99,23 @@ class WinogradWeights final : public Primitive {
 
 }  // namespace
 
-absl::StatusOr<ReorderDesc> ResolveWinogradWeights(const ReorderDesc& desc,
-                                                   const Attributes& attributes,
-                                                   const ImplementationFacts&) {
+absl::StatusOr<ReorderDesc> ResolveWinogradWeights(const Request<ReorderDesc>& request) {
+  const ReorderDesc& desc = request.desc;
   if (desc.src.format_kind() != FormatKind::kBlocked ||
       desc.dst.format_kind() != FormatKind::kWinograd) {
     return absl::UnimplementedError("writes Winograd's layout only");
   }
   if (desc.dst.winograd().planes > 0) return absl::UnimplementedError("writes no planes");
   ABSL_RETURN_IF_ERROR(RequireF32(desc.src));
-  ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
+  ABSL_RETURN_IF_ERROR(RequireNoPostOps(request.attributes));
   if (desc.dst.winograd().lanes > kMaxLanes) return absl::UnimplementedError("too many lanes");
   return desc;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateWinogradWeights(const ReorderDesc& desc,
-                                                                 const Attributes& attributes,
-                                                                 const ImplementationFacts& facts) {
-  PrimitiveInfo info = InfoOf(desc, attributes, facts);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateWinogradWeights(
+    const Request<ReorderDesc>& request) {
+  const ReorderDesc& desc = request.desc;
+  PrimitiveInfo info = InfoOf(request);
   if (desc.dst.winograd().tile == 2) {
     return std::make_unique<WinogradWeights<4>>(std::move(info), desc);
   }

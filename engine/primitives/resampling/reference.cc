@@ -49,16 +49,13 @@ class Formula {
 
 }  // namespace
 
-absl::StatusOr<ResamplingDesc> ResolveReference(const ResamplingDesc& desc,
-                                                const Attributes& attributes,
-                                                const ImplementationFacts&) {
-  ABSL_RETURN_IF_ERROR(RequireForward(desc.prop_kind));
-  return ResolveF32(desc, attributes);
+absl::StatusOr<ResamplingDesc> ResolveReference(const Request<ResamplingDesc>& request) {
+  ABSL_RETURN_IF_ERROR(RequireForward(request.desc.prop_kind));
+  return ResolveF32(request.desc, request.attributes);
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ResamplingDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts) {
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const Request<ResamplingDesc>& request) {
+  const ResamplingDesc& desc = request.desc;
   const auto compute = [formula = Formula(desc),
                         dst = SeparableOffsets(desc.dst)](const ReferencePiece& piece) {
     piece.ForEach([&](const Dims& index) {
@@ -67,8 +64,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ResamplingDesc&
     });
   };
   const Dims samples(desc.src.rank() - 2, 2);  // of an output
-  return CreateReferencePrimitive(InfoOf(desc, attributes, facts), {desc.dst.dims(), samples},
-                                  compute);
+  return CreateReferencePrimitive(InfoOf(request), {desc.dst.dims(), samples}, compute);
 }
 
 }  // namespace tilewire::resampling

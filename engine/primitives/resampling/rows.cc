@@ -168,9 +168,8 @@ absl::Status RequireCells(const MemoryDesc& md, int64_t cell) {
 
 }  // namespace
 
-absl::StatusOr<ResamplingDesc> ResolveRows(const ResamplingDesc& desc, const Attributes& attributes,
-                                           const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(ResamplingDesc resolved, ResolveReference(desc, attributes, facts));
+absl::StatusOr<ResamplingDesc> ResolveRows(const Request<ResamplingDesc>& request) {
+  ABSL_ASSIGN_OR_RETURN(ResamplingDesc resolved, ResolveReference(request));
   const int64_t cell = CellOf(resolved.dst);
   if (cell == 0) return absl::UnimplementedError("there are no channels");  // it is divided by
   ABSL_RETURN_IF_ERROR(RequireCells(resolved.src, cell));
@@ -178,17 +177,16 @@ absl::StatusOr<ResamplingDesc> ResolveRows(const ResamplingDesc& desc, const Att
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(const ResamplingDesc& desc,
-                                                      const Attributes& attributes,
-                                                      const ImplementationFacts& facts) {
-  RowConfig config{.unit = VectorUnit::Of(facts.isa)};
+absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(const Request<ResamplingDesc>& request) {
+  const ResamplingDesc& desc = request.desc;
+  RowConfig config{.unit = VectorUnit::Of(request.facts.isa)};
   config.cell = CellOf(desc.dst);
   if (desc.algorithm == ResamplingAlgorithm::kLinear) {
     config.sides = 2;
     config.rows = 1 << (desc.src.rank() - 3);
   }
-  ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<RowGenerator>(facts.name, config));
-  return std::make_unique<Rows>(WithCode(InfoOf(desc, attributes, facts), *generator), desc, config,
+  ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<RowGenerator>(request.facts.name, config));
+  return std::make_unique<Rows>(WithCode(InfoOf(request), *generator), desc, config,
                                 std::move(generator));
 }
 

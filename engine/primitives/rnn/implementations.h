@@ -23,8 +23,7 @@ TILEWIRE_ROW(RnnDesc, Reference);
 //                 every row refuses
 absl::Status RequireInferenceF32(const RnnDesc& desc, const Attributes& attributes);
 
-PrimitiveInfo InfoOf(const RnnDesc& desc, const Attributes& attributes,
-                     const ImplementationFacts& facts);
+PrimitiveInfo InfoOf(const Request<RnnDesc>& request);
 
 // kInvalidArgument  a sequence length outside [0,T]
 absl::Status CheckLengths(const RnnDesc& desc, const ExecuteArgs& args);

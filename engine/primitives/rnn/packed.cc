@@ -370,11 +370,10 @@ absl::StatusOr<Code> Generate(const Plan& plan, int direction, const Implementat
 
 }  // namespace
 
-absl::StatusOr<RnnDesc> ResolvePackedWeights(const RnnDesc& desc, const Attributes& attributes,
-                                             const ImplementationFacts& facts) {
-  const VectorUnit unit = VectorUnit::Of(facts.isa);
-  ABSL_RETURN_IF_ERROR(RequireInferenceF32(desc, attributes));
-  RnnDesc resolved = desc;
+absl::StatusOr<RnnDesc> ResolvePackedWeights(const Request<RnnDesc>& request) {
+  const VectorUnit unit = VectorUnit::Of(request.facts.isa);
+  ABSL_RETURN_IF_ERROR(RequireInferenceF32(request.desc, request.attributes));
+  RnnDesc resolved = request.desc;
   for (MemoryDesc* tensor :
        {&resolved.src_layer, &resolved.src_iter, &resolved.src_iter_c, &resolved.sequence_lengths,
         &resolved.dst_layer, &resolved.dst_iter, &resolved.dst_iter_c})
@@ -387,14 +386,12 @@ absl::StatusOr<RnnDesc> ResolvePackedWeights(const RnnDesc& desc, const Attribut
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreatePackedWeights(const RnnDesc& desc,
-                                                               const Attributes& attributes,
-                                                               const ImplementationFacts& facts) {
-  const Plan plan(desc, VectorUnit::Of(facts.isa));
-  PrimitiveInfo primitive_info = InfoOf(desc, attributes, facts);
+absl::StatusOr<std::unique_ptr<Primitive>> CreatePackedWeights(const Request<RnnDesc>& request) {
+  const Plan plan(request.desc, VectorUnit::Of(request.facts.isa));
+  PrimitiveInfo primitive_info = InfoOf(request);
   Codes codes;
   for (int d = 0; d < plan.sizes.directions; ++d) {
-    ABSL_ASSIGN_OR_RETURN(Code code, Generate(plan, d, facts, &primitive_info.code_bytes));
+    ABSL_ASSIGN_OR_RETURN(Code code, Generate(plan, d, request.facts, &primitive_info.code_bytes));
     codes.push_back(std::move(code));
   }
   primitive_info.scratchpad_bytes = Packed::ScratchpadBytes(plan);

@@ -209,10 +209,9 @@ void RunSequence(const Formula& formula, const ReferencePiece& piece, int64_t n)
 
 }  // namespace
 
-absl::StatusOr<RnnDesc> ResolveReference(const RnnDesc& desc, const Attributes& attributes,
-                                         const ImplementationFacts&) {
-  ABSL_RETURN_IF_ERROR(RequireInferenceF32(desc, attributes));
-  RnnDesc resolved = desc;
+absl::StatusOr<RnnDesc> ResolveReference(const Request<RnnDesc>& request) {
+  ABSL_RETURN_IF_ERROR(RequireInferenceF32(request.desc, request.attributes));
+  RnnDesc resolved = request.desc;
   for (MemoryDesc* tensor :
        {&resolved.src_iter, &resolved.src_iter_c, &resolved.weights_layer, &resolved.weights_iter,
         &resolved.weights_peephole, &resolved.bias, &resolved.sequence_lengths, &resolved.dst_layer,
@@ -223,15 +222,14 @@ absl::StatusOr<RnnDesc> ResolveReference(const RnnDesc& desc, const Attributes& 
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const RnnDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts) {
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const Request<RnnDesc>& request) {
+  const RnnDesc& desc = request.desc;
   const auto compute = [formula = Formula(desc)](const ReferencePiece& piece) {
     piece.ForEach([&](const Dims& index) { RunSequence(formula, piece, index[0]); });
   };
   const RnnSizes sizes(desc);
   const auto check = [desc](const ExecuteArgs& args) { return CheckLengths(desc, args); };
-  return CreateReferencePrimitive(InfoOf(desc, attributes, facts),
+  return CreateReferencePrimitive(InfoOf(request),
                                   {.results = {sizes.sequences},
                                    .operations = {sizes.steps, sizes.directions * sizes.gates,
                                                   sizes.states, sizes.inputs + sizes.states},

@@ -102,8 +102,8 @@ RnnSizes::RnnSizes(const RnnDesc& desc)
       gates(jit::GatesOf(desc.cell)),
       bias_gates(jit::BiasGatesOf(desc.cell)) {}
 
-PrimitiveInfo InfoOf(const RnnDesc& desc, const Attributes& attributes,
-                     const ImplementationFacts& facts) {
+PrimitiveInfo InfoOf(const Request<RnnDesc>& request) {
+  const RnnDesc& desc = request.desc;
   std::vector<ArgDesc> args;
   for (const ArgDesc& arg : {ArgDesc{kArgSrc, desc.src_layer},
                              {kArgSrcIter, desc.src_iter},
@@ -118,7 +118,7 @@ PrimitiveInfo InfoOf(const RnnDesc& desc, const Attributes& attributes,
                              {kArgDstIterC, desc.dst_iter_c}}) {
     if (!arg.desc.IsZero()) args.push_back(arg);
   }
-  return BasicInfo(facts, PrimitiveKind::kRnn, std::move(args), attributes);
+  return BasicInfo(request.facts, PrimitiveKind::kRnn, std::move(args), request.attributes);
 }
 
 absl::Status RequireInferenceF32(const RnnDesc& desc, const Attributes& attributes) {

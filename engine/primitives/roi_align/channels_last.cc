@@ -123,20 +123,17 @@ absl::Status RequireChannelsLast(const MemoryDesc& desc) {
 
 }  // namespace
 
-absl::StatusOr<RoiAlignDesc> ResolveChannelsLast(const RoiAlignDesc& desc,
-                                                 const Attributes& attributes,
-                                                 const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(RoiAlignDesc resolved, ResolveReference(desc, attributes, facts));
-  ABSL_ASSIGN_OR_RETURN(resolved.dst, OrPattern(desc.dst, kChannelsLast));
+absl::StatusOr<RoiAlignDesc> ResolveChannelsLast(const Request<RoiAlignDesc>& request) {
+  ABSL_ASSIGN_OR_RETURN(RoiAlignDesc resolved, ResolveReference(request));
+  ABSL_ASSIGN_OR_RETURN(resolved.dst, OrPattern(request.desc.dst, kChannelsLast));
   ABSL_RETURN_IF_ERROR(RequireChannelsLast(resolved.src));
   ABSL_RETURN_IF_ERROR(RequireChannelsLast(resolved.dst));
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateChannelsLast(const RoiAlignDesc& desc,
-                                                              const Attributes& attributes,
-                                                              const ImplementationFacts& facts) {
-  return std::make_unique<ChannelsLast>(InfoOf(desc, attributes, facts), desc);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateChannelsLast(
+    const Request<RoiAlignDesc>& request) {
+  return std::make_unique<ChannelsLast>(InfoOf(request), request.desc);
 }
 
 }  // namespace tilewire::roi_align

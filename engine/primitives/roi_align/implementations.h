@@ -8,8 +8,7 @@
 
 namespace tilewire::roi_align {
 
-PrimitiveInfo InfoOf(const RoiAlignDesc& desc, const Attributes& attributes,
-                     const ImplementationFacts& facts);
+PrimitiveInfo InfoOf(const Request<RoiAlignDesc>& request);
 
 TILEWIRE_ROW(RoiAlignDesc, ChannelsLast);
 

@@ -27,17 +27,15 @@ float SampleOf(const RoiAlignDesc& desc, const float* src, Dims at, const Taps& 
 
 }  // namespace
 
-absl::StatusOr<RoiAlignDesc> ResolveReference(const RoiAlignDesc& desc,
-                                              const Attributes& attributes,
-                                              const ImplementationFacts&) {
+absl::StatusOr<RoiAlignDesc> ResolveReference(const Request<RoiAlignDesc>& request) {
+  const RoiAlignDesc& desc = request.desc;
   ABSL_RETURN_IF_ERROR(RequireF32(desc.rois));
   ABSL_RETURN_IF_ERROR(RequireType(DataType::kS64, {&desc.batches}));
-  return ResolveF32(desc, attributes);
+  return ResolveF32(desc, request.attributes);
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const RoiAlignDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts) {
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const Request<RoiAlignDesc>& request) {
+  const RoiAlignDesc& desc = request.desc;
   const auto check = [desc](const ExecuteArgs& args) { return CheckRegions(desc, args); };
   const auto compute = [desc](const ReferencePiece& piece) {
     piece.ForEach([&](const Dims& index) {
@@ -66,8 +64,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const RoiAlignDesc& d
   };
   const int64_t samples = std::max<int64_t>(1, desc.samples_per_bin * desc.samples_per_bin);
   return CreateReferencePrimitive(
-      InfoOf(desc, attributes, facts),
-      {.results = desc.dst.dims(), .operations = {samples}, .check = check}, compute);
+      InfoOf(request), {.results = desc.dst.dims(), .operations = {samples}, .check = check},
+      compute);
 }
 
 }  // namespace tilewire::roi_align

@@ -61,14 +61,14 @@ absl::Status CheckRegions(const RoiAlignDesc& desc, const ExecuteArgs& args) {
   return absl::OkStatus();
 }
 
-PrimitiveInfo InfoOf(const RoiAlignDesc& desc, const Attributes& attributes,
-                     const ImplementationFacts& facts) {
-  return BasicInfo(facts, PrimitiveKind::kRoiAlign,
+PrimitiveInfo InfoOf(const Request<RoiAlignDesc>& request) {
+  const RoiAlignDesc& desc = request.desc;
+  return BasicInfo(request.facts, PrimitiveKind::kRoiAlign,
                    {{kArgMultipleSrc, desc.src},
                     {kArgMultipleSrc + 1, desc.rois},
                     {kArgMultipleSrc + 2, desc.batches},
                     {kArgDst, desc.dst}},
-                   attributes);
+                   request.attributes);
 }
 
 }  // namespace roi_align

@@ -10,15 +10,14 @@
 
 namespace tilewire::select {
 
-absl::StatusOr<SelectDesc> ResolveReference(const SelectDesc& desc, const Attributes& attributes,
-                                            const ImplementationFacts&) {
-  ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
+absl::StatusOr<SelectDesc> ResolveReference(const Request<SelectDesc>& request) {
+  const SelectDesc& desc = request.desc;
+  ABSL_RETURN_IF_ERROR(RequireNoPostOps(request.attributes));
   return WithDst(desc, OrLayoutOf(desc.dst, desc.src));
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const SelectDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts) {
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const Request<SelectDesc>& request) {
+  const SelectDesc& desc = request.desc;
   std::vector<std::vector<int64_t>> sources;  // by index of dst, one list per dimension
   for (int d = 0; d < desc.dst.rank(); ++d) sources.push_back(SourceIndices(desc, d));
   const auto compute = [desc, sources](const ReferencePiece& piece) {
@@ -35,7 +34,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const SelectDesc& des
       CopyElement(type, piece.Find(kArgSrc), desc.src.Offset(from), piece.Find(kArgDst), to);
     });
   };
-  return CreateReferencePrimitive(InfoOf(desc, attributes, facts), {desc.dst.dims()}, compute);
+  return CreateReferencePrimitive(InfoOf(request), {desc.dst.dims()}, compute);
 }
 
 }  // namespace tilewire::select

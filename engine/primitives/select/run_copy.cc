@@ -137,31 +137,26 @@ class RunCopy final : public Primitive {
 };
 
 template <typename Element>
-std::unique_ptr<Primitive> MakeRunCopy(const SelectDesc& desc, const Attributes& attributes,
-                                       const ImplementationFacts& facts) {
-  PrimitiveInfo info = InfoOf(desc, attributes, facts);
-  for (int64_t size : desc.dst.dims()) {
+std::unique_ptr<Primitive> MakeRunCopy(const Request<SelectDesc>& request) {
+  PrimitiveInfo info = InfoOf(request);
+  for (int64_t size : request.desc.dst.dims()) {
     info.code_bytes += 2 * size * static_cast<int64_t>(sizeof(int64_t));  // the tables
   }
-  return std::make_unique<RunCopy<Element>>(std::move(info), desc);
+  return std::make_unique<RunCopy<Element>>(std::move(info), request.desc);
 }
 
 }  // namespace
 
-absl::StatusOr<SelectDesc> ResolveRunCopy(const SelectDesc& desc, const Attributes& attributes,
-                                          const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(SelectDesc resolved, ResolveReference(desc, attributes, facts));
+absl::StatusOr<SelectDesc> ResolveRunCopy(const Request<SelectDesc>& request) {
+  ABSL_ASSIGN_OR_RETURN(SelectDesc resolved, ResolveReference(request));
   ABSL_RETURN_IF_ERROR(TensorRows::RequireTables(resolved.src));
   ABSL_RETURN_IF_ERROR(TensorRows::RequireTables(resolved.dst));
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateRunCopy(const SelectDesc& desc,
-                                                         const Attributes& attributes,
-                                                         const ImplementationFacts& facts) {
-  return VisitBytes(desc.dst.data_type(), [&](auto element) {
-    return MakeRunCopy<decltype(element)>(desc, attributes, facts);
-  });
+absl::StatusOr<std::unique_ptr<Primitive>> CreateRunCopy(const Request<SelectDesc>& request) {
+  return VisitBytes(request.desc.dst.data_type(),
+                    [&](auto element) { return MakeRunCopy<decltype(element)>(request); });
 }
 
 }  // namespace tilewire::select

@@ -87,9 +87,8 @@ class Blocked final : public Primitive {
 
 }  // namespace
 
-absl::StatusOr<ShuffleDesc> ResolveBlocked(const ShuffleDesc& desc, const Attributes& attributes,
-                                           const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(ShuffleDesc resolved, ResolveReference(desc, attributes, facts));
+absl::StatusOr<ShuffleDesc> ResolveBlocked(const Request<ShuffleDesc>& request) {
+  ABSL_ASSIGN_OR_RETURN(ShuffleDesc resolved, ResolveReference(request));
   const MemoryDesc& md = resolved.src;
   if (resolved.axis != 1 || md.rank() < 3) {
     return absl::UnimplementedError("not axis 1 of [N, C, spatial...]");
@@ -105,10 +104,8 @@ absl::StatusOr<ShuffleDesc> ResolveBlocked(const ShuffleDesc& desc, const Attrib
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateBlocked(const ShuffleDesc& desc,
-                                                         const Attributes& attributes,
-                                                         const ImplementationFacts& facts) {
-  return MakeCopying<Blocked>(desc.dst.data_type(), InfoOf(desc, attributes, facts), desc);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateBlocked(const Request<ShuffleDesc>& request) {
+  return MakeCopying<Blocked>(request.desc.dst.data_type(), InfoOf(request), request.desc);
 }
 
 }  // namespace tilewire::shuffle

@@ -19,8 +19,7 @@ TILEWIRE_ROW(ShuffleDesc, Blocked);
 TILEWIRE_ROW(ShuffleDesc, Reference);
 
 // The primitive's description of itself, whatever the implementation.
-PrimitiveInfo InfoOf(const ShuffleDesc& desc, const Attributes& attributes,
-                     const ImplementationFacts& facts);
+PrimitiveInfo InfoOf(const Request<ShuffleDesc>& request);
 
 // Element i of the destination's axis is element SourceIndices()[i] of the source's.
 std::vector<int64_t> SourceIndices(const ShuffleDesc& desc);

@@ -26,24 +26,22 @@ class Lanes final : public Primitive {
 
 }  // namespace
 
-absl::StatusOr<ShuffleDesc> ResolveLanes(const ShuffleDesc& desc, const Attributes& attributes,
-                                         const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(ShuffleDesc resolved, ResolveReference(desc, attributes, facts));
+absl::StatusOr<ShuffleDesc> ResolveLanes(const Request<ShuffleDesc>& request) {
+  ABSL_ASSIGN_OR_RETURN(ShuffleDesc resolved, ResolveReference(request));
   if (resolved.axis != 1) return absl::UnimplementedError("not along the channels");
   ABSL_RETURN_IF_ERROR(
-      ChannelGather::Require({&resolved.src, 1}, resolved.dst, VectorUnit::Of(facts.isa)));
+      ChannelGather::Require({&resolved.src, 1}, resolved.dst, VectorUnit::Of(request.facts.isa)));
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateLanes(const ShuffleDesc& desc,
-                                                       const Attributes& attributes,
-                                                       const ImplementationFacts& facts) {
+absl::StatusOr<std::unique_ptr<Primitive>> CreateLanes(const Request<ShuffleDesc>& request) {
+  const ShuffleDesc& desc = request.desc;
   std::vector<ChannelSource> channels;
   for (int64_t source : SourceIndices(desc)) channels.push_back({0, source});
   ABSL_ASSIGN_OR_RETURN(ChannelGather gather,
-                        ChannelGather::Create(facts.name, VectorUnit::Of(facts.isa), {&desc.src, 1},
-                                              desc.dst, channels));
-  PrimitiveInfo primitive_info = InfoOf(desc, attributes, facts);
+                        ChannelGather::Create(request.facts.name, VectorUnit::Of(request.facts.isa),
+                                              {&desc.src, 1}, desc.dst, channels));
+  PrimitiveInfo primitive_info = InfoOf(request);
   primitive_info.code_bytes = gather.code_bytes();
   return std::make_unique<Lanes>(std::move(primitive_info), std::move(gather));
 }

@@ -11,18 +11,17 @@
 
 namespace tilewire::shuffle {
 
-absl::StatusOr<ShuffleDesc> ResolveReference(const ShuffleDesc& desc, const Attributes& attributes,
-                                             const ImplementationFacts&) {
+absl::StatusOr<ShuffleDesc> ResolveReference(const Request<ShuffleDesc>& request) {
+  const ShuffleDesc& desc = request.desc;
   if (desc.prop_kind == PropKind::kBackwardData) ABSL_RETURN_IF_ERROR(RequireF32(desc.src));
-  ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
+  ABSL_RETURN_IF_ERROR(RequireNoPostOps(request.attributes));
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst, OrLayoutOf(desc.dst, desc.src));
   if (dst != desc.src) return absl::UnimplementedError("layouts of src and dst differ");
   return WithDst(desc, dst);
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ShuffleDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts) {
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const Request<ShuffleDesc>& request) {
+  const ShuffleDesc& desc = request.desc;
   const bool backward = desc.prop_kind == PropKind::kBackwardData;
   const auto compute = [axis = desc.axis, source = SourceIndices(desc),
                         src_arg = backward ? kArgDiffDst : kArgSrc,
@@ -36,7 +35,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const ShuffleDesc& de
                   dst.Offset(index));
     });
   };
-  return CreateReferencePrimitive(InfoOf(desc, attributes, facts), {desc.dst.dims()}, compute);
+  return CreateReferencePrimitive(InfoOf(request), {desc.dst.dims()}, compute);
 }
 
 }  // namespace tilewire::shuffle

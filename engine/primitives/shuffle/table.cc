@@ -23,13 +23,13 @@ absl::Status Validate(const ShuffleDesc& desc, const Attributes&) {
 
 }  // namespace
 
-PrimitiveInfo InfoOf(const ShuffleDesc& desc, const Attributes& attributes,
-                     const ImplementationFacts& facts) {
+PrimitiveInfo InfoOf(const Request<ShuffleDesc>& request) {
+  const ShuffleDesc& desc = request.desc;
   std::vector<ArgDesc> args = ArgsOf(desc.src, desc.dst);
   if (desc.prop_kind == PropKind::kBackwardData) {
     args = {{kArgDiffDst, desc.src}, {kArgDiffSrc, desc.dst}};
   }
-  return BasicInfo(facts, PrimitiveKind::kShuffle, std::move(args), attributes);
+  return BasicInfo(request.facts, PrimitiveKind::kShuffle, std::move(args), request.attributes);
 }
 
 std::vector<int64_t> SourceIndices(const ShuffleDesc& desc) {

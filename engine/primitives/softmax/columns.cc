@@ -113,23 +113,21 @@ ColumnsConfig ConfigOf(const SoftmaxDesc& desc, const VectorUnit& unit) {
 
 }  // namespace
 
-absl::StatusOr<SoftmaxDesc> ResolveColumns(const SoftmaxDesc& desc, const Attributes& attributes,
-                                           const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(SoftmaxDesc resolved, ResolveReference(desc, attributes, facts));
+absl::StatusOr<SoftmaxDesc> ResolveColumns(const Request<SoftmaxDesc>& request) {
+  ABSL_ASSIGN_OR_RETURN(SoftmaxDesc resolved, ResolveReference(request));
   const MemoryDesc& md = resolved.src;
   if (resolved.dst != md) return absl::UnimplementedError("layouts of src and dst differ");
   if (md.ElementCount() == 0) return absl::UnimplementedError("nothing to compute");
   if (md.IsPlain() && md.IsDense()) return resolved;
-  const int lanes = VectorUnit::Of(facts.isa).lanes();
+  const int lanes = VectorUnit::Of(request.facts.isa).lanes();
   if (IsInChannelBlocks(resolved, lanes)) return resolved;
   return absl::UnimplementedError(
       absl::StrCat("neither plain and dense nor in blocks of ", lanes, " channels along the axis"));
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateColumns(const SoftmaxDesc& desc,
-                                                         const Attributes& attributes,
-                                                         const ImplementationFacts& facts) {
-  const VectorUnit unit = VectorUnit::Of(facts.isa);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateColumns(const Request<SoftmaxDesc>& request) {
+  const SoftmaxDesc& desc = request.desc;
+  const VectorUnit unit = VectorUnit::Of(request.facts.isa);
   const bool in_blocks = IsInChannelBlocks(desc, unit.lanes());
   const int64_t abreast = RowsAbreast(desc, in_blocks, unit.lanes());
   ColumnsConfig config = ConfigOf(desc, unit);
@@ -140,13 +138,13 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateColumns(const SoftmaxDesc& desc
   shape.outer = desc.src.PaddedElementCount() / shape.outer_step;
   shape.group_step = config.rows * (in_blocks ? unit.lanes() : 1);
   shape.group_elements = config.rows * padded_size;
-  PrimitiveInfo info = InfoOf(desc, attributes, facts);
-  ABSL_ASSIGN_OR_RETURN(auto whole, jit::Compile<ColumnsWalk>(facts.name, config));
+  PrimitiveInfo info = InfoOf(request);
+  ABSL_ASSIGN_OR_RETURN(auto whole, jit::Compile<ColumnsWalk>(request.facts.name, config));
   info = WithCode(std::move(info), *whole);
   std::unique_ptr<const ColumnsWalk> last;
   if (abreast % config.rows != 0) {
     config.rows = abreast % config.rows;
-    ABSL_ASSIGN_OR_RETURN(last, jit::Compile<ColumnsWalk>(facts.name, config));
+    ABSL_ASSIGN_OR_RETURN(last, jit::Compile<ColumnsWalk>(request.facts.name, config));
     info.code_bytes += static_cast<int64_t>(last->code_bytes());
   }
   return std::make_unique<Columns>(std::move(info), desc.src, shape, std::move(whole),

@@ -52,9 +52,8 @@ class DenseF32 final : public Primitive {
 
 }  // namespace
 
-absl::StatusOr<SoftmaxDesc> ResolveDenseF32(const SoftmaxDesc& desc, const Attributes& attributes,
-                                            const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(SoftmaxDesc resolved, ResolveReference(desc, attributes, facts));
+absl::StatusOr<SoftmaxDesc> ResolveDenseF32(const Request<SoftmaxDesc>& request) {
+  ABSL_ASSIGN_OR_RETURN(SoftmaxDesc resolved, ResolveReference(request));
   const MemoryDesc& md = resolved.src;
   if (resolved.dst != md) return absl::UnimplementedError("layouts of src and dst differ");
   const bool is_row = md.dim(resolved.axis) == 1 || md.stride(resolved.axis) == 1;
@@ -62,10 +61,8 @@ absl::StatusOr<SoftmaxDesc> ResolveDenseF32(const SoftmaxDesc& desc, const Attri
   return absl::UnimplementedError("not dense with the axis innermost");
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateDenseF32(const SoftmaxDesc& desc,
-                                                          const Attributes& attributes,
-                                                          const ImplementationFacts& facts) {
-  return std::make_unique<DenseF32>(InfoOf(desc, attributes, facts), desc);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateDenseF32(const Request<SoftmaxDesc>& request) {
+  return std::make_unique<DenseF32>(InfoOf(request), request.desc);
 }
 
 }  // namespace tilewire::softmax

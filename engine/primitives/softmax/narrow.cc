@@ -104,14 +104,13 @@ class Narrow final : public Primitive {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateNarrow(const SoftmaxDesc& desc,
-                                                        const Attributes& attributes,
-                                                        const ImplementationFacts& facts) {
-  const VectorUnit unit = VectorUnit::Of(facts.isa);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateNarrow(const Request<SoftmaxDesc>& request) {
+  const SoftmaxDesc& desc = request.desc;
+  const VectorUnit unit = VectorUnit::Of(request.facts.isa);
   const int64_t size = desc.dst.dim(desc.axis);
-  ABSL_ASSIGN_OR_RETURN(auto columns,
-                        jit::Compile<ColumnsGenerator>(facts.name, unit, static_cast<int>(size)));
-  PrimitiveInfo info = WithCode(InfoOf(desc, attributes, facts), *columns);
+  ABSL_ASSIGN_OR_RETURN(auto columns, jit::Compile<ColumnsGenerator>(request.facts.name, unit,
+                                                                     static_cast<int>(size)));
+  PrimitiveInfo info = WithCode(InfoOf(request), *columns);
   return std::make_unique<Narrow>(desc.dst, size, unit.lanes(), std::move(columns),
                                   std::move(info));
 }

@@ -14,17 +14,16 @@
 
 namespace tilewire::softmax {
 
-absl::StatusOr<SoftmaxDesc> ResolveReference(const SoftmaxDesc& desc, const Attributes& attributes,
-                                             const ImplementationFacts&) {
+absl::StatusOr<SoftmaxDesc> ResolveReference(const Request<SoftmaxDesc>& request) {
+  const SoftmaxDesc& desc = request.desc;
   ABSL_RETURN_IF_ERROR(RequireF32(desc.src));
-  ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
+  ABSL_RETURN_IF_ERROR(RequireNoPostOps(request.attributes));
   ABSL_RETURN_IF_ERROR(RequireForward(desc.prop_kind));
   return WithDst(desc, OrLayoutOf(desc.dst, desc.src));
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const SoftmaxDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts) {
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const Request<SoftmaxDesc>& request) {
+  const SoftmaxDesc& desc = request.desc;
   const int64_t size = desc.dst.dim(desc.axis);
   const auto compute = [axis = desc.axis, size, src_offsets = SeparableOffsets(desc.src),
                         dst_offsets = SeparableOffsets(desc.dst)](const ReferencePiece& piece) {
@@ -43,7 +42,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const SoftmaxDesc& de
       ForEachOperation(size, [&](int64_t i) { dst[dst_offsets.At(axis, i)] /= total; });
     });
   };
-  return CreateReferencePrimitive(InfoOf(desc, attributes, facts),
+  return CreateReferencePrimitive(InfoOf(request),
                                   {LinesAlong(desc.dst.dims(), desc.axis), {3, size}}, compute);
 }
 

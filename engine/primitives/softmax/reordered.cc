@@ -24,20 +24,14 @@ absl::StatusOr<std::vector<SoftmaxDesc>> WithRows(const SoftmaxDesc& desc) {
 
 }  // namespace
 
-absl::StatusOr<SoftmaxDesc> ResolveReordered(const SoftmaxDesc& desc, const Attributes& attributes,
-                                             const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(const SoftmaxDesc like_src, ResolveReference(desc, attributes, facts));
-  ABSL_ASSIGN_OR_RETURN(const std::vector<SoftmaxDesc> ways, WithRows(like_src));
-  return ResolveBetweenReorders<SoftmaxDesc>(SoftmaxImplementations(), like_src, ways, attributes,
-                                             facts);
+absl::StatusOr<SoftmaxDesc> ResolveReordered(const Request<SoftmaxDesc>& request) {
+  ABSL_ASSIGN_OR_RETURN(const SoftmaxDesc like_src, ResolveReference(request));
+  return ResolveBetweenReorders(SoftmaxImplementations(), WithRows(like_src),
+                                request.With(like_src));
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReordered(const SoftmaxDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(const std::vector<SoftmaxDesc> ways, WithRows(desc));
-  return CreateBetweenReorders<SoftmaxDesc>(SoftmaxImplementations(), desc, ways, attributes,
-                                            facts);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReordered(const Request<SoftmaxDesc>& request) {
+  return CreateBetweenReorders(SoftmaxImplementations(), WithRows(request.desc), request);
 }
 
 }  // namespace tilewire::softmax

@@ -39,18 +39,16 @@ class Rows final : public Primitive {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(const SoftmaxDesc& desc,
-                                                      const Attributes& attributes,
-                                                      const ImplementationFacts& facts) {
+absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(const Request<SoftmaxDesc>& request) {
+  const SoftmaxDesc& desc = request.desc;
   const int64_t size = desc.dst.dim(desc.axis);
-  if (size > 0 && size <= MostNarrow(VectorUnit::Of(facts.isa).lanes()))
-    return CreateNarrow(desc, attributes, facts);
+  if (size > 0 && size <= MostNarrow(VectorUnit::Of(request.facts.isa).lanes()))
+    return CreateNarrow(request);
   if (size >= int64_t{1} << 28) return absl::UnimplementedError("rows of 1 GiB and more");
-  ABSL_ASSIGN_OR_RETURN(
-      auto generator,
-      jit::Compile<SoftmaxRows>(facts.name, VectorUnit::Of(facts.isa), size, /*stride=*/size));
-  return std::make_unique<Rows>(WithCode(InfoOf(desc, attributes, facts), *generator), desc,
-                                std::move(generator));
+  ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<SoftmaxRows>(request.facts.name,
+                                                                  VectorUnit::Of(request.facts.isa),
+                                                                  size, /*stride=*/size));
+  return std::make_unique<Rows>(WithCode(InfoOf(request), *generator), desc, std::move(generator));
 }
 
 }  // namespace tilewire::softmax

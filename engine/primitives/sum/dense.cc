@@ -154,9 +154,8 @@ class Dense final : public Primitive {
 
 }  // namespace
 
-absl::StatusOr<SumDesc> ResolveDense(const SumDesc& desc, const Attributes& attributes,
-                                     const ImplementationFacts& facts) {
-  ABSL_ASSIGN_OR_RETURN(SumDesc resolved, ResolveReference(desc, attributes, facts));
+absl::StatusOr<SumDesc> ResolveDense(const Request<SumDesc>& request) {
+  ABSL_ASSIGN_OR_RETURN(SumDesc resolved, ResolveReference(request));
   if (!resolved.dst.IsDense()) return absl::UnimplementedError("dst is not dense");
   for (const MemoryDesc& src : resolved.srcs) {
     if (src != resolved.dst) return absl::UnimplementedError("layouts differ");
@@ -164,14 +163,14 @@ absl::StatusOr<SumDesc> ResolveDense(const SumDesc& desc, const Attributes& attr
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateDense(const SumDesc& desc,
-                                                       const Attributes& attributes,
-                                                       const ImplementationFacts& facts) {
-  const VectorUnit unit = VectorUnit::Of(facts.isa);
-  ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<DenseGenerator>(facts.name, desc.scales,
-                                                                     desc.dst.data_type(), unit));
-  return std::make_unique<Dense>(WithCode(InfoOf(desc, attributes, facts), *generator), desc,
-                                 unit.lanes(), std::move(generator));
+absl::StatusOr<std::unique_ptr<Primitive>> CreateDense(const Request<SumDesc>& request) {
+  const SumDesc& desc = request.desc;
+  const VectorUnit unit = VectorUnit::Of(request.facts.isa);
+  ABSL_ASSIGN_OR_RETURN(
+      auto generator,
+      jit::Compile<DenseGenerator>(request.facts.name, desc.scales, desc.dst.data_type(), unit));
+  return std::make_unique<Dense>(WithCode(InfoOf(request), *generator), desc, unit.lanes(),
+                                 std::move(generator));
 }
 
 }  // namespace tilewire::sum

@@ -11,15 +11,14 @@
 
 namespace tilewire::sum {
 
-absl::StatusOr<SumDesc> ResolveReference(const SumDesc& desc, const Attributes& attributes,
-                                         const ImplementationFacts&) {
-  ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
+absl::StatusOr<SumDesc> ResolveReference(const Request<SumDesc>& request) {
+  const SumDesc& desc = request.desc;
+  ABSL_RETURN_IF_ERROR(RequireNoPostOps(request.attributes));
   return WithDst(desc, OrLayoutOf(desc.dst, desc.srcs[0]));
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const SumDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts) {
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const Request<SumDesc>& request) {
+  const SumDesc& desc = request.desc;
   const std::vector<SeparableOffsets> srcs(desc.srcs.begin(), desc.srcs.end());
   const auto compute = [type = desc.dst.data_type(), scales = desc.scales, srcs,
                         dst = SeparableOffsets(desc.dst)](const ReferencePiece& piece) {
@@ -34,8 +33,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const SumDesc& desc,
     });
   };
   const auto terms = static_cast<int64_t>(srcs.size());
-  return CreateReferencePrimitive(InfoOf(desc, attributes, facts), {desc.dst.dims(), {terms}},
-                                  compute);
+  return CreateReferencePrimitive(InfoOf(request), {desc.dst.dims(), {terms}}, compute);
 }
 
 }  // namespace tilewire::sum

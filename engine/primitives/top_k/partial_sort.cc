@@ -156,16 +156,13 @@ class PartialSort final : public Primitive {
 
 }  // namespace
 
-absl::StatusOr<TopKDesc> ResolvePartialSort(const TopKDesc& desc, const Attributes& attributes,
-                                            const ImplementationFacts& facts) {
-  return ResolveReference(desc, attributes, facts);
+absl::StatusOr<TopKDesc> ResolvePartialSort(const Request<TopKDesc>& request) {
+  return ResolveReference(request);
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreatePartialSort(const TopKDesc& desc,
-                                                             const Attributes& attributes,
-                                                             const ImplementationFacts& facts) {
-  return VisitElementType(desc, [&](auto element) -> std::unique_ptr<Primitive> {
-    return std::make_unique<PartialSort<decltype(element)>>(InfoOf(desc, attributes, facts), desc);
+absl::StatusOr<std::unique_ptr<Primitive>> CreatePartialSort(const Request<TopKDesc>& request) {
+  return VisitElementType(request.desc, [&](auto element) -> std::unique_ptr<Primitive> {
+    return std::make_unique<PartialSort<decltype(element)>>(InfoOf(request), request.desc);
   });
 }
 

@@ -50,18 +50,17 @@ void RunLine(const TopKDesc& desc, const T* src, void* dst, Dims index) {
 
 }  // namespace
 
-absl::StatusOr<TopKDesc> ResolveReference(const TopKDesc& desc, const Attributes& attributes,
-                                          const ImplementationFacts&) {
+absl::StatusOr<TopKDesc> ResolveReference(const Request<TopKDesc>& request) {
+  const TopKDesc& desc = request.desc;
   const DataType type = desc.src.data_type();
   if (!IsIntegerType(type) && type != DataType::kF64) ABSL_RETURN_IF_ERROR(RequireF32(desc.src));
   ABSL_RETURN_IF_ERROR(RequireType(desc.indices ? DataType::kF32 : type, {&desc.dst}));
-  ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
+  ABSL_RETURN_IF_ERROR(RequireNoPostOps(request.attributes));
   return WithDst(desc, OrLayoutOf(desc.dst, desc.src));
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const TopKDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts) {
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const Request<TopKDesc>& request) {
+  const TopKDesc& desc = request.desc;
   const auto compute = [desc](const ReferencePiece& piece) {
     VisitElementType(desc, [&](auto element) {
       using T = decltype(element);
@@ -71,7 +70,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const TopKDesc& desc,
     });
   };
   return CreateReferencePrimitive(
-      InfoOf(desc, attributes, facts),
+      InfoOf(request),
       {LinesAlong(desc.dst.dims(), desc.axis), {desc.src.dim(desc.axis), desc.dst.dim(desc.axis)}},
       compute);
 }

@@ -35,26 +35,20 @@ class Double final : public Primitive {
   }
 };
 
-absl::StatusOr<DoubleDesc> Refuse(const DoubleDesc&, const Attributes&,
-                                  const ImplementationFacts&) {
+absl::StatusOr<DoubleDesc> Refuse(const Request<DoubleDesc>&) {
   return absl::UnimplementedError("never in the mood");
 }
 
-absl::StatusOr<DoubleDesc> Accept(const DoubleDesc& desc, const Attributes&,
-                                  const ImplementationFacts&) {
-  return desc;
-}
+absl::StatusOr<DoubleDesc> Accept(const Request<DoubleDesc>& request) { return request.desc; }
 
-absl::StatusOr<std::unique_ptr<Primitive>> Create(const DoubleDesc& desc,
-                                                  const Attributes& attributes,
-                                                  const ImplementationFacts& facts) {
+absl::StatusOr<std::unique_ptr<Primitive>> Create(const Request<DoubleDesc>& request) {
   const MemoryDesc md = MemoryDesc::CreatePattern({kBytes}, DataType::kU8, "a").value();
   PrimitiveInfo info;
-  info.name = std::string(facts.name);
-  info.traits = facts.traits;
+  info.name = std::string(request.facts.name);
+  info.traits = request.facts.traits;
   info.args = {{kArgSrc, md}, {kArgDst, md}};
-  info.scratchpad_bytes = desc.needs_scratchpad ? kBytes : 0;
-  info.scratchpad_mode = attributes.scratchpad_mode;
+  info.scratchpad_bytes = request.desc.needs_scratchpad ? kBytes : 0;
+  info.scratchpad_mode = request.attributes.scratchpad_mode;
   return std::make_unique<Double>(std::move(info));
 }
 

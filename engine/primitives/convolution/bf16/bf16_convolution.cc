@@ -140,17 +140,16 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateWithStage(const ConvolutionDesc
 
 }  // namespace
 
-absl::StatusOr<ConvolutionDesc> ResolvePairs(const ConvolutionDesc& desc,
-                                             const Attributes& attributes,
-                                             const ImplementationFacts& facts) {
+absl::StatusOr<ConvolutionDesc> ResolvePairs(const Request<ConvolutionDesc>& request) {
+  const ConvolutionDesc& desc = request.desc;
   ABSL_RETURN_IF_ERROR(RequireF32OrBf16(desc));
-  ABSL_RETURN_IF_ERROR(RequireNoOutputScales(attributes));
+  ABSL_RETURN_IF_ERROR(RequireNoOutputScales(request.attributes));
   ABSL_RETURN_IF_ERROR(RequireDirect(desc));
   ABSL_RETURN_IF_ERROR(RequireWholeVectors(desc));
   const bool is_narrow = IsBf16(desc.src) || IsBf16(desc.dst);  // others take no such tensors
   if (SuitsWinograd(desc, GeometryOf(desc)) && !is_narrow) {
     ABSL_RETURN_IF_ERROR(
-        RequirePairsFasterThanWinograd(GeometryOf(desc), VectorUnit::Of(facts.isa)));
+        RequirePairsFasterThanWinograd(GeometryOf(desc), VectorUnit::Of(request.facts.isa)));
   }
   ConvolutionDesc resolved = desc;
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc packed, PairedWeights(desc));
@@ -161,16 +160,15 @@ absl::StatusOr<ConvolutionDesc> ResolvePairs(const ConvolutionDesc& desc,
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreatePairs(const ConvolutionDesc& desc,
-                                                       const Attributes& attributes,
-                                                       const ImplementationFacts& facts) {
-  PrimitiveInfo info = InfoOf(desc, attributes, facts);
-  if (IsBf16(desc.src)) return CreateReadingInPlace(desc, attributes, std::move(info));
+absl::StatusOr<std::unique_ptr<Primitive>> CreatePairs(const Request<ConvolutionDesc>& request) {
+  const ConvolutionDesc& desc = request.desc;
+  PrimitiveInfo info = InfoOf(request);
+  if (IsBf16(desc.src)) return CreateReadingInPlace(desc, request.attributes, std::move(info));
   const Geometry geometry = GeometryOf(desc);
-  ABSL_ASSIGN_OR_RETURN(
-      Bf16Stage stage,
-      Bf16Stage::Create(facts.name, geometry, StridesOf(desc.src, kPairLanes, geometry.ic)));
-  return CreateWithStage(desc, attributes, std::move(stage), std::move(info));
+  ABSL_ASSIGN_OR_RETURN(Bf16Stage stage,
+                        Bf16Stage::Create(request.facts.name, geometry,
+                                          StridesOf(desc.src, kPairLanes, geometry.ic)));
+  return CreateWithStage(desc, request.attributes, std::move(stage), std::move(info));
 }
 
 }  // namespace tilewire::convolution

@@ -68,12 +68,11 @@ absl::StatusOr<MemoryDesc> WeightsPairedAlongWidth(const MemoryDesc& weights) {
 
 }  // namespace
 
-absl::StatusOr<ConvolutionDesc> ResolveBf16FirstLayer(const ConvolutionDesc& desc,
-                                                      const Attributes& attributes,
-                                                      const ImplementationFacts& facts) {
+absl::StatusOr<ConvolutionDesc> ResolveBf16FirstLayer(const Request<ConvolutionDesc>& request) {
+  const ConvolutionDesc& desc = request.desc;
   ABSL_RETURN_IF_ERROR(RequireF32OrBf16(desc));
   ABSL_RETURN_IF_ERROR(RequireF32(desc.src));
-  ABSL_RETURN_IF_ERROR(RequireNoOutputScales(attributes));
+  ABSL_RETURN_IF_ERROR(RequireNoOutputScales(request.attributes));
   ABSL_RETURN_IF_ERROR(RequireDirect(desc));
   ABSL_RETURN_IF_ERROR(RequirePairsAlongWidth(GeometryOf(desc)));
   if (desc.src.rank() > 4) return absl::UnimplementedError("is for images without depth");
@@ -81,19 +80,19 @@ absl::StatusOr<ConvolutionDesc> ResolveBf16FirstLayer(const ConvolutionDesc& des
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc packed, WeightsPairedAlongWidth(desc.weights));
   if (desc.weights.IsAny() && desc.weights.data_type() == DataType::kF32) resolved.weights = packed;
   if (!(resolved.weights == packed)) return RefuseLayout("weights", desc.weights);
-  const int lanes = VectorUnit::Of(facts.isa).lanes();
+  const int lanes = VectorUnit::Of(request.facts.isa).lanes();
   ABSL_RETURN_IF_ERROR(ResolveActivations(lanes, Activations::kPlainSrc, &resolved));
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateBf16FirstLayer(const ConvolutionDesc& desc,
-                                                                const Attributes& attributes,
-                                                                const ImplementationFacts& facts) {
+absl::StatusOr<std::unique_ptr<Primitive>> CreateBf16FirstLayer(
+    const Request<ConvolutionDesc>& request) {
+  const ConvolutionDesc& desc = request.desc;
   const Geometry geometry = GeometryOf(desc);
-  const VectorUnit unit = VectorUnit::Of(facts.isa);
-  ABSL_ASSIGN_OR_RETURN(
-      Bf16Rows rows,
-      Bf16Rows::Create(facts.name, geometry, StridesOf(desc.src, unit.lanes(), geometry.ic)));
+  const VectorUnit unit = VectorUnit::Of(request.facts.isa);
+  ABSL_ASSIGN_OR_RETURN(Bf16Rows rows,
+                        Bf16Rows::Create(request.facts.name, geometry,
+                                         StridesOf(desc.src, unit.lanes(), geometry.ic)));
   const int64_t images = ImagesAtOnce(geometry.batch, rows.ImageBytes());
   DirectProblem problem{.geometry = rows.CopiedGeometry(), .unit = unit};
   problem.geometry.batch = images;
@@ -104,9 +103,9 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateBf16FirstLayer(const Convolutio
   problem.has_bias = !desc.bias.IsZero();
   problem.pairs = true;
   problem.tap_channels = static_cast<int>(geometry.ic);
-  problem.post_ops = attributes.post_ops;
-  ABSL_ASSIGN_OR_RETURN(DirectDriver driver, DirectDriver::Create(facts.name, problem));
-  PrimitiveInfo info = InfoOf(desc, attributes, facts);
+  problem.post_ops = request.attributes.post_ops;
+  ABSL_ASSIGN_OR_RETURN(DirectDriver driver, DirectDriver::Create(request.facts.name, problem));
+  PrimitiveInfo info = InfoOf(request);
   info.code_bytes = driver.code_bytes() + rows.code_bytes();
   const auto bytes = CheckedMul(images, rows.ImageBytes());
   if (!bytes) return absl::ResourceExhaustedError("the rounded copy of src is too large");

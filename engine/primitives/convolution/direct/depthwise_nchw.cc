@@ -115,38 +115,37 @@ absl::Status RequireNearRows(const Geometry& geometry, int64_t src_row, int64_t 
 
 }  // namespace
 
-absl::StatusOr<ConvolutionDesc> ResolveDepthwiseNchw(const ConvolutionDesc& desc,
-                                                     const Attributes& attributes,
-                                                     const ImplementationFacts& facts) {
+absl::StatusOr<ConvolutionDesc> ResolveDepthwiseNchw(const Request<ConvolutionDesc>& request) {
+  const ConvolutionDesc& desc = request.desc;
   constexpr int64_t kFewestPixels = 4, kMostStride = 2;
-  ABSL_RETURN_IF_ERROR(RequireDirectF32(desc, attributes));
+  ABSL_RETURN_IF_ERROR(RequireDirectF32(desc, request.attributes));
   const Geometry geometry = GeometryOf(desc);
   if (!geometry.IsDepthwise()) return absl::UnimplementedError("is for one channel a group");
   if (desc.src.rank() > 4) return absl::UnimplementedError("is for tensors without depth");
   if (geometry.out[2] < kFewestPixels || geometry.stride[2] > kMostStride)
     return absl::UnimplementedError("is for rows of 4 pixels or more, and strides up to 2 in them");
-  return ResolveLayouts(desc, VectorUnit::Of(facts.isa), WeightsKind::kDepthwiseRows);
+  return ResolveLayouts(desc, VectorUnit::Of(request.facts.isa), WeightsKind::kDepthwiseRows);
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateDepthwiseNchw(const ConvolutionDesc& desc,
-                                                               const Attributes& attributes,
-                                                               const ImplementationFacts& facts) {
-  const VectorUnit packing = VectorUnit::Of(facts.isa);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateDepthwiseNchw(
+    const Request<ConvolutionDesc>& request) {
+  const ConvolutionDesc& desc = request.desc;
+  const VectorUnit packing = VectorUnit::Of(request.facts.isa);
   DepthwiseNchwConfig config{.unit = packing, .geometry = GeometryOf(desc)};
   const int64_t src_row = SpatialStrides(desc.src, 2)[1], dst_row = SpatialStrides(desc.dst, 2)[1];
   ABSL_RETURN_IF_ERROR(RequireNearRows(config.geometry, src_row, dst_row));
-  config.unit = UnitOfRows(packing, config.geometry.out[2], attributes.post_ops);
+  config.unit = UnitOfRows(packing, config.geometry.out[2], request.attributes.post_ops);
   config.src_row_bytes = src_row * kFloatBytes;
   config.dst_row_bytes = dst_row * kFloatBytes;
   config.tap_bytes = packing.bytes();
   config.has_bias = !desc.bias.IsZero();
-  config.post_ops = attributes.post_ops;
-  PrimitiveInfo info = InfoOf(desc, attributes, facts);
+  config.post_ops = request.attributes.post_ops;
+  PrimitiveInfo info = InfoOf(request);
   ABSL_ASSIGN_OR_RETURN(std::unique_ptr<const jit::Generator> code,
                         GenerateDepthwiseNchw(info.name, config));
   info.code_bytes = static_cast<int64_t>(code->code_bytes());
-  return std::make_unique<DepthwiseNchw>(std::move(info), desc, attributes.post_ops, packing,
-                                         std::move(code));
+  return std::make_unique<DepthwiseNchw>(std::move(info), desc, request.attributes.post_ops,
+                                         packing, std::move(code));
 }
 
 }  // namespace tilewire::convolution

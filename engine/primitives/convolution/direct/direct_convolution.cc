@@ -75,81 +75,74 @@ absl::StatusOr<std::unique_ptr<Primitive>> AroundDriver(const ConvolutionDesc& d
 
 }  // namespace
 
-absl::StatusOr<ConvolutionDesc> ResolveDirect(const ConvolutionDesc& desc,
-                                              const Attributes& attributes,
-                                              const ImplementationFacts& facts) {
-  ABSL_RETURN_IF_ERROR(RequireDirectF32(desc, attributes));
-  const VectorUnit unit = VectorUnit::Of(facts.isa);
-  ABSL_ASSIGN_OR_RETURN(ConvolutionDesc resolved, ResolveLayouts(desc, unit, WeightsKind::kDense));
+absl::StatusOr<ConvolutionDesc> ResolveDirect(const Request<ConvolutionDesc>& request) {
+  ABSL_RETURN_IF_ERROR(RequireDirectF32(request.desc, request.attributes));
+  const VectorUnit unit = VectorUnit::Of(request.facts.isa);
+  ABSL_ASSIGN_OR_RETURN(ConvolutionDesc resolved,
+                        ResolveLayouts(request.desc, unit, WeightsKind::kDense));
   if (!GroupsAreAligned(resolved, unit)) ABSL_RETURN_IF_ERROR(RequireRegrouping(resolved, unit));
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateDirect(const ConvolutionDesc& desc,
-                                                        const Attributes& attributes,
-                                                        const ImplementationFacts& facts) {
-  const VectorUnit unit = VectorUnit::Of(facts.isa);
-  PrimitiveInfo info = InfoOf(desc, attributes, facts);
-  const DirectProblem problem = ProblemOf(desc, attributes, unit);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateDirect(const Request<ConvolutionDesc>& request) {
+  const ConvolutionDesc& desc = request.desc;
+  const VectorUnit unit = VectorUnit::Of(request.facts.isa);
+  PrimitiveInfo info = InfoOf(request);
+  const DirectProblem problem = ProblemOf(desc, request.attributes, unit);
   if (GroupsAreAligned(desc, unit)) return AroundDriver(desc, problem, std::move(info));
   return CreateRegrouped(desc, problem, std::move(info));
 }
 
-absl::StatusOr<ConvolutionDesc> ResolveFirstLayer(const ConvolutionDesc& desc,
-                                                  const Attributes& attributes,
-                                                  const ImplementationFacts& facts) {
+absl::StatusOr<ConvolutionDesc> ResolveFirstLayer(const Request<ConvolutionDesc>& request) {
+  const ConvolutionDesc& desc = request.desc;
   constexpr int kMostChannels = 4;
-  ABSL_RETURN_IF_ERROR(RequireDirectF32(desc, attributes));
+  ABSL_RETURN_IF_ERROR(RequireDirectF32(desc, request.attributes));
   const Geometry geometry = GeometryOf(desc);
   if (geometry.grouped_weights || geometry.ic > kMostChannels) {
     return absl::UnimplementedError("is for 1 to 4 input channels and no groups");
   }
   if (geometry.kernel[0] > 1) return absl::UnimplementedError("is for kernels without depth");
-  return ResolveLayouts(desc, VectorUnit::Of(facts.isa), WeightsKind::kFirstLayer);
+  return ResolveLayouts(desc, VectorUnit::Of(request.facts.isa), WeightsKind::kFirstLayer);
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateFirstLayer(const ConvolutionDesc& desc,
-                                                            const Attributes& attributes,
-                                                            const ImplementationFacts& facts) {
-  const VectorUnit unit = VectorUnit::Of(facts.isa);
-  DirectProblem problem = ProblemOf(desc, attributes, unit);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateFirstLayer(
+    const Request<ConvolutionDesc>& request) {
+  const VectorUnit unit = VectorUnit::Of(request.facts.isa);
+  DirectProblem problem = ProblemOf(request.desc, request.attributes, unit);
   problem.tap_channels = static_cast<int>(problem.geometry.ic);
-  return AroundDriver(desc, problem, InfoOf(desc, attributes, facts));
+  return AroundDriver(request.desc, problem, InfoOf(request));
 }
 
-absl::StatusOr<ConvolutionDesc> ResolveFewOutputs(const ConvolutionDesc& desc,
-                                                  const Attributes& attributes,
-                                                  const ImplementationFacts& facts) {
-  const VectorUnit unit = VectorUnit::Of(facts.isa);
-  ABSL_RETURN_IF_ERROR(RequireDirectF32(desc, attributes));
+absl::StatusOr<ConvolutionDesc> ResolveFewOutputs(const Request<ConvolutionDesc>& request) {
+  const ConvolutionDesc& desc = request.desc;
+  const VectorUnit unit = VectorUnit::Of(request.facts.isa);
+  ABSL_RETURN_IF_ERROR(RequireDirectF32(desc, request.attributes));
   ABSL_RETURN_IF_ERROR(RequireFewOutputs(GeometryOf(desc), unit));
   return ResolveLayouts(desc, unit, WeightsKind::kFewOutputs);
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateFewOutputs(const ConvolutionDesc& desc,
-                                                            const Attributes& attributes,
-                                                            const ImplementationFacts& facts) {
-  DirectProblem problem = ProblemOf(desc, attributes, VectorUnit::Of(facts.isa));
+absl::StatusOr<std::unique_ptr<Primitive>> CreateFewOutputs(
+    const Request<ConvolutionDesc>& request) {
+  const ConvolutionDesc& desc = request.desc;
+  DirectProblem problem = ProblemOf(desc, request.attributes, VectorUnit::Of(request.facts.isa));
   problem.few_outputs = true;
   problem.tap_channels = 1;
   problem.dst.block = desc.dst.stride(1);
-  return AroundDriver(desc, problem, InfoOf(desc, attributes, facts));
+  return AroundDriver(desc, problem, InfoOf(request));
 }
 
-absl::StatusOr<ConvolutionDesc> ResolveDepthwise(const ConvolutionDesc& desc,
-                                                 const Attributes& attributes,
-                                                 const ImplementationFacts& facts) {
-  ABSL_RETURN_IF_ERROR(RequireTypesOfRow(desc, attributes, facts));
-  if (!GeometryOf(desc).IsDepthwise())
+absl::StatusOr<ConvolutionDesc> ResolveDepthwise(const Request<ConvolutionDesc>& request) {
+  ABSL_RETURN_IF_ERROR(RequireTypesOfRow(request));
+  if (!GeometryOf(request.desc).IsDepthwise())
     return absl::UnimplementedError("is for one channel a group");
-  return ResolveLayouts(desc, VectorUnit::Of(facts.isa), WeightsKind::kDepthwise);
+  return ResolveLayouts(request.desc, VectorUnit::Of(request.facts.isa), WeightsKind::kDepthwise);
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateDepthwise(const ConvolutionDesc& desc,
-                                                           const Attributes& attributes,
-                                                           const ImplementationFacts& facts) {
-  const VectorUnit unit = VectorUnit::Of(facts.isa);
-  DirectProblem problem = ProblemOf(desc, attributes, unit);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateDepthwise(
+    const Request<ConvolutionDesc>& request) {
+  const ConvolutionDesc& desc = request.desc;
+  const VectorUnit unit = VectorUnit::Of(request.facts.isa);
+  DirectProblem problem = ProblemOf(desc, request.attributes, unit);
   problem.depthwise = true;
   problem.packed_src = desc.src.IsPlain();
   problem.packed_dst = desc.dst.IsPlain();
@@ -157,7 +150,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateDepthwise(const ConvolutionDesc
   problem.geometry.oc = problem.geometry.groups;
   problem.geometry.groups = 1;
   problem.weights = {.group = 0, .oc_block = desc.weights.stride(0), .ic_block = 0};
-  return AroundDriver(desc, problem, InfoOf(desc, attributes, facts));
+  return AroundDriver(desc, problem, InfoOf(request));
 }
 
 }  // namespace tilewire::convolution

@@ -206,11 +206,10 @@ GroupedConfig ConfigOf(const GroupedProblem& problem, const StepKind& kind, cons
 
 }  // namespace
 
-absl::StatusOr<ConvolutionDesc> ResolveGrouped(const ConvolutionDesc& desc,
-                                               const Attributes& attributes,
-                                               const ImplementationFacts& facts) {
-  const VectorUnit unit = VectorUnit::Of(facts.isa);
-  ABSL_RETURN_IF_ERROR(RequireTypesOfRow(desc, attributes, facts));
+absl::StatusOr<ConvolutionDesc> ResolveGrouped(const Request<ConvolutionDesc>& request) {
+  const ConvolutionDesc& desc = request.desc;
+  const VectorUnit unit = VectorUnit::Of(request.facts.isa);
+  ABSL_RETURN_IF_ERROR(RequireTypesOfRow(request));
   const Geometry geometry = GeometryOf(desc);
   ABSL_RETURN_IF_ERROR(RequireNarrowGroups(geometry, unit));
   if ((desc.dst.IsAny() || desc.dst.IsPlain()) && RequireFewOutputs(geometry, unit).ok())
@@ -218,11 +217,9 @@ absl::StatusOr<ConvolutionDesc> ResolveGrouped(const ConvolutionDesc& desc,
   return ResolveLayouts(desc, unit, WeightsKind::kGrouped);
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateGrouped(const ConvolutionDesc& desc,
-                                                         const Attributes& attributes,
-                                                         const ImplementationFacts& facts) {
-  const VectorUnit unit = VectorUnit::Of(facts.isa);
-  const GroupedProblem problem = GroupedProblemOf(desc, attributes, unit);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateGrouped(const Request<ConvolutionDesc>& request) {
+  const VectorUnit unit = VectorUnit::Of(request.facts.isa);
+  const GroupedProblem problem = GroupedProblemOf(request.desc, request.attributes, unit);
   ABSL_RETURN_IF_ERROR(RequireNearPixels(problem));
   GroupedLanes lanes(problem.geometry, unit,
                      {.src_block = problem.src.block * kFloatBytes,
@@ -233,7 +230,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateGrouped(const ConvolutionDesc& 
   WorkGrid grid(whole, tiling, WorkSizeOf(problem.geometry, tiling, unit.lanes()),
                 problem.src.spatial, problem.dst.spatial,
                 problem.weights_taps[1] / problem.geometry.kernel[2]);
-  PrimitiveInfo info = InfoOf(desc, attributes, facts);
+  PrimitiveInfo info = InfoOf(request);
   GroupedConvolution::Functions functions;
   ABSL_RETURN_IF_ERROR(functions.Generate(
       tiling,
@@ -242,8 +239,9 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateGrouped(const ConvolutionDesc& 
       },
       [&](const GroupedConfig& config) { return GenerateGrouped(info.name, config); }));
   info.code_bytes = functions.code_bytes();
-  return std::make_unique<GroupedConvolution>(std::move(info), desc, problem, std::move(lanes),
-                                              std::move(grid), std::move(functions));
+  return std::make_unique<GroupedConvolution>(std::move(info), request.desc, problem,
+                                              std::move(lanes), std::move(grid),
+                                              std::move(functions));
 }
 
 }  // namespace tilewire::convolution

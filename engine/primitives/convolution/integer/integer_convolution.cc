@@ -235,16 +235,16 @@ std::vector<float> PaddedScales(const OutputScales& scales, const Geometry& geom
   return result;
 }
 
-IntegerProblem IntegerProblemOf(const ConvolutionDesc& desc, const Attributes& attributes,
-                                const ImplementationFacts& facts) {
-  const VectorUnit unit = VectorUnit::Of(facts.isa);
+IntegerProblem IntegerProblemOf(const Request<ConvolutionDesc>& request) {
+  const ConvolutionDesc& desc = request.desc;
+  const VectorUnit unit = VectorUnit::Of(request.facts.isa);
   IntegerProblem problem{.geometry = GeometryOf(desc), .epilogue = {.unit = unit}};
   const Geometry& geometry = problem.geometry;
   const int group = geometry.grouped_weights ? 1 : 0, lanes = unit.lanes();
-  problem.on_matrix_tiles = OnMatrixTiles(facts);
+  problem.on_matrix_tiles = OnMatrixTiles(request.facts);
   problem.signed_src = (problem.on_matrix_tiles || !unit.has_dot_products()) &&
                        desc.src.data_type() == DataType::kS8;
-  problem.block_quads = BlockQuads(geometry, facts);
+  problem.block_quads = BlockQuads(geometry, request.facts);
   problem.dst = StridesOfBytes(desc.dst, lanes, geometry.oc);
   problem.weights_group = group == 1 ? desc.weights.stride(0) : 0;
   problem.weights_oc_block = desc.weights.stride(group);
@@ -255,9 +255,9 @@ IntegerProblem IntegerProblemOf(const ConvolutionDesc& desc, const Attributes& a
   problem.epilogue.compensation = desc.weights.HasCompensation();
   problem.epilogue.pixel_compensation = desc.weights_zero_point != 0;
   problem.epilogue.bias_after_scales = !desc.range.IsZero();
-  problem.epilogue.scales = !attributes.output_scales.IsDefault() || !desc.range.IsZero();
+  problem.epilogue.scales = !request.attributes.output_scales.IsDefault() || !desc.range.IsZero();
   problem.epilogue.packed_channels = desc.dst.IsPlain();
-  problem.epilogue.post_ops = attributes.post_ops;
+  problem.epilogue.post_ops = request.attributes.post_ops;
   return problem;
 }
 
@@ -277,24 +277,23 @@ std::unique_ptr<Primitive> Around(const ConvolutionDesc& desc, std::optional<Int
 
 }  // namespace
 
-absl::StatusOr<ConvolutionDesc> ResolveInteger(const ConvolutionDesc& desc, const Attributes&,
-                                               const ImplementationFacts& facts) {
-  if (OnMatrixTiles(facts)) {
+absl::StatusOr<ConvolutionDesc> ResolveInteger(const Request<ConvolutionDesc>& request) {
+  const ConvolutionDesc& desc = request.desc;
+  if (OnMatrixTiles(request.facts)) {
     ABSL_RETURN_IF_ERROR(RequireFullTiles(GeometryOf(desc)));
     ABSL_RETURN_IF_ERROR(RequireNoZeroPoint(desc));
   }
   ABSL_ASSIGN_OR_RETURN(ConvolutionDesc resolved,
-                        ResolveActivations(desc, VectorUnit::Of(facts.isa)));
+                        ResolveActivations(desc, VectorUnit::Of(request.facts.isa)));
   if (desc.weights_zero_point != 0 && !HasDenseChannels(resolved.src))
     return RefuseLayout("src", desc.src);
-  ABSL_ASSIGN_OR_RETURN(const MemoryDesc packed, PackedWeights(desc, facts));
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc packed, PackedWeights(desc, request.facts));
   return WithWeights(std::move(resolved), packed);
 }
 
-absl::StatusOr<ConvolutionDesc> ResolveIntegerDepthwise(const ConvolutionDesc& desc,
-                                                        const Attributes&,
-                                                        const ImplementationFacts& facts) {
-  const VectorUnit unit = VectorUnit::Of(facts.isa);
+absl::StatusOr<ConvolutionDesc> ResolveIntegerDepthwise(const Request<ConvolutionDesc>& request) {
+  const ConvolutionDesc& desc = request.desc;
+  const VectorUnit unit = VectorUnit::Of(request.facts.isa);
   const Geometry geometry = GeometryOf(desc);
   if (!geometry.IsDepthwise()) return absl::UnimplementedError("is for one channel a group");
   ABSL_RETURN_IF_ERROR(RequireNoZeroPoint(desc));
@@ -315,12 +314,11 @@ absl::StatusOr<ConvolutionDesc> ResolveIntegerDepthwise(const ConvolutionDesc& d
   return WithWeights(std::move(resolved), packed);
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateInteger(const ConvolutionDesc& desc,
-                                                         const Attributes& attributes,
-                                                         const ImplementationFacts& facts) {
-  const VectorUnit unit = VectorUnit::Of(facts.isa);
-  PrimitiveInfo info = InfoOf(desc, attributes, facts);
-  IntegerProblem problem = IntegerProblemOf(desc, attributes, facts);
+absl::StatusOr<std::unique_ptr<Primitive>> CreateInteger(const Request<ConvolutionDesc>& request) {
+  const ConvolutionDesc& desc = request.desc;
+  const VectorUnit unit = VectorUnit::Of(request.facts.isa);
+  PrimitiveInfo info = InfoOf(request);
+  IntegerProblem problem = IntegerProblemOf(request);
   const Geometry geometry = problem.geometry;
   const bool shifts = problem.epilogue.compensation && desc.range.IsZero();
   const int64_t step = problem.on_matrix_tiles ? kMatrixStepBytes : kQuad;
@@ -337,14 +335,16 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateInteger(const ConvolutionDesc& 
   }
   ABSL_ASSIGN_OR_RETURN(IntegerDriver driver, IntegerDriver::Create(info.name, problem));
   return Around(desc, std::move(stage), std::move(driver),
-                PaddedScales(attributes.output_scales, geometry, unit.lanes()), std::move(info));
+                PaddedScales(request.attributes.output_scales, geometry, unit.lanes()),
+                std::move(info));
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateIntegerDepthwise(
-    const ConvolutionDesc& desc, const Attributes& attributes, const ImplementationFacts& facts) {
-  const VectorUnit unit = VectorUnit::Of(facts.isa);
-  PrimitiveInfo info = InfoOf(desc, attributes, facts);
-  IntegerProblem problem = IntegerProblemOf(desc, attributes, facts);
+    const Request<ConvolutionDesc>& request) {
+  const ConvolutionDesc& desc = request.desc;
+  const VectorUnit unit = VectorUnit::Of(request.facts.isa);
+  PrimitiveInfo info = InfoOf(request);
+  IntegerProblem problem = IntegerProblemOf(request);
   problem.depthwise = true;
   problem.signed_src = desc.src.data_type() == DataType::kS8;
   problem.packed_src = desc.src.IsPlain();
@@ -356,7 +356,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateIntegerDepthwise(
   problem.weights_oc_block = desc.weights.stride(0);
   ABSL_ASSIGN_OR_RETURN(IntegerDriver driver, IntegerDriver::Create(info.name, problem));
   return Around(desc, std::nullopt, std::move(driver),
-                PaddedScales(attributes.output_scales, problem.geometry, unit.lanes()),
+                PaddedScales(request.attributes.output_scales, problem.geometry, unit.lanes()),
                 std::move(info));
 }
 

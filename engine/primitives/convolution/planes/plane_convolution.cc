@@ -105,12 +105,11 @@ PlaneProductShape ProductOf(const ConvolutionDesc& desc, const Attributes& attri
 
 }  // namespace
 
-absl::StatusOr<ConvolutionDesc> ResolvePlanes(const ConvolutionDesc& desc,
-                                              const Attributes& attributes,
-                                              const ImplementationFacts& facts) {
-  const VectorUnit unit = VectorUnit::Of(facts.isa);
-  const int lanes = unit.lanes(), planes = PlanesFor(facts.traits.precision);
-  ABSL_RETURN_IF_ERROR(RequireTypes(desc, attributes, planes));
+absl::StatusOr<ConvolutionDesc> ResolvePlanes(const Request<ConvolutionDesc>& request) {
+  const ConvolutionDesc& desc = request.desc;
+  const VectorUnit unit = VectorUnit::Of(request.facts.isa);
+  const int lanes = unit.lanes(), planes = PlanesFor(request.facts.traits.precision);
+  ABSL_RETURN_IF_ERROR(RequireTypes(desc, request.attributes, planes));
   const Geometry geometry = GeometryOf(desc);
   ABSL_RETURN_IF_ERROR(RequireWholeBlocks(desc, geometry, lanes));
   ABSL_RETURN_IF_ERROR(RequireWorthwhile(desc, geometry, planes));
@@ -128,16 +127,15 @@ absl::StatusOr<ConvolutionDesc> ResolvePlanes(const ConvolutionDesc& desc,
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreatePlanes(const ConvolutionDesc& desc,
-                                                        const Attributes& attributes,
-                                                        const ImplementationFacts& facts) {
-  const int lanes = VectorUnit::Of(facts.isa).lanes();
+absl::StatusOr<std::unique_ptr<Primitive>> CreatePlanes(const Request<ConvolutionDesc>& request) {
+  const ConvolutionDesc& desc = request.desc;
+  const int lanes = VectorUnit::Of(request.facts.isa).lanes();
   const Geometry geometry = GeometryOf(desc);
   Windows windows = {geometry, StridesOfBytes(desc.src, lanes, geometry.ic)};
   const ByteStrides dst = StridesOfBytes(desc.dst, lanes, geometry.oc);
   FlattenPixels(&windows.geometry, windows.strides.spatial, dst.spatial);
   const PlaneProductShape shape =
-      ProductOf(desc, attributes, windows, dst, PlanesFor(facts.traits.precision));
+      ProductOf(desc, request.attributes, windows, dst, PlanesFor(request.facts.traits.precision));
   windows.strip_rows = shape.strips.rows;
   const int64_t group_bytes = geometry.grouped_weights ? desc.weights.stride(0) * kFloatBytes : 0;
   std::vector<PlaneWeights> weights;
@@ -149,10 +147,9 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreatePlanes(const ConvolutionDesc& d
                        .weights = g,
                        .dst = image * dst.image + g * dst.group});
   }
-  ABSL_ASSIGN_OR_RETURN(
-      auto product, PlaneProduct::Create(facts.name, shape, std::move(weights), std::move(items)));
-  return std::make_unique<PlanePrimitive<WindowRows>>(InfoOf(desc, attributes, facts), windows,
-                                                      std::move(product));
+  ABSL_ASSIGN_OR_RETURN(auto product, PlaneProduct::Create(request.facts.name, shape,
+                                                           std::move(weights), std::move(items)));
+  return std::make_unique<PlanePrimitive<WindowRows>>(InfoOf(request), windows, std::move(product));
 }
 
 }  // namespace tilewire::convolution

@@ -106,14 +106,16 @@ WinogradProblem ProblemOf(const ConvolutionDesc& desc, const MemoryDesc& written
 
 template <typename Driver>
 absl::StatusOr<std::unique_ptr<Primitive>> CreateWith(
-    const ConvolutionDesc& desc, const Attributes& attributes, const ImplementationFacts& facts,
+    const Request<ConvolutionDesc>& request,
     absl::FunctionRef<WinogradPlan(const Geometry&)> plan) {
+  const ConvolutionDesc& desc = request.desc;
   ConvolutionDesc written = desc;
-  ABSL_ASSIGN_OR_RETURN(written.dst, WrittenDst(desc.dst, attributes));
-  WinogradProblem problem = ProblemOf(desc, written.dst, attributes, VectorUnit::Of(facts.isa));
+  ABSL_ASSIGN_OR_RETURN(written.dst, WrittenDst(desc.dst, request.attributes));
+  WinogradProblem problem =
+      ProblemOf(desc, written.dst, request.attributes, VectorUnit::Of(request.facts.isa));
   problem.plan = plan(problem.geometry);
-  PrimitiveInfo info = InfoOf(written, attributes, facts);
-  ABSL_ASSIGN_OR_RETURN(Driver driver, Driver::Create(facts.name, problem));
+  PrimitiveInfo info = InfoOf(request.With(written));
+  ABSL_ASSIGN_OR_RETURN(Driver driver, Driver::Create(request.facts.name, problem));
   info.code_bytes = driver.code_bytes();
   info.scratchpad_bytes = driver.scratchpad_bytes();
   return std::make_unique<WinogradConvolution<Driver>>(std::move(info), desc, std::move(driver));
@@ -121,48 +123,44 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateWith(
 
 }  // namespace
 
-absl::StatusOr<ConvolutionDesc> ResolveWinograd(const ConvolutionDesc& desc,
-                                                const Attributes& attributes,
-                                                const ImplementationFacts& facts) {
-  const VectorUnit unit = VectorUnit::Of(facts.isa);
-  const int tile = TileOf(facts);
-  ABSL_RETURN_IF_ERROR(RequireWinograd(desc, attributes));
+absl::StatusOr<ConvolutionDesc> ResolveWinograd(const Request<ConvolutionDesc>& request) {
+  const ConvolutionDesc& desc = request.desc;
+  const VectorUnit unit = VectorUnit::Of(request.facts.isa);
+  const int tile = TileOf(request.facts);
+  ABSL_RETURN_IF_ERROR(RequireWinograd(desc, request.attributes));
   const Geometry geometry = GeometryOf(desc);
   if (desc.algorithm == ConvolutionAlgorithm::kAuto) {
     // No direct convolution pools.
-    if (!attributes.post_ops.HasMaxPooling())
+    if (!request.attributes.post_ops.HasMaxPooling())
       ABSL_RETURN_IF_ERROR(RequireFasterThanDirect(geometry, tile, unit));
     ABSL_RETURN_IF_ERROR(RequireFasterTile(geometry, tile, unit));
   }
   return ResolveTensors(desc, PlanWinograd(geometry, tile, unit).weights);
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateWinograd(const ConvolutionDesc& desc,
-                                                          const Attributes& attributes,
-                                                          const ImplementationFacts& facts) {
-  return CreateWith<WinogradDriver>(desc, attributes, facts, [&facts](const Geometry& geometry) {
-    return PlanWinograd(geometry, TileOf(facts), VectorUnit::Of(facts.isa));
+absl::StatusOr<std::unique_ptr<Primitive>> CreateWinograd(const Request<ConvolutionDesc>& request) {
+  return CreateWith<WinogradDriver>(request, [&request](const Geometry& geometry) {
+    return PlanWinograd(geometry, TileOf(request.facts), VectorUnit::Of(request.facts.isa));
   });
 }
 
-absl::StatusOr<ConvolutionDesc> ResolveWinogradByPlanes(const ConvolutionDesc& desc,
-                                                        const Attributes& attributes,
-                                                        const ImplementationFacts& facts) {
-  const int tile = TileOf(facts);
-  ABSL_RETURN_IF_ERROR(RequireWinograd(desc, attributes));
+absl::StatusOr<ConvolutionDesc> ResolveWinogradByPlanes(const Request<ConvolutionDesc>& request) {
+  const ConvolutionDesc& desc = request.desc;
+  const int tile = TileOf(request.facts);
+  ABSL_RETURN_IF_ERROR(RequireWinograd(desc, request.attributes));
   const Geometry geometry = GeometryOf(desc);
   if (desc.algorithm == ConvolutionAlgorithm::kAuto) {
-    ABSL_RETURN_IF_ERROR(RequireFasterByPlanes(geometry, tile, attributes.precision,
-                                               attributes.post_ops.HasMaxPooling()));
+    ABSL_RETURN_IF_ERROR(RequireFasterByPlanes(geometry, tile, request.attributes.precision,
+                                               request.attributes.post_ops.HasMaxPooling()));
   }
   return ResolveTensors(desc, PlanWinogradByPlanes(geometry, tile).weights);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateWinogradByPlanes(
-    const ConvolutionDesc& desc, const Attributes& attributes, const ImplementationFacts& facts) {
-  return CreateWith<WinogradPlaneDriver>(
-      desc, attributes, facts,
-      [&facts](const Geometry& geometry) { return PlanWinogradByPlanes(geometry, TileOf(facts)); });
+    const Request<ConvolutionDesc>& request) {
+  return CreateWith<WinogradPlaneDriver>(request, [&request](const Geometry& geometry) {
+    return PlanWinogradByPlanes(geometry, TileOf(request.facts));
+  });
 }
 
 }  // namespace tilewire::convolution

@@ -221,7 +221,7 @@ TEST(ReductionOfNothingTest, GivesTheNeutralElement) {
     const ReductionDesc desc{algorithm, src, dst};
     std::vector<absl::string_view> takers = {""};  // the best one
     for (const Implementation<ReductionDesc>& row : ReductionImplementations()) {
-      if (cpu::Supports(row.isa) && row.resolve(desc, {}, row).ok()) takers.push_back(row.name);
+      if (cpu::Supports(row.isa) && row.resolve({desc, {}, row}).ok()) takers.push_back(row.name);
     }
     EXPECT_GE(takers.size(), 3) << "the reference and another";
     for (absl::string_view only : takers) {
@@ -244,7 +244,7 @@ TEST(ReductionErrorsTest, ManyElementsThatShareMemoryAreNotOneCallOfGeneratedCod
         MemoryDesc::CreateStrided({rows, 1 << 10}, DataType::kF32, {0, 1}).value();
     const ReductionDesc desc{Algorithm::kSum, src, Plain({1, 1})};
     for (const Implementation<ReductionDesc>& row : ReductionImplementations()) {
-      const std::string refusal(row.resolve(desc, {}, row).status().message());
+      const std::string refusal(row.resolve({desc, {}, row}).status().message());
       const bool refuses = !row.traits.is_reference && rows == 1 << 20;
       EXPECT_EQ(absl::StrContains(refusal, "that share memory"), refuses) << row.name << refusal;
     }

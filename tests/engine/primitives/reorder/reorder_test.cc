@@ -104,8 +104,8 @@ TEST(ReorderTest, GeneratedImplementationsTakeWhatTheyAreFor) {
           const ReorderDesc to{Make({1, channels, 5, 5}, plain),
                                Make({1, channels, 5, 5}, blocked)};
           const ReorderDesc from{to.dst, to.src};
-          EXPECT_THAT(row.resolve(to, {}, row), IsOk()) << row.name;
-          EXPECT_THAT(row.resolve(from, {}, row), IsOk()) << row.name;
+          EXPECT_THAT(row.resolve({to, {}, row}), IsOk()) << row.name;
+          EXPECT_THAT(row.resolve({from, {}, row}), IsOk()) << row.name;
         }
       }
     }
@@ -384,7 +384,7 @@ TEST(ReorderTest, GeneratedWinogradWeightsHaveTheBitsOfThePlainOnes) {
       std::vector<float> first;
       int taken = 0;
       for (const Implementation<ReorderDesc>& row : ReorderImplementations()) {
-        if (!cpu::Supports(row.isa) || !row.resolve(desc, {}, row).ok()) continue;
+        if (!cpu::Supports(row.isa) || !row.resolve({desc, {}, row}).ok()) continue;
         ASSERT_OK_AND_ASSIGN(const auto primitive, CreateReorder(desc, {}, {.only = row.name}));
         std::vector<float> dst(desc.dst.SizeBytes() / sizeof(float), kNan);
         ExecuteArgs args;
@@ -420,7 +420,7 @@ TEST(ReorderTest, GeneratedRowsPackWeights) {
     for (const Implementation<ReorderDesc>& row : ReorderImplementations()) {
       if (row.traits.algorithm != reorder::kWeightsPacking) continue;
       if (row.isa != (wide ? cpu::Isa::kAvx512 : cpu::Isa::kAvx2)) continue;
-      EXPECT_THAT(row.resolve(desc, {}, row), IsOk()) << row.name << ": " << one.packed;
+      EXPECT_THAT(row.resolve({desc, {}, row}), IsOk()) << row.name << ": " << one.packed;
       ++visited;
     }
     EXPECT_EQ(visited, 1) << one.packed;
@@ -442,7 +442,7 @@ TEST(ReorderTest, ManyThreadsGiveTheSameBytes) {
     const ReorderDesc desc{Make({3, 70, 60, 50}, "nchw"), Make({3, 70, 60, 50}, to)};
     const Bytes src = RandomTensor(desc.src, 1), before = Garbage(desc.dst, 2);
     for (const Implementation<ReorderDesc>& row : ReorderImplementations()) {
-      if (!cpu::Supports(row.isa) || !row.resolve(desc, {}, row).ok()) continue;
+      if (!cpu::Supports(row.isa) || !row.resolve({desc, {}, row}).ok()) continue;
       ASSERT_OK_AND_ASSIGN(const auto primitive, CreateReorder(desc, {}, {.only = row.name}));
       Bytes serial = before, parallel = before;
       ExecuteArgs args;
