@@ -3,7 +3,7 @@
 # Installs what is missing, builds everything, runs every test, names every skipped one with its reason, and ends
 # with "N passed, N failed". Exit status 0 only if nothing failed.
 #
-#   tests/run.sh                       all tests
+#   tests/run.sh                       all tests, and a minute of tests/standalone_sources.sh
 #   tests/run.sh //tests/engine/...    some of them (Bazel targets and options)
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -19,6 +19,8 @@ events=$(mktemp)
 trap 'rm -f "$events"' EXIT
 bazel test --keep_going --build_event_json_file="$events" "${targets[@]}"
 status=$?
+beside=()  # what failed that Bazel does not run
+[[ $# -gt 0 ]] || tests/standalone_sources.sh --seconds=60 || beside=(tests/standalone_sources.sh)
 cpu=$(sed -n '/^model name/{s/.*: //p;q}' /proc/cpuinfo)
 echo "The run took $((SECONDS / 60)) min $((SECONDS % 60)) s on $(nproc) cores of $cpu"
-python3 tests/support/summarize_tests.py "$events" "$status"
+python3 tests/support/summarize_tests.py "$events" "$status" "${beside[@]}"

@@ -21,6 +21,7 @@ import merged  # noqa: E402
 import mirror  # noqa: E402
 import names  # noqa: E402
 import passes  # noqa: E402
+import self_contained  # noqa: E402
 import sizes  # noqa: E402
 from tree import Tree  # noqa: E402
 
@@ -41,6 +42,7 @@ CHECKS = {
     "files for instruction sets": names.check_name_plates,
     "the list of operators": names.check_operator_list,
     "headers of the doors": door.check,
+    "includes of all that is used": self_contained.check,
     "format": formatting.check,
     "columns": formatting.check_columns,
     "names in comments and documents": identifiers.check,
@@ -96,6 +98,10 @@ VIOLATIONS = [
      '      {"Abs", 1, 1, "", BuildAbs},\n'),
     (formatting.check, "engine/a.cc", "int  x;\n"),
     (formatting.check_columns, "engine/a.h", "// " + "x" * 98 + "\n"),
+    (self_contained.check, "engine/a.cc", "#include <memory>\nstd::vector<int> x;\n"),
+    (english.check, "engine/a.h", "// SPDX-License-Identifier: Apache-2.0\n//\n// What a thing does.\n"),
+    (english.check, "engine/a.cc", "int x;  // Of a thing.\n"),
+    (english.check, "tests/a.py", '""' + '"Those of a thing.' + '""' + '"\n'),
     (identifiers.check, "engine/a.h", "// Like `RenamedLongAgo` in its file.\n"),
     (identifiers.check, "engine/a.h", "// Called by RenamedLongAgo().\n"),
     (identifiers.check, "engine/a.h", "// See engine/nowhere.h.\n"),
@@ -129,6 +135,8 @@ VIOLATIONS_OF_TREES = [
                     "engine/onnx/b/b.cc": "namespace {\nBlock Blocks(int a) {\n}\n}  // namespace\n"}),
     (circles.check, {"engine/onnx/a.h": "", "engine/onnx/a.cc": '#include "engine/onnx/b.h"\n',
                      "engine/onnx/b.h": '#include "engine/onnx/a.h"\n'}),
+    (self_contained.check, {"engine/a.h": "struct Block {\n};\n", "engine/b.cc": "int F(const Block& block);\n"}),
+    (self_contained.check, {"engine/a.h": "int LinesOf(int x);\n", "engine/b.cc": "int x = LinesOf(1);\n"}),
     (sizes.check_folders, {f"engine/onnx/a{i}.cc": "" for i in range(41)}),
     (merged.check, {"engine/onnx/a.cc": "namespace {\nstruct Blocks {\n};\n}  // namespace\n",
                     "engine/onnx/b.h": "struct Blocks {\n};\n"}),
@@ -169,6 +177,8 @@ LEGAL = [
     (formatting.check_columns, "engine/a.h", "// " + "x" * 97 + "\n"),
     (english.check, "engine/a.h", "// There is no tail, and it is no longer than a block.\n"),
     (english.check, "engine/a.cc", "const int nobody = 0;\n"),
+    (english.check, "engine/a.cc", 'Error("What is it?");\n'),
+    (self_contained.check, "engine/a.cc", "#include <functional>\nstd::vector<int> x;\n"),
     (english.check, "tests/a.sh", "nobody=65534\n"),
 ]
 

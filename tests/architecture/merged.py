@@ -46,7 +46,7 @@ def _types_of_headers(tree):
     """The place and name of each type that headers declare."""
     for path in tree.with_suffix(".h"):
         if path.startswith(SOURCES):
-            for name in _TYPE_WITH_BODY.findall(without_comments_and_strings(tree.text(path))):
+            for name in _TYPE_WITH_BODY.findall(tree.code(path)):
                 yield path, name
 
 

@@ -5,8 +5,6 @@ import glob
 import os
 import re
 
-from tree import without_comments_and_strings
-
 TOP_LEVEL = {"WORKSPACE", "BUILD", "service", "engine", "protos", "client", "deploy", "tests",
              "README.md"}
 
@@ -35,7 +33,7 @@ def check_file_names(tree):
         if stem in BANNED_FILES or BANNED_FILE_WORDS & set(stem.split("_")):
             problems.append(f"{path}: a name that says nothing")
     for path in tree.with_suffix(".h", ".cc"):
-        for name in _BANNED_CLASS.findall(without_comments_and_strings(tree.text(path))):
+        for name in _BANNED_CLASS.findall(tree.code(path)):
             problems.append(f"{path}: class {name}: a name that says nothing")
     return problems
 

@@ -5,8 +5,6 @@ import collections
 import os
 import re
 
-from tree import without_comments_and_strings
-
 MAX_LINES = {".h": 200, ".cc": 500, ".py": 500, ".sh": 500}
 MAX_FUNCTION_LINES = 60
 MAX_FILES = 40  # of a folder
@@ -72,7 +70,7 @@ def functions(code):
 def check_functions(tree):
     problems = []
     for path in tree.with_suffix(".h", ".cc"):
-        for first, lines, head in functions(without_comments_and_strings(tree.text(path))):
+        for first, lines, head in functions(tree.code(path)):
             if lines > MAX_FUNCTION_LINES:
                 name = re.sub(r"\s+", " ", head)[-60:]
                 problems.append(

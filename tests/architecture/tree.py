@@ -22,6 +22,11 @@ class Tree:
         with open(os.path.join(self.root, path), encoding="utf-8", errors="replace") as file:
             return file.read()
 
+    @functools.lru_cache(maxsize=None)
+    def code(self, path):
+        """The text without comments and strings."""
+        return without_comments_and_strings(self.text(path))
+
     def exists(self, path):
         return os.path.lexists(os.path.join(self.root, path))
 

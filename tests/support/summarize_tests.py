@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts test cases from Bazel's build events and the tests' XML reports.
 
-usage: summarize_tests.py EVENTS.json BAZEL_STATUS
+usage: summarize_tests.py EVENTS.json BAZEL_STATUS [FAILED...]
 
-Prints the tests that were tried again, the skipped cases by reason, then every failed one with the
-end of its test's log, then "N passed, N failed, N skipped". Exits 0 only if Bazel's status was 0 and
-nothing failed.
+Prints the skipped cases by reason, then every failed one with the end of its test's log, then
+"N passed, N failed, N skipped". FAILED names checks beside Bazel's that failed. Exits 0 only if
+Bazel's status was 0 and nothing failed.
 """
 import collections
 import json
@@ -24,7 +24,7 @@ def local_path(uri):
 
 
 def read_events(path):
-    """Yields (what, status, its files by name) for every attempt at a test, and targets not built."""
+    """Yields (label, status, its files by name) of every test's run or shard, and of targets not built."""
     with open(path, encoding="utf-8") as lines:
         for line in lines:
             event = json.loads(line)
@@ -33,9 +33,9 @@ def read_events(path):
                 test, result = identity["testResult"], event["testResult"]
                 files = {file["name"]: local_path(file.get("uri", ""))
                          for file in result.get("testActionOutput", [])}
-                yield (test["label"], test.get("run"), test.get("shard")), result["status"], files
+                yield test["label"], result["status"], files
             elif "targetCompleted" in identity and not event.get("completed", {}).get("success"):
-                yield (identity["targetCompleted"]["label"], None, None), "FAILED_TO_BUILD", {}
+                yield identity["targetCompleted"]["label"], "FAILED_TO_BUILD", {}
 
 
 def cases(xml_path):
@@ -107,13 +107,10 @@ class Summary:
 
 def main():
     summary = Summary()
-    attempts = {}  # the last one at each test counts
-    for test, status, files in read_events(sys.argv[1]):
-        if test in attempts:
-            print(f"tried again: {test[0]}\n{log_end(attempts[test][1].get('test.log'))}", end="")
-        attempts[test] = status, files
-    for (label, _, _), (status, files) in attempts.items():
+    for label, status, files in read_events(sys.argv[1]):
         summary.add(label, status, files)
+    for name in sys.argv[3:]:
+        summary.fail(name)
     bazel_status = int(sys.argv[2])
     if bazel_status != 0 and summary.counts["failed"] == 0:
         summary.fail(f"bazel ended with status {bazel_status}")
