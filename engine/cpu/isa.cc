@@ -10,18 +10,6 @@
 namespace tilewire::cpu {
 namespace {
 
-// The sets that each name stands for, and so what it allows as a cap. A set stands after those it
-// includes.
-constexpr struct {
-  absl::string_view name;
-  Isa isa;
-} kNamed[] = {
-    {"baseline", Isa::kBaseline},      {"avx2", Isa::kAvx2},
-    {"avx2_vnni", Isa::kAvx2Vnni},     {"avx512", Isa::kAvx512},
-    {"avx512_vnni", Isa::kAvx512Vnni}, {"avx512_bf16", Isa::kAvx512Bf16},
-    {"avx512_fp16", Isa::kAvx512Fp16}, {"amx", Isa::kAmx},
-};
-
 Isa in_software;  // CountAsPresent()
 
 // All but tiles. GCC reads CPUID, and XCR0 for the registers that the operating system saves.
@@ -46,7 +34,7 @@ Isa VectorIsa() {
 Isa AllowedIsa() {
   const char* cap = std::getenv("TILEWIRE_MAX_ISA");
   Isa all;
-  for (const auto& named : kNamed) {
+  for (const auto& named : kNamedIsas) {
     if (cap != nullptr && named.name == cap) return named.isa;
     all = all | named.isa;
   }
@@ -74,24 +62,16 @@ const Machine& ThisProcess() {
 
 }  // namespace
 
-absl::string_view IsaName(Isa isa) {
-  absl::string_view name;
-  for (const auto& named : kNamed) {
-    if (isa.Includes(named.isa)) name = named.name;
-  }
-  return name;
-}
-
 std::string IsaNames(absl::string_view separator) {
   std::string names;
-  for (const auto& named : kNamed)
+  for (const auto& named : kNamedIsas)
     absl::StrAppend(&names, names.empty() ? "" : separator, named.name);
   return names;
 }
 
 absl::StatusOr<Isa> ParseIsa(absl::string_view name) {
   if (name == "best") return BestIsa();
-  for (const auto& named : kNamed) {
+  for (const auto& named : kNamedIsas) {
     if (named.name == name) return named.isa;
   }
   return absl::InvalidArgumentError(

@@ -58,8 +58,27 @@ inline constexpr Isa Isa::kAvx512Bf16 = kAvx512Vnni.With(4);
 inline constexpr Isa Isa::kAvx512Fp16 = kAvx512Bf16.With(5);
 inline constexpr Isa Isa::kAmx = kAvx512Bf16.With(6);
 
+struct NamedIsa {
+  absl::string_view name;
+  Isa isa;
+};
+
+// The named sets, each after those that it includes. As a cap, a name allows its set.
+inline constexpr NamedIsa kNamedIsas[] = {
+    {"baseline", Isa::kBaseline},      {"avx2", Isa::kAvx2},
+    {"avx2_vnni", Isa::kAvx2Vnni},     {"avx512", Isa::kAvx512},
+    {"avx512_vnni", Isa::kAvx512Vnni}, {"avx512_bf16", Isa::kAvx512Bf16},
+    {"avx512_fp16", Isa::kAvx512Fp16}, {"amx", Isa::kAmx},
+};
+
 // "baseline", "avx2", ...: the last of the named sets that `isa` includes.
-absl::string_view IsaName(Isa isa);
+constexpr absl::string_view IsaName(Isa isa) {
+  absl::string_view name;
+  for (const NamedIsa& named : kNamedIsas) {
+    if (isa.Includes(named.isa)) name = named.name;
+  }
+  return name;
+}
 
 // All names, in the order in which the sets include each other, with `separator` between them.
 std::string IsaNames(absl::string_view separator);

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The table of a primitive's implementations, best first. Dispatch, tests, benchmarks and the
-// printed matrix all read the same table: an implementation that is not in it does not exist.
-//
-//   TILEWIRE_DEFINE_PRIMITIVE(
-//       Sum, sum, {{"sum/avx2_dense", cpu::Isa::kAvx2}, ResolveDense, CreateDense},
-//       {{"sum/reference", cpu::Isa::kBaseline, {.is_reference = true}}, ResolveReference, ...});
+// printed list all read the same table: an implementation that is not in it does not exist. Tables
+// are written as row_table.h says.
 #ifndef ENGINE_PRIMITIVES_IMPLEMENTATION_H_
 #define ENGINE_PRIMITIVES_IMPLEMENTATION_H_
 
@@ -53,13 +50,10 @@ struct Implementation : ImplementationFacts {
   // Creates from what `resolve` returned. kResourceExhausted, or kUnimplemented for what only
   // generation shows.
   absl::StatusOr<std::unique_ptr<Primitive>> (*create)(const Request<Desc>& resolved);
-  // The row runs what another row of the table creates (reordered.h): its facts name, in place of
-  // an instruction set of its own, the search's limit.
-  bool runs_another = false;
 
   ImplementationFacts FactsUnder(cpu::Isa max_isa) const {
     ImplementationFacts facts = *this;
-    if (runs_another) facts.isa = max_isa;
+    if (traits.runs_another) facts.isa = max_isa;
     return facts;
   }
 };
@@ -126,21 +120,6 @@ class RowSearch {
   std::vector<Name##Desc> Name##Probes(DataType type);                  \
   absl::StatusOr<std::shared_ptr<const Primitive>> Create##Name(        \
       const Name##Desc& desc, const Attributes& attributes, const CreateOptions& options)
-
-// Defines Sum##Implementations and Create##Sum, for the names Sum and sum: the rows, best first,
-// with functions of the namespace sum, take what sum::Validate(desc, attributes) returns OK for.
-#define TILEWIRE_DEFINE_PRIMITIVE(Name, name, ...)                                          \
-  absl::Span<const Implementation<Name##Desc>> Name##Implementations() {                    \
-    using namespace name; /* NOLINT: the rows name its functions */                         \
-    static constexpr Implementation<Name##Desc> kRows[] = {__VA_ARGS__};                    \
-    return kRows;                                                                           \
-  }                                                                                         \
-  absl::StatusOr<std::shared_ptr<const Primitive>> Create##Name(                            \
-      const Name##Desc& desc, const Attributes& attributes, const CreateOptions& options) { \
-    ABSL_RETURN_IF_ERROR(name::Validate(desc, attributes));                                 \
-    return CreateFirst(Name##Implementations(), desc, attributes, options);                 \
-  }                                                                                         \
-  static_assert(true)
 
 // The first implementation that takes the descriptor; its info() says why better ones did not.
 //   kUnimplemented      none does: the message lists why each refused

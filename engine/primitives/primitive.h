@@ -114,6 +114,7 @@ struct ImplementationTraits {
   // The bits of a result depend on where it lies in the tensor, as with Winograd's tiles: a part
   // of a result may not be computed by itself.
   bool bits_depend_on_position = false;
+  bool runs_another = false;       // row of the table, under the search's limit
   bool takes_max_pooling = false;  // as the last post-op; others refuse it before `resolve`
   bool takes_prelu = false;        // as a post-op, likewise
   bool takes_all_types = false;    // generated code that knows the types beyond MKL-DNN's

@@ -24,7 +24,7 @@ struct Create {
 template <typename Desc>
 void AppendRows(PrimitiveKind kind, absl::Span<const Implementation<Desc>> table,
                 std::vector<ImplementationRow>* rows) {
-  for (const Implementation<Desc>& row : table) rows->push_back({row, kind, row.runs_another});
+  for (const Implementation<Desc>& row : table) rows->push_back({row, kind});
 }
 
 }  // namespace

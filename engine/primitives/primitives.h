@@ -73,7 +73,6 @@ std::string PrimitiveKey(const OpDesc& desc, const Attributes& attributes,
 
 struct ImplementationRow : ImplementationFacts {
   PrimitiveKind kind;
-  bool runs_another = false;  // with the instruction set that the search allows
 };
 // Every implementation of every primitive, best first within a primitive.
 std::vector<ImplementationRow> AllImplementations();

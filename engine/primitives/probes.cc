@@ -22,7 +22,7 @@ std::vector<DataType> TypesOf(const ImplementationRow& row) {
   attributes.scratchpad_mode = ScratchpadMode::kUser;  // nothing is executed
   attributes.precision = row.traits.precision;
   // The same on every machine.
-  const cpu::Isa max_isa = row.runs_another ? cpu::Isa::kAvx512Vnni : row.isa;
+  const cpu::Isa max_isa = row.traits.runs_another ? cpu::Isa::kAvx512Vnni : row.isa;
   std::vector<DataType> types;
   for (DataType type : {DataType::kF32, DataType::kBf16, DataType::kF16, DataType::kS32,
                         DataType::kS8, DataType::kU8}) {

@@ -5,7 +5,7 @@
 // back, in the scratchpad: a few reads and writes of each element cost less than the reference.
 //
 //   // In the table, after the rows that it may run and before the reference:
-//   {{"matmul/reordered", cpu::Isa::kBaseline}, ResolveReordered, CreateReordered, true}
+//   {"reordered", ResolveReordered, CreateReordered, {.runs_another = true}}
 //
 //   // ResolveReordered() and CreateReordered():
 //   return ResolveBetweenReorders(MatmulImplementations(), OpenTensors(request.desc), request);
@@ -74,8 +74,9 @@ absl::StatusOr<InnerRow<Desc>> FindInnerRow(absl::Span<const Implementation<Desc
     has_other_types |= tensor.data_type() > DataType::kU8;
   });
   for (const Implementation<Desc>& row : table) {
-    if (row.runs_another || row.traits.is_reference || !request.facts.isa.Includes(row.isa) ||
-        has_other_types || !WhyNotWith(row, request.attributes).empty())
+    if (row.traits.runs_another || row.traits.is_reference ||
+        !request.facts.isa.Includes(row.isa) || has_other_types ||
+        !WhyNotWith(row, request.attributes).empty())
       continue;
     for (const Desc& way : ways) {
       absl::StatusOr<Desc> resolved = row.resolve({way, request.attributes, row});

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names: top level, files, classes, implementations, paths in documents, words that may not stand."""
+"""Names: top level, files, classes, references, paths in documents, words that may not stand."""
 
 import glob
 import os
@@ -103,21 +103,6 @@ def check_readme_paths(tree):
     return problems
 
 
-def implementations(tree):
-    """(file of the table, name, instruction set, whether it is a reference) of every row of every
-    primitive's table."""
-    rows = []
-    for path in tree.with_suffix(".cc"):
-        match = re.fullmatch(r"engine/primitives/(\w+)/[^/]+", path)
-        if not match:
-            continue
-        pattern = rf'\{{\{{\s*"({match.group(1)}/\w+)",\s*(?:\w+::)*Isa::k(\w+)\s*(,[^}}]*)?\}}'
-        for name, isa, traits in re.findall(pattern, tree.text(path)):
-            words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", isa).lower()
-            rows.append((path, name, words, "is_reference = true" in traits))
-    return rows
-
-
 def check_operator_list(tree):
     """engine/onnx/README.md lists the operators that have a row in engine/onnx/ops."""
     table, readme = "engine/onnx/ops", "engine/onnx/README.md"
@@ -134,28 +119,19 @@ def check_operator_list(tree):
             [f"{readme}: operator {name} is not in {table}" for name in sorted(listed - known)])
 
 
-def check_implementation_names(tree):
-    """A row's name begins with the instruction set that it needs, or with none."""
-    problems = []
-    for path, name, isa, _ in implementations(tree):
-        variant = name.split("/")[1]
-        named = re.match(r"(?:avx2_vnni|avx512_(?:vnni|bf16|fp16)|avx2|avx512|amx)(?=_|$)", variant)
-        if (named.group() if named else "baseline") != isa:
-            problems.append(f"{path}: {name} needs {isa}")
-    return problems
-
-
 def check_references(tree):
     """Each primitive has one row of plain loops, in reference.cc."""
     folders = {path.split("/")[2] for path in tree.files
                if re.fullmatch(r"engine/primitives/\w+/[^/]+\.cc", path)}
     problems = []
     for folder in sorted(folders):
-        names = [name for _, name, _, is_reference in implementations(tree)
-                 if is_reference and name.startswith(folder + "/")]
-        if names != [f"{folder}/reference"]:
-            problems.append(f"engine/primitives/{folder}: its references are {names}, "
-                            f"not {folder}/reference alone")
+        texts = [tree.text(path) for path in tree.with_suffix(".cc")
+                 if os.path.dirname(path) == f"engine/primitives/{folder}"]
+        kinds = [kind for text in texts
+                 for kind in re.findall(r'\{\s*"(\w+)",[^{}]*\{[^{}]*is_reference = true', text)]
+        if kinds != ["reference"]:
+            problems.append(f"engine/primitives/{folder}: its references are {kinds}, "
+                            "not reference alone")
         if f"engine/primitives/{folder}/reference.cc" not in tree.files:
             problems.append(f"engine/primitives/{folder}: no reference.cc")
     return problems

@@ -6,6 +6,7 @@
 #include "engine/primitives/attention/attention.h"
 #include "engine/primitives/attention/implementations.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/row_table.h"
 
 namespace tilewire {
 namespace attention {
@@ -54,13 +55,8 @@ absl::Status Validate(const AttentionDesc& desc, const Attributes&) {
 
 }  // namespace attention
 
-TILEWIRE_DEFINE_PRIMITIVE(Attention, attention,
-                          {{"attention/avx512_f32", cpu::Isa::kAvx512},
-                           ResolveBlocks,
-                           CreateBlocks},
-                          {{"attention/avx2_f32", cpu::Isa::kAvx2}, ResolveBlocks, CreateBlocks},
-                          {{"attention/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-                           ResolveReference,
-                           CreateReference});
+TILEWIRE_DEFINE_PRIMITIVE(
+    Attention, attention, {kAvx512AndAvx2, {{"f32", ResolveBlocks, CreateBlocks}}},
+    {kAnyCpu, {{"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
 
 }  // namespace tilewire

@@ -8,6 +8,7 @@
 #include "engine/primitives/batch_normalization/batch_normalization.h"
 #include "engine/primitives/batch_normalization/implementations.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/row_table.h"
 
 namespace tilewire {
 namespace batch_normalization {
@@ -60,11 +61,7 @@ ChannelParameters ParametersOf(const BatchNormalizationDesc& desc, const Execute
 }  // namespace batch_normalization
 
 TILEWIRE_DEFINE_PRIMITIVE(
-    BatchNormalization, batch_normalization,
-    {{"batch_normalization/avx512_f32", cpu::Isa::kAvx512}, ResolveRows, CreateRows},
-    {{"batch_normalization/avx2_f32", cpu::Isa::kAvx2}, ResolveRows, CreateRows},
-    {{"batch_normalization/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-     ResolveReference,
-     CreateReference});
+    BatchNormalization, batch_normalization, {kAvx512AndAvx2, {{"f32", ResolveRows, CreateRows}}},
+    {kAnyCpu, {{"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
 
 }  // namespace tilewire

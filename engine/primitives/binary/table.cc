@@ -3,6 +3,7 @@
 #include "engine/primitives/binary/binary.h"
 #include "engine/primitives/binary/implementations.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/row_table.h"
 
 namespace tilewire {
 
@@ -39,11 +40,8 @@ absl::Status Validate(const BinaryDesc& desc, const Attributes&) {
 
 }  // namespace binary
 
-TILEWIRE_DEFINE_PRIMITIVE(Binary, binary,
-                          {{"binary/avx512_f32", cpu::Isa::kAvx512}, ResolveRows, CreateRows},
-                          {{"binary/avx2_f32", cpu::Isa::kAvx2}, ResolveRows, CreateRows},
-                          {{"binary/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-                           ResolveReference,
-                           CreateReference});
+TILEWIRE_DEFINE_PRIMITIVE(
+    Binary, binary, {kAvx512AndAvx2, {{"f32", ResolveRows, CreateRows}}},
+    {kAnyCpu, {{"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
 
 }  // namespace tilewire

@@ -3,6 +3,7 @@
 #include "engine/primitives/concat/concat.h"
 #include "engine/primitives/concat/implementations.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/row_table.h"
 
 namespace tilewire {
 namespace concat {
@@ -42,11 +43,8 @@ absl::Status Validate(const ConcatDesc& desc, const Attributes&) {
 }  // namespace concat
 
 TILEWIRE_DEFINE_PRIMITIVE(
-    Concat, concat, {{"concat/block_copy", cpu::Isa::kBaseline}, ResolveBlockCopy, CreateBlockCopy},
-    {{"concat/avx512_lanes", cpu::Isa::kAvx512}, ResolveLanes, CreateLanes},
-    {{"concat/avx2_lanes", cpu::Isa::kAvx2}, ResolveLanes, CreateLanes},
-    {{"concat/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-     ResolveReference,
-     CreateReference});
+    Concat, concat, {kAnyCpu, {{"block_copy", ResolveBlockCopy, CreateBlockCopy}}},
+    {kAvx512AndAvx2, {{"lanes", ResolveLanes, CreateLanes}}},
+    {kAnyCpu, {{"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
 
 }  // namespace tilewire

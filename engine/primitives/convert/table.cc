@@ -4,6 +4,7 @@
 #include "engine/primitives/convert/convert.h"
 #include "engine/primitives/convert/implementations.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/row_table.h"
 
 namespace tilewire {
 namespace convert {
@@ -22,16 +23,11 @@ absl::Status Validate(const ConvertDesc& desc, const Attributes&) {
 }  // namespace
 }  // namespace convert
 
-TILEWIRE_DEFINE_PRIMITIVE(Convert, convert,
-                          {{"convert/avx512_vectors", cpu::Isa::kAvx512, {.takes_all_types = true}},
-                           ResolveVectors,
-                           CreateVectors},
-                          {{"convert/avx2_vectors", cpu::Isa::kAvx2, {.takes_all_types = true}},
-                           ResolveVectors,
-                           CreateVectors},
-                          {{"convert/dense", cpu::Isa::kBaseline}, ResolveDense, CreateDense},
-                          {{"convert/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-                           ResolveReference,
-                           CreateReference});
+TILEWIRE_DEFINE_PRIMITIVE(
+    Convert, convert,
+    {kAvx512AndAvx2, {{"vectors", ResolveVectors, CreateVectors, {.takes_all_types = true}}}},
+    {kAnyCpu,
+     {{"dense", ResolveDense, CreateDense},
+      {"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
 
 }  // namespace tilewire

@@ -4,6 +4,7 @@
 #include "engine/primitives/deconvolution/deconvolution.h"
 #include "engine/primitives/deconvolution/geometry.h"
 #include "engine/primitives/deconvolution/implementations.h"
+#include "engine/primitives/row_table.h"
 
 namespace tilewire {
 namespace deconvolution {
@@ -18,15 +19,11 @@ absl::Status RequireForwardF32(const DeconvolutionDesc& desc, const Attributes& 
 
 TILEWIRE_DEFINE_PRIMITIVE(
     Deconvolution, deconvolution,
-    {{"deconvolution/avx512_f32_few_outputs", cpu::Isa::kAvx512},
-     ResolveFewOutputs,
-     CreateFewOutputs},
-    {{"deconvolution/avx512_f32_direct", cpu::Isa::kAvx512}, ResolveDirect, CreateDirect},
-    {{"deconvolution/avx2_f32_few_outputs", cpu::Isa::kAvx2}, ResolveFewOutputs, CreateFewOutputs},
-    {{"deconvolution/avx2_f32_direct", cpu::Isa::kAvx2}, ResolveDirect, CreateDirect},
-    {{"deconvolution/reordered", cpu::Isa::kBaseline}, ResolveReordered, CreateReordered, true},
-    {{"deconvolution/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-     ResolveReference,
-     CreateReference});
+    {kAvx512AndAvx2,
+     {{"f32_few_outputs", ResolveFewOutputs, CreateFewOutputs},
+      {"f32_direct", ResolveDirect, CreateDirect}}},
+    {kAnyCpu,
+     {{"reordered", ResolveReordered, CreateReordered, {.runs_another = true}},
+      {"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
 
 }  // namespace tilewire

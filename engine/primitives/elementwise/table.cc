@@ -3,6 +3,7 @@
 #include "engine/primitives/creation.h"
 #include "engine/primitives/elementwise/elementwise.h"
 #include "engine/primitives/elementwise/implementations.h"
+#include "engine/primitives/row_table.h"
 
 namespace tilewire {
 namespace elementwise {
@@ -37,15 +38,9 @@ absl::Status Validate(const ElementwiseDesc& desc, const Attributes&) {
 
 TILEWIRE_DEFINE_PRIMITIVE(
     Elementwise, elementwise,
-    {{"elementwise/avx512_vectors", cpu::Isa::kAvx512, {.takes_all_types = true}},
-     ResolveVectors,
-     CreateVectors},
-    {{"elementwise/avx2_vectors", cpu::Isa::kAvx2, {.takes_all_types = true}},
-     ResolveVectors,
-     CreateVectors},
-    {{"elementwise/rows", cpu::Isa::kBaseline}, ResolveRows, CreateRows},
-    {{"elementwise/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-     ResolveReference,
-     CreateReference});
+    {kAvx512AndAvx2, {{"vectors", ResolveVectors, CreateVectors, {.takes_all_types = true}}}},
+    {kAnyCpu,
+     {{"rows", ResolveRows, CreateRows},
+      {"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
 
 }  // namespace tilewire

@@ -3,6 +3,7 @@
 #include "engine/primitives/creation.h"
 #include "engine/primitives/eltwise/eltwise.h"
 #include "engine/primitives/eltwise/implementations.h"
+#include "engine/primitives/row_table.h"
 
 namespace tilewire {
 namespace eltwise {
@@ -22,11 +23,8 @@ absl::Status Validate(const EltwiseDesc& desc, const Attributes&) {
 
 }  // namespace eltwise
 
-TILEWIRE_DEFINE_PRIMITIVE(Eltwise, eltwise,
-                          {{"eltwise/avx512_dense", cpu::Isa::kAvx512}, ResolveDense, CreateDense},
-                          {{"eltwise/avx2_dense", cpu::Isa::kAvx2}, ResolveDense, CreateDense},
-                          {{"eltwise/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-                           ResolveReference,
-                           CreateReference});
+TILEWIRE_DEFINE_PRIMITIVE(
+    Eltwise, eltwise, {kAvx512AndAvx2, {{"dense", ResolveDense, CreateDense}}},
+    {kAnyCpu, {{"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
 
 }  // namespace tilewire

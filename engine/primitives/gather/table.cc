@@ -7,6 +7,7 @@
 #include "engine/primitives/gather/gather.h"
 #include "engine/primitives/gather/implementations.h"
 #include "engine/primitives/gather/indices.h"
+#include "engine/primitives/row_table.h"
 
 namespace tilewire {
 namespace gather {
@@ -89,9 +90,9 @@ PrimitiveInfo InfoOf(const Request<GatherDesc>& request) {
 }  // namespace gather
 
 TILEWIRE_DEFINE_PRIMITIVE(
-    Gather, gather, {{"gather/slice_copy", cpu::Isa::kBaseline}, ResolveSliceCopy, CreateSliceCopy},
-    {{"gather/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-     ResolveReference,
-     CreateReference});
+    Gather, gather,
+    {kAnyCpu,
+     {{"slice_copy", ResolveSliceCopy, CreateSliceCopy},
+      {"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
 
 }  // namespace tilewire

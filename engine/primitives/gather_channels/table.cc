@@ -3,6 +3,7 @@
 #include "engine/primitives/creation.h"
 #include "engine/primitives/gather_channels/gather_channels.h"
 #include "engine/primitives/gather_channels/implementations.h"
+#include "engine/primitives/row_table.h"
 
 namespace tilewire {
 namespace gather_channels {
@@ -45,12 +46,9 @@ absl::Status Validate(const GatherChannelsDesc& desc, const Attributes&) {
 }  // namespace gather_channels
 
 TILEWIRE_DEFINE_PRIMITIVE(
-    GatherChannels, gather_channels,
-    {{"gather_channels/avx512_lanes", cpu::Isa::kAvx512}, ResolveLanes, CreateLanes},
-    {{"gather_channels/avx2_lanes", cpu::Isa::kAvx2}, ResolveLanes, CreateLanes},
-    {{"gather_channels/channel_copy", cpu::Isa::kBaseline}, ResolveChannelCopy, CreateChannelCopy},
-    {{"gather_channels/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-     ResolveReference,
-     CreateReference});
+    GatherChannels, gather_channels, {kAvx512AndAvx2, {{"lanes", ResolveLanes, CreateLanes}}},
+    {kAnyCpu,
+     {{"channel_copy", ResolveChannelCopy, CreateChannelCopy},
+      {"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
 
 }  // namespace tilewire

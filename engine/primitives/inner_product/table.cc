@@ -3,6 +3,7 @@
 #include "engine/primitives/creation.h"
 #include "engine/primitives/inner_product/implementations.h"
 #include "engine/primitives/inner_product/inner_product.h"
+#include "engine/primitives/row_table.h"
 
 namespace tilewire {
 namespace inner_product {
@@ -50,44 +51,19 @@ absl::Status RequireForwardInteger(const InnerProductDesc& desc) {
 
 TILEWIRE_DEFINE_PRIMITIVE(
     InnerProduct, inner_product,
-    {{"inner_product/amx_u8s8", cpu::Isa::kAmx, {.is_integer = true}},
-     ResolveIntegerPacked,
-     CreateIntegerPacked},
-    {{"inner_product/avx512_vnni_u8s8", cpu::Isa::kAvx512Vnni, {.is_integer = true}},
-     ResolveIntegerPacked,
-     CreateIntegerPacked},
-    {{"inner_product/avx512_u8s8", cpu::Isa::kAvx512, {.is_integer = true}},
-     ResolveIntegerPacked,
-     CreateIntegerPacked},
-    {{"inner_product/avx2_vnni_u8s8", cpu::Isa::kAvx2Vnni, {.is_integer = true}},
-     ResolveIntegerPacked,
-     CreateIntegerPacked},
-    {{"inner_product/avx2_u8s8", cpu::Isa::kAvx2, {.is_integer = true}},
-     ResolveIntegerPacked,
-     CreateIntegerPacked},
-    {{"inner_product/amx_bf16_planes", cpu::Isa::kAmx, {.precision = Precision::kBf16}},
-     ResolvePlanes,
-     CreatePlanes},
-    {{"inner_product/amx_f32_split3_planes", cpu::Isa::kAmx, {.precision = Precision::kFast}},
-     ResolvePlanes,
-     CreatePlanes},
-    {{"inner_product/avx512_bf16", cpu::Isa::kAvx512Bf16, {.precision = Precision::kBf16}},
-     ResolvePairs,
-     CreatePairs},
-    {{"inner_product/amx_f32_split6_planes", cpu::Isa::kAmx, {.precision = Precision::kExact}},
-     ResolvePlanes,
-     CreatePlanes},
-    {{"inner_product/avx512_f32", cpu::Isa::kAvx512}, ResolvePacked, CreatePacked},
-    {{"inner_product/avx2_f32", cpu::Isa::kAvx2}, ResolvePacked, CreatePacked},
-    {{"inner_product/avx512_f32_plain_weights", cpu::Isa::kAvx512},
-     ResolvePlainWeights,
-     CreatePlainWeights},
-    {{"inner_product/avx2_f32_plain_weights", cpu::Isa::kAvx2},
-     ResolvePlainWeights,
-     CreatePlainWeights},
-    {{"inner_product/reordered", cpu::Isa::kBaseline}, ResolveReordered, CreateReordered, true},
-    {{"inner_product/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-     ResolveReference,
-     CreateReference});
+    {{cpu::Isa::kAmx, cpu::Isa::kAvx512Vnni, cpu::Isa::kAvx512, cpu::Isa::kAvx2Vnni,
+      cpu::Isa::kAvx2},
+     {{"u8s8", ResolveIntegerPacked, CreateIntegerPacked, {.is_integer = true}}}},
+    {{cpu::Isa::kAmx},
+     {{"bf16_planes", ResolvePlanes, CreatePlanes, {.precision = Precision::kBf16}},
+      {"f32_split3_planes", ResolvePlanes, CreatePlanes, {.precision = Precision::kFast}}}},
+    {{cpu::Isa::kAvx512Bf16}, {{"", ResolvePairs, CreatePairs, {.precision = Precision::kBf16}}}},
+    {{cpu::Isa::kAmx},
+     {{"f32_split6_planes", ResolvePlanes, CreatePlanes, {.precision = Precision::kExact}}}},
+    {kAvx512AndAvx2, {{"f32", ResolvePacked, CreatePacked}}},
+    {kAvx512AndAvx2, {{"f32_plain_weights", ResolvePlainWeights, CreatePlainWeights}}},
+    {kAnyCpu,
+     {{"reordered", ResolveReordered, CreateReordered, {.runs_another = true}},
+      {"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
 
 }  // namespace tilewire

@@ -5,6 +5,7 @@
 #include "engine/primitives/creation.h"
 #include "engine/primitives/integer_sum/implementations.h"
 #include "engine/primitives/integer_sum/integer_sum.h"
+#include "engine/primitives/row_table.h"
 
 namespace tilewire {
 namespace integer_sum {
@@ -33,12 +34,9 @@ absl::Status Validate(const IntegerSumDesc& desc, const Attributes&) {
 }  // namespace integer_sum
 
 TILEWIRE_DEFINE_PRIMITIVE(
-    IntegerSum, integer_sum,
-    {{"integer_sum/avx512_dense", cpu::Isa::kAvx512}, ResolveDense, CreateDense},
-    {{"integer_sum/avx2_dense", cpu::Isa::kAvx2}, ResolveDense, CreateDense},
-    {{"integer_sum/dense_loop", cpu::Isa::kBaseline}, ResolveDense, CreateDenseLoop},
-    {{"integer_sum/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-     ResolveReference,
-     CreateReference});
+    IntegerSum, integer_sum, {kAvx512AndAvx2, {{"dense", ResolveDense, CreateDense}}},
+    {kAnyCpu,
+     {{"dense_loop", ResolveDense, CreateDenseLoop},
+      {"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
 
 }  // namespace tilewire

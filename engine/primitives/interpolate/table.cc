@@ -4,6 +4,7 @@
 #include "engine/primitives/creation.h"
 #include "engine/primitives/interpolate/implementations.h"
 #include "engine/primitives/interpolate/interpolate.h"
+#include "engine/primitives/row_table.h"
 
 namespace tilewire {
 namespace interpolate {
@@ -41,12 +42,10 @@ absl::Status Validate(const InterpolateDesc& desc, const Attributes&) {
 }  // namespace
 }  // namespace interpolate
 
-TILEWIRE_DEFINE_PRIMITIVE(Interpolate, interpolate,
-                          {{"interpolate/dense_rows", cpu::Isa::kBaseline},
-                           ResolveDenseRows,
-                           CreateDenseRows},
-                          {{"interpolate/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-                           ResolveReference,
-                           CreateReference});
+TILEWIRE_DEFINE_PRIMITIVE(
+    Interpolate, interpolate,
+    {kAnyCpu,
+     {{"dense_rows", ResolveDenseRows, CreateDenseRows},
+      {"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
 
 }  // namespace tilewire

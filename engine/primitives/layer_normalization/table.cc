@@ -7,6 +7,7 @@
 #include "engine/primitives/creation.h"
 #include "engine/primitives/layer_normalization/implementations.h"
 #include "engine/primitives/layer_normalization/layer_normalization.h"
+#include "engine/primitives/row_table.h"
 
 namespace tilewire {
 namespace layer_normalization {
@@ -60,11 +61,7 @@ int64_t RowsOf(const LayerNormalizationDesc& desc) {
 }  // namespace layer_normalization
 
 TILEWIRE_DEFINE_PRIMITIVE(
-    LayerNormalization, layer_normalization,
-    {{"layer_normalization/avx512_f32", cpu::Isa::kAvx512}, ResolveRows, CreateRows},
-    {{"layer_normalization/avx2_f32", cpu::Isa::kAvx2}, ResolveRows, CreateRows},
-    {{"layer_normalization/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-     ResolveReference,
-     CreateReference});
+    LayerNormalization, layer_normalization, {kAvx512AndAvx2, {{"f32", ResolveRows, CreateRows}}},
+    {kAnyCpu, {{"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
 
 }  // namespace tilewire

@@ -6,6 +6,7 @@
 #include "engine/primitives/creation.h"
 #include "engine/primitives/lrn/implementations.h"
 #include "engine/primitives/lrn/lrn.h"
+#include "engine/primitives/row_table.h"
 
 namespace tilewire {
 
@@ -62,12 +63,9 @@ float ScaleOf(const LrnDesc& desc) {
 }  // namespace lrn
 
 TILEWIRE_DEFINE_PRIMITIVE(
-    Lrn, lrn, {{"lrn/avx512_f32_blocked", cpu::Isa::kAvx512}, ResolveBlocked, CreateBlocked},
-    {{"lrn/avx512_f32_runs", cpu::Isa::kAvx512}, ResolveRuns, CreateRuns},
-    {{"lrn/avx2_f32_blocked", cpu::Isa::kAvx2}, ResolveBlocked, CreateBlocked},
-    {{"lrn/avx2_f32_runs", cpu::Isa::kAvx2}, ResolveRuns, CreateRuns},
-    {{"lrn/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-     ResolveReference,
-     CreateReference});
+    Lrn, lrn,
+    {kAvx512AndAvx2,
+     {{"f32_blocked", ResolveBlocked, CreateBlocked}, {"f32_runs", ResolveRuns, CreateRuns}}},
+    {kAnyCpu, {{"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
 
 }  // namespace tilewire

@@ -3,6 +3,7 @@
 #include "engine/primitives/creation.h"
 #include "engine/primitives/matmul/implementations.h"
 #include "engine/primitives/matmul/matmul.h"
+#include "engine/primitives/row_table.h"
 
 namespace tilewire {
 namespace matmul {
@@ -94,36 +95,17 @@ bool KeepsSums(const MatmulDesc& desc, const Attributes& attributes) {
 
 TILEWIRE_DEFINE_PRIMITIVE(
     Matmul, matmul,
-    {{"matmul/amx_u8s8", cpu::Isa::kAmx, {.is_integer = true}},
-     ResolveIntegerTiles,
-     CreateIntegerTiles},
-    {{"matmul/avx512_vnni_u8s8", cpu::Isa::kAvx512Vnni, {.is_integer = true}},
-     ResolveIntegerTiles,
-     CreateIntegerTiles},
-    {{"matmul/avx512_u8s8", cpu::Isa::kAvx512, {.is_integer = true}},
-     ResolveIntegerTiles,
-     CreateIntegerTiles},
-    {{"matmul/avx2_vnni_u8s8", cpu::Isa::kAvx2Vnni, {.is_integer = true}},
-     ResolveIntegerTiles,
-     CreateIntegerTiles},
-    {{"matmul/avx2_u8s8", cpu::Isa::kAvx2, {.is_integer = true}},
-     ResolveIntegerTiles,
-     CreateIntegerTiles},
-    {{"matmul/amx_bf16_planes", cpu::Isa::kAmx, {.precision = Precision::kBf16}},
-     ResolvePlanes,
-     CreatePlanes},
-    {{"matmul/amx_f32_split3_planes", cpu::Isa::kAmx, {.precision = Precision::kFast}},
-     ResolvePlanes,
-     CreatePlanes},
-    {{"matmul/amx_f32_split6_planes", cpu::Isa::kAmx, {.precision = Precision::kExact}},
-     ResolvePlanes,
-     CreatePlanes},
-    {{"matmul/avx512_f32", cpu::Isa::kAvx512}, ResolveTiles, CreateTiles},
-    {{"matmul/avx2_f32", cpu::Isa::kAvx2}, ResolveTiles, CreateTiles},
-    {{"matmul/typed_rows", cpu::Isa::kBaseline}, ResolveTypedRows, CreateTypedRows},
-    {{"matmul/reordered", cpu::Isa::kBaseline}, ResolveReordered, CreateReordered, true},
-    {{"matmul/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-     ResolveReference,
-     CreateReference});
+    {{cpu::Isa::kAmx, cpu::Isa::kAvx512Vnni, cpu::Isa::kAvx512, cpu::Isa::kAvx2Vnni,
+      cpu::Isa::kAvx2},
+     {{"u8s8", ResolveIntegerTiles, CreateIntegerTiles, {.is_integer = true}}}},
+    {{cpu::Isa::kAmx},
+     {{"bf16_planes", ResolvePlanes, CreatePlanes, {.precision = Precision::kBf16}},
+      {"f32_split3_planes", ResolvePlanes, CreatePlanes, {.precision = Precision::kFast}},
+      {"f32_split6_planes", ResolvePlanes, CreatePlanes, {.precision = Precision::kExact}}}},
+    {kAvx512AndAvx2, {{"f32", ResolveTiles, CreateTiles}}},
+    {kAnyCpu,
+     {{"typed_rows", ResolveTypedRows, CreateTypedRows},
+      {"reordered", ResolveReordered, CreateReordered, {.runs_another = true}},
+      {"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
 
 }  // namespace tilewire

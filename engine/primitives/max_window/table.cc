@@ -3,6 +3,7 @@
 #include "engine/primitives/creation.h"
 #include "engine/primitives/max_window/implementations.h"
 #include "engine/primitives/max_window/max_window.h"
+#include "engine/primitives/row_table.h"
 
 namespace tilewire {
 namespace max_window {
@@ -45,12 +46,10 @@ absl::Status Validate(const MaxWindowDesc& desc, const Attributes&) {
 }  // namespace
 }  // namespace max_window
 
-TILEWIRE_DEFINE_PRIMITIVE(MaxWindow, max_window,
-                          {{"max_window/plain_rows", cpu::Isa::kBaseline},
-                           ResolvePlainRows,
-                           CreatePlainRows},
-                          {{"max_window/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-                           ResolveReference,
-                           CreateReference});
+TILEWIRE_DEFINE_PRIMITIVE(
+    MaxWindow, max_window,
+    {kAnyCpu,
+     {{"plain_rows", ResolvePlainRows, CreatePlainRows},
+      {"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
 
 }  // namespace tilewire

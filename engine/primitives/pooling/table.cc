@@ -10,6 +10,7 @@
 #include "engine/primitives/creation.h"
 #include "engine/primitives/pooling/implementations.h"
 #include "engine/primitives/pooling/pooling.h"
+#include "engine/primitives/row_table.h"
 
 namespace tilewire {
 
@@ -102,29 +103,21 @@ absl::Status Validate(const PoolingDesc& desc, const Attributes&) {
 
 TILEWIRE_DEFINE_PRIMITIVE(
     Pooling, pooling,
-    {{"pooling/avx512_f32", cpu::Isa::kAvx512, {.algorithm = kChannelRows}},
-     ResolveChannelRows,
-     CreateChannelRows},
-    {{"pooling/avx512_integer", cpu::Isa::kAvx512, {.is_integer = true, .algorithm = kChannelRows}},
-     ResolveChannelRows,
-     CreateChannelRows},
-    {{"pooling/avx512_maximum_of_bf16", cpu::Isa::kAvx512, {.algorithm = kChannelRows}},
-     ResolveBf16Maximum,
-     CreateChannelRows},
-    {{"pooling/avx512_plain", cpu::Isa::kAvx512, {.algorithm = kPlainRows}},
-     ResolvePlainRows,
-     CreatePlainRows},
-    {{"pooling/avx2_f32", cpu::Isa::kAvx2, {.algorithm = kChannelRows}},
-     ResolveChannelRows,
-     CreateChannelRows},
-    {{"pooling/avx2_integer", cpu::Isa::kAvx2, {.is_integer = true, .algorithm = kChannelRows}},
-     ResolveChannelRows,
-     CreateChannelRows},
-    {{"pooling/avx2_plain", cpu::Isa::kAvx2, {.algorithm = kPlainRows}},
-     ResolvePlainRows,
-     CreatePlainRows},
-    {{"pooling/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-     ResolveReference,
-     CreateReference});
+    {{cpu::Isa::kAvx512},
+     {{"f32", ResolveChannelRows, CreateChannelRows, {.algorithm = kChannelRows}},
+      {"integer",
+       ResolveChannelRows,
+       CreateChannelRows,
+       {.is_integer = true, .algorithm = kChannelRows}},
+      {"maximum_of_bf16", ResolveBf16Maximum, CreateChannelRows, {.algorithm = kChannelRows}},
+      {"plain", ResolvePlainRows, CreatePlainRows, {.algorithm = kPlainRows}}}},
+    {{cpu::Isa::kAvx2},
+     {{"f32", ResolveChannelRows, CreateChannelRows, {.algorithm = kChannelRows}},
+      {"integer",
+       ResolveChannelRows,
+       CreateChannelRows,
+       {.is_integer = true, .algorithm = kChannelRows}},
+      {"plain", ResolvePlainRows, CreatePlainRows, {.algorithm = kPlainRows}}}},
+    {kAnyCpu, {{"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
 
 }  // namespace tilewire

@@ -5,6 +5,7 @@
 #include "engine/primitives/creation.h"
 #include "engine/primitives/quantization_range/implementations.h"
 #include "engine/primitives/quantization_range/quantization_range.h"
+#include "engine/primitives/row_table.h"
 
 namespace tilewire {
 namespace quantization_range {
@@ -29,12 +30,7 @@ void StoreRange(float low, float high, float* dst) {
 
 TILEWIRE_DEFINE_PRIMITIVE(
     QuantizationRange, quantization_range,
-    {{"quantization_range/avx512_dense", cpu::Isa::kAvx512},
-     ResolveDenseExtremes,
-     CreateDenseExtremes},
-    {{"quantization_range/avx2_dense", cpu::Isa::kAvx2}, ResolveDenseExtremes, CreateDenseExtremes},
-    {{"quantization_range/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-     ResolveReference,
-     CreateReference});
+    {kAvx512AndAvx2, {{"dense", ResolveDenseExtremes, CreateDenseExtremes}}},
+    {kAnyCpu, {{"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
 
 }  // namespace tilewire

@@ -3,6 +3,7 @@
 #include "engine/primitives/creation.h"
 #include "engine/primitives/quantize/implementations.h"
 #include "engine/primitives/quantize/quantize.h"
+#include "engine/primitives/row_table.h"
 
 namespace tilewire {
 namespace quantize {
@@ -75,21 +76,10 @@ absl::Status Validate(const QuantizeDesc& desc, const Attributes&) {
 
 TILEWIRE_DEFINE_PRIMITIVE(
     Quantize, quantize,
-    {{"quantize/avx512_dense", cpu::Isa::kAvx512, {.algorithm = kByRange}},
-     ResolveByRange,
-     CreateByRange},
-    {{"quantize/avx2_dense", cpu::Isa::kAvx2, {.algorithm = kByRange}},
-     ResolveByRange,
-     CreateByRange},
-    {{"quantize/avx512_channels", cpu::Isa::kAvx512, {.algorithm = kKnownScales}},
-     ResolveChannels,
-     CreateChannels},
-    {{"quantize/avx2_channels", cpu::Isa::kAvx2, {.algorithm = kKnownScales}},
-     ResolveChannels,
-     CreateChannels},
-    {{"quantize/rows", cpu::Isa::kBaseline, {.algorithm = kKnownScales}}, ResolveRows, CreateRows},
-    {{"quantize/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-     ResolveReference,
-     CreateReference});
+    {kAvx512AndAvx2, {{"dense", ResolveByRange, CreateByRange, {.algorithm = kByRange}}}},
+    {kAvx512AndAvx2, {{"channels", ResolveChannels, CreateChannels, {.algorithm = kKnownScales}}}},
+    {kAnyCpu,
+     {{"rows", ResolveRows, CreateRows, {.algorithm = kKnownScales}},
+      {"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
 
 }  // namespace tilewire

@@ -6,6 +6,7 @@
 #include "engine/primitives/creation.h"
 #include "engine/primitives/reduction/implementations.h"
 #include "engine/primitives/reduction/reduction.h"
+#include "engine/primitives/row_table.h"
 
 namespace tilewire {
 
@@ -73,14 +74,10 @@ float NeutralElement(ReductionAlgorithm algorithm) {
 
 }  // namespace reduction
 
-TILEWIRE_DEFINE_PRIMITIVE(Reduction, reduction,
-                          {{"reduction/avx512_f32", cpu::Isa::kAvx512},
-                           ResolveStrided,
-                           CreateStrided},
-                          {{"reduction/avx2_f32", cpu::Isa::kAvx2}, ResolveStrided, CreateStrided},
-                          {{"reduction/rows", cpu::Isa::kBaseline}, ResolveRows, CreateRows},
-                          {{"reduction/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-                           ResolveReference,
-                           CreateReference});
+TILEWIRE_DEFINE_PRIMITIVE(
+    Reduction, reduction, {kAvx512AndAvx2, {{"f32", ResolveStrided, CreateStrided}}},
+    {kAnyCpu,
+     {{"rows", ResolveRows, CreateRows},
+      {"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
 
 }  // namespace tilewire

@@ -7,6 +7,7 @@
 #include "engine/primitives/reorder/channel_blocking.h"
 #include "engine/primitives/reorder/implementations.h"
 #include "engine/primitives/reorder/reorder.h"
+#include "engine/primitives/row_table.h"
 
 namespace tilewire {
 namespace reorder {
@@ -55,40 +56,24 @@ absl::Status RequireSumAtMost(const ReorderDesc& desc, const Attributes& attribu
 
 TILEWIRE_DEFINE_PRIMITIVE(
     Reorder, reorder,
-    {{"reorder/compensated", cpu::Isa::kBaseline, {.algorithm = kCompensated}},
-     ResolveCompensated,
-     CreateCompensated},
-    {{"reorder/avx512_planes", cpu::Isa::kAvx512, {.algorithm = kPlaneWeights}},
-     ResolvePlaneWeights,
-     CreatePlaneWeights},
-    {{"reorder/avx512_dense", cpu::Isa::kAvx512, {.algorithm = kDense}}, ResolveDense, CreateDense},
-    {{"reorder/avx512_blocking", cpu::Isa::kAvx512, {.algorithm = kChannelBlocking}},
-     ResolveChannelBlocking,
-     CreateChannelBlocking},
-    {{"reorder/avx512_weights", cpu::Isa::kAvx512, {.algorithm = kWeightsPacking}},
-     ResolveWeightsPacking,
-     CreateWeightsPacking},
-    {{"reorder/avx512_winograd_weights", cpu::Isa::kAvx512, {.algorithm = kWinogradWeights}},
-     ResolveGeneratedWinograd,
-     CreateGeneratedWinograd},
-    {{"reorder/avx2_dense", cpu::Isa::kAvx2, {.algorithm = kDense}}, ResolveDense, CreateDense},
-    {{"reorder/avx2_blocking", cpu::Isa::kAvx2, {.algorithm = kChannelBlocking}},
-     ResolveChannelBlocking,
-     CreateChannelBlocking},
-    {{"reorder/avx2_weights", cpu::Isa::kAvx2, {.algorithm = kWeightsPacking}},
-     ResolveWeightsPacking,
-     CreateWeightsPacking},
-    {{"reorder/avx2_winograd_weights", cpu::Isa::kAvx2, {.algorithm = kWinogradWeights}},
-     ResolveGeneratedWinograd,
-     CreateGeneratedWinograd},
-    {{"reorder/winograd_weights", cpu::Isa::kBaseline, {.algorithm = kWinogradWeights}},
-     ResolveWinogradWeights,
-     CreateWinogradWeights},
-    {{"reorder/blocked_copy", cpu::Isa::kBaseline, {.algorithm = kBlockedCopy}},
-     ResolveBlockedCopy,
-     CreateBlockedCopy},
-    {{"reorder/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-     ResolveReference,
-     CreateReference});
+    {kAnyCpu,
+     {{"compensated", ResolveCompensated, CreateCompensated, {.algorithm = kCompensated}}}},
+    {{cpu::Isa::kAvx512},
+     {{"planes", ResolvePlaneWeights, CreatePlaneWeights, {.algorithm = kPlaneWeights}}}},
+    {kAvx512AndAvx2,
+     {{"dense", ResolveDense, CreateDense, {.algorithm = kDense}},
+      {"blocking", ResolveChannelBlocking, CreateChannelBlocking, {.algorithm = kChannelBlocking}},
+      {"weights", ResolveWeightsPacking, CreateWeightsPacking, {.algorithm = kWeightsPacking}},
+      {"winograd_weights",
+       ResolveGeneratedWinograd,
+       CreateGeneratedWinograd,
+       {.algorithm = kWinogradWeights}}}},
+    {kAnyCpu,
+     {{"winograd_weights",
+       ResolveWinogradWeights,
+       CreateWinogradWeights,
+       {.algorithm = kWinogradWeights}},
+      {"blocked_copy", ResolveBlockedCopy, CreateBlockedCopy, {.algorithm = kBlockedCopy}},
+      {"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
 
 }  // namespace tilewire

@@ -6,6 +6,7 @@
 #include "engine/primitives/creation.h"
 #include "engine/primitives/resampling/implementations.h"
 #include "engine/primitives/resampling/resampling.h"
+#include "engine/primitives/row_table.h"
 
 namespace tilewire {
 
@@ -58,11 +59,8 @@ Sample Samples::Compute(int64_t output) const {
 
 }  // namespace resampling
 
-TILEWIRE_DEFINE_PRIMITIVE(Resampling, resampling,
-                          {{"resampling/avx512_f32", cpu::Isa::kAvx512}, ResolveRows, CreateRows},
-                          {{"resampling/avx2_f32", cpu::Isa::kAvx2}, ResolveRows, CreateRows},
-                          {{"resampling/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-                           ResolveReference,
-                           CreateReference});
+TILEWIRE_DEFINE_PRIMITIVE(
+    Resampling, resampling, {kAvx512AndAvx2, {{"f32", ResolveRows, CreateRows}}},
+    {kAnyCpu, {{"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
 
 }  // namespace tilewire

@@ -11,6 +11,7 @@
 #include "engine/primitives/creation.h"
 #include "engine/primitives/rnn/implementations.h"
 #include "engine/primitives/rnn/rnn.h"
+#include "engine/primitives/row_table.h"
 
 namespace tilewire {
 namespace rnn {
@@ -148,10 +149,7 @@ absl::Status CheckLengths(const RnnDesc& desc, const ExecuteArgs& args) {
 }  // namespace rnn
 
 TILEWIRE_DEFINE_PRIMITIVE(
-    Rnn, rnn, {{"rnn/avx512_f32", cpu::Isa::kAvx512}, ResolvePackedWeights, CreatePackedWeights},
-    {{"rnn/avx2_f32", cpu::Isa::kAvx2}, ResolvePackedWeights, CreatePackedWeights},
-    {{"rnn/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-     ResolveReference,
-     CreateReference});
+    Rnn, rnn, {kAvx512AndAvx2, {{"f32", ResolvePackedWeights, CreatePackedWeights}}},
+    {kAnyCpu, {{"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
 
 }  // namespace tilewire

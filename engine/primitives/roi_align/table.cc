@@ -6,6 +6,7 @@
 #include "engine/primitives/roi_align/implementations.h"
 #include "engine/primitives/roi_align/roi_align.h"
 #include "engine/primitives/roi_align/samples.h"
+#include "engine/primitives/row_table.h"
 
 namespace tilewire {
 namespace roi_align {
@@ -73,12 +74,10 @@ PrimitiveInfo InfoOf(const Request<RoiAlignDesc>& request) {
 
 }  // namespace roi_align
 
-TILEWIRE_DEFINE_PRIMITIVE(RoiAlign, roi_align,
-                          {{"roi_align/channels_last", cpu::Isa::kBaseline},
-                           ResolveChannelsLast,
-                           CreateChannelsLast},
-                          {{"roi_align/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-                           ResolveReference,
-                           CreateReference});
+TILEWIRE_DEFINE_PRIMITIVE(
+    RoiAlign, roi_align,
+    {kAnyCpu,
+     {{"channels_last", ResolveChannelsLast, CreateChannelsLast},
+      {"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
 
 }  // namespace tilewire

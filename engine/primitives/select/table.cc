@@ -6,6 +6,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/kernels/elements/element_conversion.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/row_table.h"
 #include "engine/primitives/select/implementations.h"
 #include "engine/primitives/select/select.h"
 
@@ -72,10 +73,10 @@ std::vector<int64_t> SourceIndices(const SelectDesc& desc, int d) {
 
 }  // namespace select
 
-TILEWIRE_DEFINE_PRIMITIVE(Select, select,
-                          {{"select/run_copy", cpu::Isa::kBaseline}, ResolveRunCopy, CreateRunCopy},
-                          {{"select/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-                           ResolveReference,
-                           CreateReference});
+TILEWIRE_DEFINE_PRIMITIVE(
+    Select, select,
+    {kAnyCpu,
+     {{"run_copy", ResolveRunCopy, CreateRunCopy},
+      {"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
 
 }  // namespace tilewire

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/row_table.h"
 #include "engine/primitives/shuffle/implementations.h"
 #include "engine/primitives/shuffle/shuffle.h"
 
@@ -46,12 +47,10 @@ std::vector<int64_t> SourceIndices(const ShuffleDesc& desc) {
 
 }  // namespace shuffle
 
-TILEWIRE_DEFINE_PRIMITIVE(Shuffle, shuffle,
-                          {{"shuffle/avx512_lanes", cpu::Isa::kAvx512}, ResolveLanes, CreateLanes},
-                          {{"shuffle/avx2_lanes", cpu::Isa::kAvx2}, ResolveLanes, CreateLanes},
-                          {{"shuffle/blocked", cpu::Isa::kBaseline}, ResolveBlocked, CreateBlocked},
-                          {{"shuffle/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-                           ResolveReference,
-                           CreateReference});
+TILEWIRE_DEFINE_PRIMITIVE(
+    Shuffle, shuffle, {kAvx512AndAvx2, {{"lanes", ResolveLanes, CreateLanes}}},
+    {kAnyCpu,
+     {{"blocked", ResolveBlocked, CreateBlocked},
+      {"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
 
 }  // namespace tilewire

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/row_table.h"
 #include "engine/primitives/softmax/implementations.h"
 #include "engine/primitives/softmax/softmax.h"
 
@@ -20,14 +21,11 @@ absl::Status Validate(const SoftmaxDesc& desc, const Attributes&) {
 }  // namespace softmax
 
 TILEWIRE_DEFINE_PRIMITIVE(
-    Softmax, softmax, {{"softmax/avx512_f32", cpu::Isa::kAvx512}, ResolveDenseF32, CreateRows},
-    {{"softmax/avx2_f32", cpu::Isa::kAvx2}, ResolveDenseF32, CreateRows},
-    {{"softmax/avx512_f32_columns", cpu::Isa::kAvx512}, ResolveColumns, CreateColumns},
-    {{"softmax/avx2_f32_columns", cpu::Isa::kAvx2}, ResolveColumns, CreateColumns},
-    {{"softmax/dense_f32", cpu::Isa::kBaseline}, ResolveDenseF32, CreateDenseF32},
-    {{"softmax/reordered", cpu::Isa::kBaseline}, ResolveReordered, CreateReordered, true},
-    {{"softmax/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-     ResolveReference,
-     CreateReference});
+    Softmax, softmax, {kAvx512AndAvx2, {{"f32", ResolveDenseF32, CreateRows}}},
+    {kAvx512AndAvx2, {{"f32_columns", ResolveColumns, CreateColumns}}},
+    {kAnyCpu,
+     {{"dense_f32", ResolveDenseF32, CreateDenseF32},
+      {"reordered", ResolveReordered, CreateReordered, {.runs_another = true}},
+      {"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
 
 }  // namespace tilewire

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/row_table.h"
 #include "engine/primitives/sum/implementations.h"
 #include "engine/primitives/sum/sum.h"
 
@@ -29,11 +30,8 @@ absl::Status Validate(const SumDesc& desc, const Attributes&) {
 
 }  // namespace sum
 
-TILEWIRE_DEFINE_PRIMITIVE(Sum, sum,
-                          {{"sum/avx512_dense", cpu::Isa::kAvx512}, ResolveDense, CreateDense},
-                          {{"sum/avx2_dense", cpu::Isa::kAvx2}, ResolveDense, CreateDense},
-                          {{"sum/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-                           ResolveReference,
-                           CreateReference});
+TILEWIRE_DEFINE_PRIMITIVE(
+    Sum, sum, {kAvx512AndAvx2, {{"dense", ResolveDense, CreateDense}}},
+    {kAnyCpu, {{"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
 
 }  // namespace tilewire

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/row_table.h"
 #include "engine/primitives/top_k/implementations.h"
 #include "engine/primitives/top_k/top_k.h"
 
@@ -24,12 +25,10 @@ absl::Status Validate(const TopKDesc& desc, const Attributes&) {
 }  // namespace
 }  // namespace top_k
 
-TILEWIRE_DEFINE_PRIMITIVE(TopK, top_k,
-                          {{"top_k/partial_sort", cpu::Isa::kBaseline},
-                           ResolvePartialSort,
-                           CreatePartialSort},
-                          {{"top_k/reference", cpu::Isa::kBaseline, {.is_reference = true}},
-                           ResolveReference,
-                           CreateReference});
+TILEWIRE_DEFINE_PRIMITIVE(
+    TopK, top_k,
+    {kAnyCpu,
+     {{"partial_sort", ResolvePartialSort, CreatePartialSort},
+      {"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
 
 }  // namespace tilewire

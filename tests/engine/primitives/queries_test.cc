@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Queries of primitives and of their tables (A10-A15, Q12), and the matrix of implementations by
-// type.
-#include <algorithm>
-#include <fstream>
-#include <iterator>
+// Queries of primitives and of their tables (A10-A15, Q12), and the types of every implementation.
 #include <set>
 #include <string>
 #include <vector>
@@ -18,9 +14,6 @@
 
 namespace tilewire {
 namespace {
-
-constexpr DataType kTypes[] = {DataType::kF32, DataType::kBf16, DataType::kF16,
-                               DataType::kS32, DataType::kS8,   DataType::kU8};
 
 Attributes UserMode() {
   Attributes attributes;
@@ -152,36 +145,11 @@ TEST(QueriesTest, ConvolutionAloneTakesMaxPooling) {
   }
 }
 
-// A row that takes none of them has no types in the matrix: it needs a probe of its kind.
-TEST(MatrixTest, EveryImplementationTakesAProbe) {
+// A row that takes none of them is listed without a type: it needs a probe of its kind.
+TEST(ProbesTest, EveryImplementationTakesAProbe) {
   for (const ImplementationRow& row : AllImplementations()) {
     EXPECT_FALSE(TypesOf(row).empty()) << row.name << ": see engine/primitives/probes.cc";
   }
-}
-
-std::string Matrix() {
-  std::string text = "| implementation | needs |";
-  for (DataType type : kTypes) absl::StrAppend(&text, " ", DataTypeName(type), " |");
-  absl::StrAppend(&text, "\n|---|---|---|---|---|---|---|---|\n");
-  for (const ImplementationRow& row : AllImplementations()) {
-    const std::vector<DataType> types = TypesOf(row);
-    absl::StrAppend(&text, "| `", row.name, "` | ", cpu::IsaName(row.isa), " |");
-    for (DataType type : kTypes) {
-      const bool taken = std::find(types.begin(), types.end(), type) != types.end();
-      absl::StrAppend(&text, taken ? " x |" : " |");
-    }
-    absl::StrAppend(&text, "\n");
-  }
-  return text;
-}
-
-TEST(MatrixTest, TheReadmeShowsIt) {
-  std::ifstream file("engine/primitives/README.md");
-  const std::string readme{std::istreambuf_iterator<char>(file), {}};
-  const std::string matrix = Matrix();
-  EXPECT_TRUE(absl::StrContains(readme, absl::StrCat("\n\n", matrix, "\n")))
-      << "engine/primitives/README.md has to hold this table, a blank line around it:\n\n"
-      << matrix;
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ class RowTest : public ::testing::TestWithParam<Implementation<Desc>> {
     if (!cpu::Supports(this->GetParam().isa))
       GTEST_SKIP() << "the CPU lacks " << cpu::IsaName(this->GetParam().isa);
     // Every row but the references, which are not run between reorders, needs AVX2 at least.
-    if (this->GetParam().runs_another && !cpu::Supports(cpu::Isa::kAvx2))
+    if (this->GetParam().traits.runs_another && !cpu::Supports(cpu::Isa::kAvx2))
       GTEST_SKIP() << "without avx2 there is no other row to run";
   }
   void TearDown() override {
@@ -50,7 +50,7 @@ class RowTest : public ::testing::TestWithParam<Implementation<Desc>> {
   // With the precision that the row needs; nothing where the row refuses the case. A row that runs
   // another one is asked for layouts that the others do not take (InUnusualLayouts).
   std::optional<Created> Create(const Desc& asked, Attributes attributes = {}) {
-    const Desc desc = this->GetParam().runs_another ? InUnusualLayouts(asked) : asked;
+    const Desc desc = this->GetParam().traits.runs_another ? InUnusualLayouts(asked) : asked;
     const CreateOptions options{.only = this->GetParam().name};
     attributes.precision = this->GetParam().traits.precision;
     attributes.scratchpad_mode = ScratchpadMode::kLibrary;

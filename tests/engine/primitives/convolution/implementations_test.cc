@@ -364,7 +364,7 @@ std::vector<Implementation<ConvolutionDesc>> DirectRows() {
   for (const Implementation<ConvolutionDesc>& row : FloatRows(ConvolutionImplementations())) {
     const bool writes_bf16 =
         row.isa == cpu::Isa::kAvx512Bf16 && row.traits.precision == Precision::kExact;
-    if (!row.traits.bits_depend_on_position && !writes_bf16 && !row.runs_another)
+    if (!row.traits.bits_depend_on_position && !writes_bf16 && !row.traits.runs_another)
       rows.push_back(row);
   }
   return rows;

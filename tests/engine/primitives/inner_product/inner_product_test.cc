@@ -366,7 +366,7 @@ TEST_P(InnerProductTest, SplitWeightsGiveTheBitsOfWeightsThatAreSplitInEveryRun)
 }
 
 TEST_P(InnerProductTest, LayoutsLeftOpenAreChosen) {
-  if (GetParam().runs_another || ReadsPlainWeights(GetParam()))
+  if (GetParam().traits.runs_another || ReadsPlainWeights(GetParam()))
     GTEST_SKIP() << "is for layouts that are named";
   InnerProductDesc desc;
   desc.src = *MemoryDesc::CreateAny({2, 5, 3, 4}, DataType::kF32);

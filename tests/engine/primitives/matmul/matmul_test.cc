@@ -175,7 +175,8 @@ TEST_P(MatmulTest, PartsOfWiderTensors) {
 TEST_P(MatmulTest, RowsAndColumnsDoNotDependOnEachOther) {
   constexpr int64_t kRows = 140, kColumns = 70;
   // Not those that run another row, which one column may change, nor those of planes.
-  const bool takes_columns = !GetParam().runs_another && !GetParam().isa.Includes(cpu::Isa::kAmx);
+  const bool takes_columns =
+      !GetParam().traits.runs_another && !GetParam().isa.Includes(cpu::Isa::kAmx);
   for (const int64_t k : {37, 200}) {
     const auto src = RandomFloats(kRows * k, 1), weights = RandomFloats(k * kColumns, 2);
     for (const bool transposed : {false, true}) {
@@ -205,7 +206,7 @@ TEST_P(MatmulTest, RowsAndColumnsDoNotDependOnEachOther) {
       for (const int64_t row : {0, 7, 135}) {
         for (const int64_t m : {1, 2, 3, 5}) {
           // A single row has no other layout.
-          EXPECT_TRUE(expect_part(row, m, 0, kColumns) || GetParam().runs_another);
+          EXPECT_TRUE(expect_part(row, m, 0, kColumns) || GetParam().traits.runs_another);
           if (takes_columns) expect_part(row, m, row % 50, 1 + row % 20);
         }
       }
@@ -235,7 +236,7 @@ TEST_P(MatmulTest, InfinitiesStayWhereTheyBelong) {
 }
 
 TEST_P(MatmulTest, AnyIsRowMajor) {
-  if (GetParam().runs_another) GTEST_SKIP() << "is for layouts that are named";
+  if (GetParam().traits.runs_another) GTEST_SKIP() << "is for layouts that are named";
   const auto any = [](const Dims& dims) { return *MemoryDesc::CreateAny(dims, DataType::kF32); };
   const auto primitive = Create({any({3, 40}), any({40, 20}), any({1, 20}), any({3, 20})});
   ASSERT_TRUE(primitive);

@@ -163,7 +163,7 @@ TEST_P(SoftmaxTest, ManyRowsOfAFewElements) {
 
 TEST_P(SoftmaxTest, RowsDoNotDependOnTheBatch) {
   for (int64_t classes : {1, 2, 3, 4, 7, 8, 10, 1000}) {
-    if (classes == 1 && GetParam().runs_another) continue;  // any layout has such rows
+    if (classes == 1 && GetParam().traits.runs_another) continue;  // any layout has such rows
     const std::vector<float> values = RandomFloats(9 * classes, 1, -5, 5);
     const auto all = Softmax(Plain({9, classes}), Plain({9, classes}), 1, values);
     ASSERT_TRUE(all);
@@ -190,7 +190,7 @@ TEST_P(SoftmaxTest, MayRunInPlace) {
 }
 
 TEST_P(SoftmaxTest, AnyAndTensorsWithoutElements) {
-  if (GetParam().runs_another) GTEST_SKIP() << "is for layouts that are named";
+  if (GetParam().traits.runs_another) GTEST_SKIP() << "is for layouts that are named";
   const MemoryDesc src = Plain({2, 10});
   SoftmaxDesc desc{PropKind::kForwardInference, src, src, 1};
   desc.dst = *MemoryDesc::CreateAny({2, 10}, DataType::kF32);
