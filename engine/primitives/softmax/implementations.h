@@ -9,15 +9,13 @@
 namespace tilewire::softmax {
 
 // Generated code (kernels/softmax_rows.h) for dense tensors whose axis is the innermost dimension
-// in memory. Of what ResolveDenseF32() returned.
-TILEWIRE_CREATE(SoftmaxDesc, Rows);
+// in memory.
+TILEWIRE_ROW(SoftmaxDesc, Rows);
 
 // Of rows of a few elements, the same: as many rows as a vector has lanes, side by side. Rows calls
 // it where it is meant to run.
 TILEWIRE_CREATE(SoftmaxDesc, Narrow);
 constexpr int64_t MostNarrow(int lanes) { return lanes / 2; }  // elements of such a row
-
-TILEWIRE_ROW(SoftmaxDesc, DenseF32);
 
 // Generated code for plain dense tensors with the axis elsewhere.
 TILEWIRE_ROW(SoftmaxDesc, Columns);

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Dense tensors whose axis is the innermost dimension in memory: rows are contiguous and
+// independent; each thread takes groups of rows.
 #include <algorithm>
 #include <utility>
 
@@ -38,6 +41,15 @@ class Rows final : public Primitive {
 };
 
 }  // namespace
+
+absl::StatusOr<SoftmaxDesc> ResolveRows(const Request<SoftmaxDesc>& request) {
+  ABSL_ASSIGN_OR_RETURN(SoftmaxDesc resolved, ResolveReference(request));
+  const MemoryDesc& md = resolved.src;
+  if (resolved.dst != md) return absl::UnimplementedError("layouts of src and dst differ");
+  const bool is_row = md.dim(resolved.axis) == 1 || md.stride(resolved.axis) == 1;
+  if (md.IsPlain() && md.IsDense() && is_row) return resolved;
+  return absl::UnimplementedError("not dense with the axis innermost");
+}
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(const Request<SoftmaxDesc>& request) {
   const SoftmaxDesc& desc = request.desc;

@@ -21,11 +21,10 @@ absl::Status Validate(const SoftmaxDesc& desc, const Attributes&) {
 }  // namespace softmax
 
 TILEWIRE_DEFINE_PRIMITIVE(
-    Softmax, softmax, {kAvx512AndAvx2, {{"f32", ResolveDenseF32, CreateRows}}},
+    Softmax, softmax, {kAvx512AndAvx2, {{"f32", ResolveRows, CreateRows}}},
     {kAvx512AndAvx2, {{"f32_columns", ResolveColumns, CreateColumns}}},
     {kAnyCpu,
-     {{"dense_f32", ResolveDenseF32, CreateDenseF32},
-      {"reordered", ResolveReordered, CreateReordered, {.runs_another = true}},
+     {{"reordered", ResolveReordered, CreateReordered, {.runs_another = true}},
       {"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
 
 }  // namespace tilewire
