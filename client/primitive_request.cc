@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "client/primitive_request.h"
+
 #include <bit>
 #include <cstring>
 

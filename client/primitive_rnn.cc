@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "absl/strings/str_cat.h"
+#include "client/primitive_fields.h"
 #include "client/primitive_words.h"
 
 namespace tilewire::client {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A primitive described in words, as on a command line, to the wire's descriptor. Tensors are
-// written [type:]dims[:tag], "1x64x56x56", "u8:1x64x56x56:nhwc"; sizes per spatial dimension "2"
-// (all) or "2x1".
+// A primitive described in words, as on a command line. Tensors are written [type:]dims[:tag],
+// "1x64x56x56", "u8:1x64x56x56:nhwc"; sizes per spatial dimension "2" (all) or "2x1". Pure
+// functions; thread-safe.
 #ifndef CLIENT_PRIMITIVE_TEXT_H_
 #define CLIENT_PRIMITIVE_TEXT_H_
 
@@ -12,7 +12,6 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/types/span.h"
 #include "protos/tilewire.pb.h"
 
 namespace tilewire::client {
@@ -40,21 +39,12 @@ struct PrimitiveText {
   std::string precision = "exact";    // of products of f32: exact|fast|bf16
 };
 
-// "convolution", ...: the words for PrimitiveText::kind.
-std::vector<std::string> PrimitiveKinds();
-
 // kInvalidArgument  says which word, and what is allowed
 absl::StatusOr<v1::MemoryDesc> ParseMemoryDesc(absl::string_view text);
 absl::StatusOr<std::vector<int64_t>> ParseDims(absl::string_view text);
-absl::StatusOr<v1::PrimitiveDesc> ParsePrimitive(const PrimitiveText& text);
 
 // "f32:1x64x56x56:nChw16c"
 std::string ToText(const v1::MemoryDesc& desc);
-
-// The request that runs `desc`: plain, dense inputs with deterministic values; the destination
-// asked for in plain. Arguments that the primitive `created` says it has.
-absl::StatusOr<v1::ExecuteRequest> MakeExecuteRequest(const v1::PrimitiveDesc& desc,
-                                                      const v1::CreateResponse& created);
 
 }  // namespace tilewire::client
 

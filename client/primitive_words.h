@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The words of a primitive that is described on a command line: what the operations of
-// PrimitiveText share. Pure functions.
+// Words for the numbers of generated enumerations, and the error that names a wrong word. Pure
+// functions; thread-safe.
 #ifndef CLIENT_PRIMITIVE_WORDS_H_
 #define CLIENT_PRIMITIVE_WORDS_H_
 
@@ -13,7 +13,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/primitive_text.h"
+#include "google/protobuf/generated_enum_reflection.h"
 
 namespace tilewire::client {
 
@@ -46,17 +46,6 @@ absl::StatusOr<Enum> ParseEnum(absl::string_view what, const char* prefix,
   }
   return Invalid(what, text, absl::StrCat("one of ", absl::StrJoin(EnumWords<Enum>(prefix), ", ")));
 }
-
-// The primitive chooses a layout that was not named.
-void LetChoose(v1::MemoryDesc* desc);
-
-// The destination as given, or with these dims and type and a layout of the primitive's choice.
-absl::Status FillDst(const PrimitiveText& text, const std::vector<int64_t>& dims, v1::DataType type,
-                     v1::MemoryDesc* dst);
-
-// text.algorithm is the cell; weights, and the bias if there is one, follow from it, from `src`
-// [T,N,I], text.hidden and text.direction.
-absl::Status FillRnn(const PrimitiveText& text, const v1::MemoryDesc& src, v1::Rnn* op);
 
 }  // namespace tilewire::client
 

@@ -22,7 +22,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "client/load/answer_check.h"
-#include "client/load/load.h"
+#include "client/load/load_options.h"
 #include "client/load/load_tally.h"
 #include "client/load/request_mix.h"
 

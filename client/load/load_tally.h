@@ -9,7 +9,8 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "client/load/load.h"
+#include "client/load/load_options.h"
+#include "client/load/report/report.h"
 #include "client/load/report/server_split.h"
 
 namespace tilewire::client {

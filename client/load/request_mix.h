@@ -11,7 +11,7 @@
 #include <random>
 #include <vector>
 
-#include "client/load/load.h"
+#include "client/load/load_options.h"
 
 namespace tilewire::client {
 

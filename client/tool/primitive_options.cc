@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "client/primitive_parser.h"
 #include "client/tool/command.h"
 #include "client/tool/primitive_help.h"
 #include "client/tool/primitive_runs.h"

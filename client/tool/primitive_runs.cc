@@ -2,6 +2,7 @@
 #include "client/tool/primitive_runs.h"
 
 #include "absl/time/clock.h"
+#include "client/primitive_request.h"
 
 namespace tilewire::client {
 namespace {

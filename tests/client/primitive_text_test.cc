@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "client/primitive_parser.h"
+#include "client/primitive_request.h"
 #include "tests/support/status_matchers.h"
 
 namespace tilewire::client {
