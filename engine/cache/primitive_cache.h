@@ -13,15 +13,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "engine/cache/cache_statistics.h"
 #include "engine/primitives/primitives.h"
 
 namespace tilewire {
-
-struct CacheStatistics {
-  int64_t hits = 0, misses = 0, evictions = 0, failures = 0;
-  int64_t entries = 0, bytes = 0, capacity_bytes = 0;
-  absl::Duration compile_time;  // of all misses together
-};
 
 class PrimitiveCache {
  public:

@@ -15,7 +15,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "engine/cache/primitive_cache.h"
+#include "engine/cache/cache_statistics.h"
+#include "engine/primitives/primitive.h"
 #include "engine/threading/mutex.h"
 
 namespace tilewire {

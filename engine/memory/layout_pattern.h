@@ -5,10 +5,12 @@
 #ifndef ENGINE_MEMORY_LAYOUT_PATTERN_H_
 #define ENGINE_MEMORY_LAYOUT_PATTERN_H_
 
+#include <cstdint>
+
 #include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "engine/memory/memory_desc.h"
+#include "engine/memory/inner_block.h"
 
 namespace tilewire {
 

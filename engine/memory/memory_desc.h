@@ -21,12 +21,12 @@
 #include <cstdint>
 #include <string>
 
-#include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/memory/data_type.h"
 #include "engine/memory/dims.h"
 #include "engine/memory/format_tag.h"
+#include "engine/memory/inner_block.h"
 #include "engine/memory/plane_layout.h"
 #include "engine/memory/winograd_layout.h"
 
@@ -39,13 +39,6 @@ enum class FormatKind : uint8_t {
   kWinograd,  // opaque: weights transformed for Winograd's convolution; only a reorder writes it
   kPlanes,    // opaque: weights split into planes of bf16; only a reorder writes it
 };
-
-struct InnerBlock {
-  int dim = 0;       // logical dimension that is cut
-  int64_t size = 1;  // elements of this block
-  bool operator==(const InnerBlock&) const = default;
-};
-using InnerBlocks = absl::InlinedVector<InnerBlock, 4>;
 
 // Data after the elements (tests/engine/rows.txt A06). A reorder to a descriptor with compensation
 // writes, on the next 4-byte boundary, one s32 for each index of the (padded) dimensions whose bit
