@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/lowering/lowering.h"
 
+#include <utility>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/lowering/operation_table.h"
+#include "engine/lowering/weighted/bf16_values.h"
 #include "engine/network/network_check.h"
+#include "engine/network/value_uses.h"
 
 namespace tilewire::lowering {
 
 absl::StatusOr<std::shared_ptr<const runtime::Plan>> LowerNetwork(const network::Network& network,
                                                                   const LoweringContext& context) {
   ABSL_RETURN_IF_ERROR(network::CheckNetwork(network));
-  PlanBuilder plan(network, context);
+  ValueFacts facts{.uses = network::ValueUses(network)};
+  facts.is_bf16 = Bf16Values(network, facts.uses, context);
+  PlanBuilder plan(network, std::move(facts), context);
   for (const network::Operation& operation : network.operations) {
     if (context.between_operations) ABSL_RETURN_IF_ERROR(context.between_operations());
     OperationContext operation_context(network, operation, &plan);

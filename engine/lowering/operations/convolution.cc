@@ -25,14 +25,15 @@ absl::StatusOr<ConvolutionDesc> DescOf(const network::Convolution& convolution,
   return ConvolutionDescOf(convolution, src, dst, fusion.bias, context.settings());
 }
 
-// A Winograd convolution computes a pooling that follows it along the way. It does both where it is
+// Some implementations compute a pooling that follows along the way. One does both where it is
 // chosen for the convolution alone; `fusion` then ends in the pooling.
 absl::StatusOr<PrimitivePtr> CreateWithPooling(const network::Convolution& convolution,
                                                const ConvolutionDesc& desc, Fusion* fusion,
                                                OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(PrimitivePtr primitive, context.Create(desc, fusion->attributes));
-  const bool may_pool = primitive->Desc(kArgWeights).format_kind() == FormatKind::kWinograd &&
-                        fusion->taken == convolution.fused.size();
+  const ImplementationTraits& traits = primitive->info().traits;
+  const bool may_pool =
+      traits.takes_max_pooling && !traits.is_reference && fusion->taken == convolution.fused.size();
   Attributes pooled = fusion->attributes;
   if (!convolution.pooling || !may_pool || !pooled.post_ops.Append(MaxPoolingPostOp{}).ok()) {
     return primitive;

@@ -3,14 +3,12 @@
 
 #include <algorithm>
 #include <utility>
-#include <variant>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/lowering/bands/restride.h"
 #include "engine/lowering/plan/memory_plan.h"
-#include "engine/lowering/weighted/bf16_values.h"
 #include "engine/runtime/plan_check.h"
 #include "engine/runtime/refusals.h"
 #include "engine/runtime/tensor_layout.h"
@@ -18,7 +16,6 @@
 namespace tilewire::lowering {
 namespace {
 
-using network::FusedStep;
 using network::ValueId;
 using runtime::Binding;
 using runtime::Bindings;
@@ -28,44 +25,18 @@ using runtime::PlanInput;
 using runtime::PlanOutput;
 using runtime::Step;
 
-const std::vector<FusedStep>* FusedSteps(const network::OperationParams& params) {
-  if (const auto* convolution = std::get_if<network::Convolution>(&params))
-    return &convolution->fused;
-  if (const auto* deconvolution = std::get_if<network::Deconvolution>(&params))
-    return &deconvolution->fused;
-  if (const auto* dynamic = std::get_if<network::DynamicConvolution>(&params))
-    return &dynamic->fused;
-  if (const auto* product = std::get_if<network::InnerProduct>(&params)) return &product->fused;
-  if (const auto* product = std::get_if<network::DynamicInnerProduct>(&params))
-    return &product->fused;
-  return nullptr;
-}
-
-std::vector<int> CountUses(const network::Network& network) {
-  std::vector<int> uses(network.values.size());
-  for (const network::Operation& operation : network.operations) {
-    for (ValueId src : operation.srcs) ++uses[src];
-    if (const std::vector<FusedStep>* fused = FusedSteps(operation.params)) {
-      for (const FusedStep& step : *fused) {
-        if (step.kind == FusedStep::Kind::kSum) ++uses[step.addend];
-      }
-    }
-  }
-  for (ValueId output : network.outputs) ++uses[output];
-  return uses;
-}
-
 void AddRemark(absl::string_view remark, std::string* remarks) {
   absl::StrAppend(remarks, remarks->empty() ? "" : "; ", remark);
 }
 
 }  // namespace
 
-PlanBuilder::PlanBuilder(const network::Network& network, const LoweringContext& context)
+PlanBuilder::PlanBuilder(const network::Network& network, ValueFacts facts,
+                         const LoweringContext& context)
     : network_(network),
       context_(context),
-      remaining_uses_(CountUses(network)),
-      is_bf16_(Bf16Values(network, remaining_uses_, context)) {
+      remaining_uses_(std::move(facts.uses)),
+      is_bf16_(std::move(facts.is_bf16)) {
   draft_.places.resize(network.values.size());
   for (ValueId input : network.inputs)
     draft_.plan.inputs.push_back({network.values[input].name, -1, {}});

@@ -62,14 +62,20 @@ struct LoweringContext {
   BandLimits bands;
 };
 
+// One entry for each value of a network.
+struct ValueFacts {
+  std::vector<int> uses;      // how many operations read it; an output counts as one more
+  std::vector<bool> is_bf16;  // steps hold it as bf16, whatever type the network gives it
+};
+
 class PlanBuilder {
  public:
-  PlanBuilder(const network::Network& network, const LoweringContext& context);
+  PlanBuilder(const network::Network& network, ValueFacts facts, const LoweringContext& context);
 
   const LoweringContext& context() const { return context_; }
   const network::Value& value(network::ValueId id) const { return network_.values[id]; }
 
-  // The type in which steps hold the value: its own, or bf16 (bf16_values.h).
+  // The type in which steps hold the value: its own, or bf16.
   DataType StoredType(network::ValueId id) const {
     return is_bf16_[id] ? DataType::kBf16 : value(id).type;
   }

@@ -7,23 +7,6 @@
 
 namespace tilewire::network {
 
-const std::vector<FusedStep>* FusedSteps(const Operation& operation) {
-  if (const auto* convolution = std::get_if<Convolution>(&operation.params))
-    return &convolution->fused;
-  if (const auto* deconvolution = std::get_if<Deconvolution>(&operation.params))
-    return &deconvolution->fused;
-  if (const auto* dynamic = std::get_if<DynamicConvolution>(&operation.params))
-    return &dynamic->fused;
-  if (const auto* product = std::get_if<InnerProduct>(&operation.params)) return &product->fused;
-  if (const auto* product = std::get_if<DynamicInnerProduct>(&operation.params))
-    return &product->fused;
-  return nullptr;
-}
-
-std::vector<FusedStep>* FusedSteps(Operation& operation) {
-  return const_cast<std::vector<FusedStep>*>(FusedSteps(std::as_const(operation)));
-}
-
 bool HasSum(const std::vector<FusedStep>& steps) {
   return std::any_of(steps.begin(), steps.end(),
                      [](const FusedStep& step) { return step.kind == FusedStep::Kind::kSum; });
@@ -69,13 +52,9 @@ std::optional<QuantizedValue> IntegersOf(Editor& editor, ValueId real) {
 Editor::Editor(Network* network)
     : network_(network),
       producer_(network->values.size(), kNone),
-      use_count_(network->values.size(), 0),
+      use_count_(ValueUses(*network)),
       removed_(network->operations.size(), false) {
-  for (int i = 0; i < size(); ++i) {
-    producer_[operation(i).dst] = i;
-    CountUses(operation(i), 1);
-  }
-  for (ValueId output : network->outputs) ++use_count_[output];
+  for (int i = 0; i < size(); ++i) producer_[operation(i).dst] = i;
 }
 
 Editor::~Editor() {
@@ -86,15 +65,6 @@ Editor::~Editor() {
   network_->operations = std::move(kept);
 }
 
-void Editor::CountUses(const Operation& operation, int by) {
-  for (ValueId src : operation.srcs) use_count_[src] += by;
-  const std::vector<FusedStep>* fused = FusedSteps(operation);
-  if (fused == nullptr) return;
-  for (const FusedStep& step : *fused) {
-    if (step.kind == FusedStep::Kind::kSum) use_count_[step.addend] += by;
-  }
-}
-
 void Editor::SetSource(int op, int i, ValueId value) {
   --use_count_[operation(op).srcs[i]];
   ++use_count_[value];
@@ -102,9 +72,9 @@ void Editor::SetSource(int op, int i, ValueId value) {
 }
 
 void Editor::SetSources(int op, std::vector<ValueId> values) {
-  CountUses(operation(op), -1);
+  AddUses(operation(op), -1, &use_count_);
   operation(op).srcs = std::move(values);
-  CountUses(operation(op), 1);
+  AddUses(operation(op), 1, &use_count_);
 }
 
 void Editor::ReplaceUses(ValueId from, ValueId to) {
@@ -130,16 +100,16 @@ void Editor::ReplaceUses(ValueId from, ValueId to) {
 }
 
 void Editor::Remove(int op) {
-  CountUses(operation(op), -1);
+  AddUses(operation(op), -1, &use_count_);
   producer_[operation(op).dst] = kNone;
   removed_[op] = true;
 }
 
 void Editor::Replace(int op, Operation replacement, int old) {
   Remove(old);
-  CountUses(operation(op), -1);
+  AddUses(operation(op), -1, &use_count_);
   operation(op) = std::move(replacement);
-  CountUses(operation(op), 1);
+  AddUses(operation(op), 1, &use_count_);
   producer_[operation(op).dst] = op;
 }
 

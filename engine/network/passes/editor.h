@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/network/network.h"
+#include "engine/network/value_uses.h"
 
 namespace tilewire::network {
 
@@ -49,17 +50,12 @@ class Editor {
   void Replace(int op, Operation operation, int old);
 
  private:
-  void CountUses(const Operation& operation, int by);
-
   Network* network_;
   std::vector<int> producer_;
   std::vector<int> use_count_;
   std::vector<bool> removed_;
 };
 
-// The chain of fused steps of a convolution or inner product; nullptr for other operations.
-std::vector<FusedStep>* FusedSteps(Operation& operation);
-const std::vector<FusedStep>* FusedSteps(const Operation& operation);
 bool HasSum(const std::vector<FusedStep>& steps);
 
 // Whether the weights are s8, and few enough that sums of u8 times them fit 32 bits.
