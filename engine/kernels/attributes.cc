@@ -95,13 +95,6 @@ PostOps PostOps::WithoutMaxPooling() const {
   return rest;
 }
 
-bool PostOps::PreserveZero() const {
-  return std::all_of(entries_.begin(), entries_.end(), [](const PostOp& op) {
-    const auto* eltwise = std::get_if<EltwisePostOp>(&op);
-    return eltwise == nullptr || jit::PreservesZero(eltwise->op);
-  });
-}
-
 std::string PostOps::ToString() const {
   std::string text;
   for (const PostOp& op : entries_) {

@@ -72,8 +72,6 @@ class PostOps {
   const std::vector<float>* Slopes() const;
   // The entries before the max pooling; all where there is none.
   PostOps WithoutMaxPooling() const;
-  // Whether every entry maps 0 to 0, for a destination whose tail is zero.
-  bool PreserveZero() const;
   // "sum:1;relu:0;max_pooling:2x2", "" for none.
   std::string ToString() const;
   bool operator==(const PostOps&) const = default;

@@ -30,11 +30,4 @@ int64_t SizeOf(DataType type) { return RowOf(type).size; }
 
 absl::string_view DataTypeName(DataType type) { return RowOf(type).name; }
 
-std::optional<DataType> ParseDataType(absl::string_view name) {
-  for (const Row& row : kTypeRows) {
-    if (row.name == name) return row.type;
-  }
-  return std::nullopt;
-}
-
 }  // namespace tilewire

@@ -6,7 +6,6 @@
 #define ENGINE_MEMORY_DATA_TYPE_H_
 
 #include <cstdint>
-#include <optional>
 
 #include "absl/strings/string_view.h"
 
@@ -43,7 +42,6 @@ inline bool IsIntegerType(DataType type) {
 // "undef", "f16", "bf16", "f32", "s32", "s8", "u8", "f64", "bool", "s16", "u16", "u32", "s64",
 // "u64".
 absl::string_view DataTypeName(DataType type);
-std::optional<DataType> ParseDataType(absl::string_view name);
 
 }  // namespace tilewire
 

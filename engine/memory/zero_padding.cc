@@ -99,21 +99,4 @@ void ZeroPadding(const MemoryDesc& desc, void* data) {
   }
 }
 
-bool PaddingIsZero(const MemoryDesc& desc, const void* data) {
-  if (!desc.HasPadding() || desc.ElementCount() == 0) return true;
-  const auto* bytes = static_cast<const std::byte*>(data);
-  bool zero = true;
-  for (int d = 0; d < desc.rank(); ++d) {
-    if (desc.dim(d) == desc.padded_dims()[d]) continue;
-    const std::vector<Run> runs = PaddedRuns(desc, d);
-    ForEachLastBlock(desc, d, [&](int64_t offset) {
-      for (const Run& run : runs) {
-        zero = zero && std::all_of(bytes + offset + run.begin, bytes + offset + run.end,
-                                   [](std::byte byte) { return byte == std::byte{0}; });
-      }
-    });
-  }
-  return zero;
-}
-
 }  // namespace tilewire

@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "service/models/model_load.h"
 #include "service/models/repository_scan.h"
 #include "service/wire/status_text.h"
 
@@ -23,13 +22,6 @@ ModelRepository::ModelRepository(std::vector<ServedModel> found) {
     (*snapshot)[shared->name][shared->version] = shared;
   }
   snapshot_.store(std::move(snapshot));
-}
-
-absl::StatusOr<std::unique_ptr<ModelRepository>> ModelRepository::OpenDirectory(
-    const std::string& directory, Engine* engine) {
-  ABSL_ASSIGN_OR_RETURN(std::vector<ServedModel> found, ScanDirectory(directory));
-  for (ServedModel& served : found) served = LoadVersion(served, engine, {});
-  return std::make_unique<ModelRepository>(std::move(found));
 }
 
 void ModelRepository::Publish(ServedModel served) {

@@ -16,7 +16,6 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "engine/engine.h"
 #include "engine/threading/mutex.h"
 #include "service/models/served_model.h"
 
@@ -29,11 +28,6 @@ class ModelRepository {
   ModelRepository() : ModelRepository(std::vector<ServedModel>()) {}
   // Holds the models that ScanDirectory() or ScanFile() found; none is loaded.
   explicit ModelRepository(std::vector<ServedModel> found);
-
-  // ScanDirectory(), then every version is loaded, on this thread. One that does not load is kept
-  // with its error.
-  static absl::StatusOr<std::unique_ptr<ModelRepository>> OpenDirectory(
-      const std::string& directory, Engine* engine);
 
   // `version` empty: the highest that is ready, or the highest if none is. Never null.
   //   kNotFound         no such model or version

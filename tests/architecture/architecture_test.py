@@ -11,6 +11,7 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, HERE)
 
+import callers  # noqa: E402
 import circles  # noqa: E402
 import door  # noqa: E402
 import english  # noqa: E402
@@ -28,6 +29,7 @@ from tree import Tree  # noqa: E402
 CHECKS = {
     "include direction": includes.check,
     "circles of units": circles.check,
+    "callers of functions": callers.check,
     "files of a folder": sizes.check_folders,
     "file length": sizes.check_files,
     "function length": sizes.check_functions,
@@ -134,6 +136,10 @@ VIOLATIONS_OF_TREES = [
                      "engine/onnx/b.h": '#include "engine/onnx/a.h"\n'}),
     (self_contained.check, {"engine/a.h": "struct Block {\n};\n", "engine/b.cc": "int F(const Block& block);\n"}),
     (self_contained.check, {"engine/a.h": "int LinesOf(int x);\n", "engine/b.cc": "int x = LinesOf(1);\n"}),
+    (callers.check, {"engine/a.h": "int Spare(int x);\n", "engine/a.cc": "int Spare(int x) { return x; }\n",
+                     "tests/engine/a_test.cc": "int x = Spare(1);\n"}),
+    (callers.check, {"service/a.h": "class A {\n  int64_t spare() const { return 1; }\n};\n",
+                     "service/b.cc": "int64_t spare = 2;\n"}),
     (sizes.check_folders, {f"engine/onnx/a{i}.cc": "" for i in range(41)}),
     (merged.check, {"engine/onnx/a.cc": "namespace {\nstruct Blocks {\n};\n}  // namespace\n",
                     "engine/onnx/b.h": "struct Blocks {\n};\n"}),
@@ -151,6 +157,8 @@ VIOLATIONS_OF_TREES = [
 # Each looks like a violation and is none: (check, path, text).
 LEGAL = [
     (merged.check, "engine/onnx/a.cc", "namespace {\nint F(int a) {\n}\nint F(float a) {\n}\n}  // namespace\n"),
+    (callers.check, "engine/a.h", "inline int Used(int x) { return x; }\nint Uses() { return 2 * Used(1) + sizeof(Uses); }\n"),
+    (callers.check, "engine/a.h", "int64_t Read() override;\nint F##Name();\nint FOther();\nRow r = {FOther};\n"),
     (includes.check, "engine/onnx/a.cc", '#include "engine/jit/eltwise.h"\n'),
     (includes.check, "engine/cache/a.cc", '#include "engine/base/status_macros.h"\n'),
     (includes.check, "service/a.cc", '#include "engine/threading/mutex.h"\n'),

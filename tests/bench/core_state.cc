@@ -14,7 +14,7 @@ constexpr int kTiles = 8, kTileBytes = 1024, kRowBytes = 64;
 constexpr int kRounds = 400, kProducts = 4;  // products of a round
 
 // Sums in tiles 0 to 3, two pairs of factors in 4 to 7, loaded again for each round. Tiles are
-// configured, see ConfigureWholeTiles().
+// configured, see WholeTiles().
 class ProductBurst final : public jit::Generator {
  public:
   ProductBurst() : Generator("bench/tile_products") {}
@@ -81,7 +81,7 @@ CoreProbe::CoreProbe() {
 CoreState CoreProbe::Now() const {
   if (products_ == nullptr || cycles_ == nullptr) return CoreState::kUnknown;
   const double cycle = TimeOf(*cycles_) / CycleCount::kCycles;
-  ConfigureWholeTiles();
+  asm volatile("ldtilecfg (%0)" ::"r"(WholeTiles()) : "memory");
   const double cycles = TimeOf(*products_) / cycle / (kRounds * kProducts);
   ReleaseMatrixTiles();
   if (cycles <= kQuietCycles) return CoreState::kQuiet;

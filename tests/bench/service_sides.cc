@@ -16,6 +16,7 @@
 #include "service/server.h"
 #include "tests/bench/lean_service.h"
 #include "tests/bench/queue_server.h"
+#include "tests/support/loaded_repository.h"
 
 namespace tilewire::bench {
 namespace {
@@ -35,7 +36,7 @@ absl::Status ServeOurs(const Served& served, Shared* shared) {
   ABSL_ASSIGN_OR_RETURN(const auto engine, service::StartEngine({.threads = served.threads},
                                                                 /*pin_threads=*/true));
   ABSL_ASSIGN_OR_RETURN(const auto models,
-                        service::ModelRepository::OpenDirectory(served.repository, engine.get()));
+                        testing::OpenRepository(served.repository, engine.get()));
   service::ServerOptions options;
   options.host = "127.0.0.1";
   options.port = 0;

@@ -14,6 +14,7 @@
 #include "google/protobuf/stubs/logging.h"
 #include "grpcpp/generic/generic_stub.h"
 #include "service/server.h"
+#include "tests/support/loaded_repository.h"
 
 namespace tilewire::testing {
 namespace {
@@ -51,7 +52,7 @@ class HostileRequests : public ::testing::Test {
   static void SetUpTestSuite() {
     google::protobuf::SetLogHandler(nullptr);  // as the server does
     engine_ = Engine::Create({}).value().release();
-    models_ = service::ModelRepository::OpenDirectory("deploy/models", engine_).value().release();
+    models_ = testing::OpenRepository("deploy/models", engine_).value().release();
     service::ServerOptions options;
     options.host = "127.0.0.1";
     options.port = 0;

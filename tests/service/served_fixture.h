@@ -16,6 +16,7 @@
 #include "service/server.h"
 #include "tests/support/echo_repository.h"
 #include "tests/support/fake_engine.h"
+#include "tests/support/loaded_repository.h"
 
 namespace tilewire::service {
 
@@ -54,7 +55,7 @@ class ServedFixture : public ::testing::Test {
   }
 
   void Start(int max_queue = 16) {
-    auto models = ModelRepository::OpenDirectory(directory_.string(), &engine_);
+    auto models = testing::OpenRepository(directory_.string(), &engine_);
     ASSERT_TRUE(models.ok()) << models.status();
     models_ = *std::move(models);
     options_.host = "127.0.0.1";

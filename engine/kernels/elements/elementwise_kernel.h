@@ -65,7 +65,6 @@ class ElementwiseGenerator : public jit::Generator {
  protected:
   ElementwiseGenerator(absl::string_view name, const ElementwiseConfig& config);
   const jit::VectorUnit& unit() const { return config_.unit; }
-  const ElementwiseConfig& config() const { return config_; }
   const ElementLanes& lanes() const { return lanes_; }
   Xbyak::Xmm Vector(int index) const { return config_.unit.Vector(index); }
 

@@ -44,13 +44,10 @@ std::vector<MatrixProduct> MatrixProductsOf(int blocks, int halves, int planes =
 // depth, height and width taps. Bytes from a tile's first pixel.
 std::vector<int64_t> MatrixStepsOf(const TapLoops& loops, int64_t input_blocks);
 
-// How many parts of an end a step has. Of a tile of so many steps: how many of them, from the first
-// on, have parts among their products, and how many parts an end has.
+// How many parts of an end a step has; and how many steps of a tile's `steps`, from the first on,
+// have parts among their products.
 int MatrixPartsOfStep(int planes = 1);
 int MatrixStepsWithEnd(int64_t steps, int planes = 1);
-inline int MatrixEndParts(int64_t steps, int planes = 1) {
-  return MatrixStepsWithEnd(steps, planes) * MatrixPartsOfStep(planes);
-}
 
 // The pixels of each of `parts` parts of an end, as evenly as possible; some may have none. A part
 // has as many runs as its pixels lie apart in.

@@ -29,8 +29,6 @@ void FinishMatrixTiles(MatrixTiles* tiles) {
 
 const void* WholeTiles() { return &kWholeTiles; }
 
-void ConfigureWholeTiles() { asm volatile("ldtilecfg %0" ::"m"(kWholeTiles) : "memory"); }
-
 void ReleaseMatrixTiles() { asm volatile("tilerelease" ::: "memory"); }
 
 }  // namespace tilewire

@@ -46,9 +46,6 @@ void FinishMatrixTiles(MatrixTiles* tiles);
 // stay where they are.
 const void* WholeTiles();
 
-// Configures this thread's tiles so. Only on a CPU with tiles.
-void ConfigureWholeTiles();
-
 // Returns this thread's tiles to their initial state: until then every switch between threads saves
 // them, and the core sleeps less deeply. Only on a CPU with tiles.
 void ReleaseMatrixTiles();

@@ -59,7 +59,7 @@ constexpr Pass kPasses[] = {
 absl::Span<const Pass> PassTable() { return kPasses; }
 
 void RunPasses(Network* network) {
-  for (const Pass& pass : kPasses) pass.run(network);
+  for (const Pass& pass : PassTable()) pass.run(network);
 }
 
 }  // namespace tilewire::network

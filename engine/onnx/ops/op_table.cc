@@ -15,20 +15,21 @@
 
 namespace tilewire::reader {
 
-std::vector<OpRow> OpTable() {
-  std::vector<OpRow> rows;
-  for (const auto family : kOpFamilies) {
-    for (const OpRow& row : family()) rows.push_back(row);
-  }
-  return rows;
+const std::vector<OpRow>& OpTable() {
+  static const auto* const table = [] {
+    auto* const rows = new std::vector<OpRow>();
+    for (const auto family : kOpFamilies) {
+      for (const OpRow& row : family()) rows->push_back(row);
+    }
+    return rows;
+  }();
+  return *table;
 }
 
 const OpRow* FindOp(const Node& node) {
   static const auto* const rows = [] {
     auto* const by_name = new absl::flat_hash_map<absl::string_view, const OpRow*>();
-    for (const auto family : kOpFamilies) {
-      for (const OpRow& row : family()) (*by_name)[row.name] = &row;
-    }
+    for (const OpRow& row : OpTable()) (*by_name)[row.name] = &row;
     return by_name;
   }();
   const std::string& domain = node.proto().domain();

@@ -15,7 +15,7 @@
 namespace tilewire::reader {
 
 // All rows, family by family.
-std::vector<OpRow> OpTable();
+const std::vector<OpRow>& OpTable();
 
 // The row of the node's operator and domain; nullptr if there is none.
 const OpRow* FindOp(const Node& node);

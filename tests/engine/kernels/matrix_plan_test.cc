@@ -91,14 +91,18 @@ TEST(MatrixPlanTest, StepsFollowTheOrderOfTheWeights) {
   EXPECT_THAT(MatrixStepsOf(deep, 2), ElementsAre(0, 10000, 64, 10064));
 }
 
+int PartsOfEnd(int64_t steps, int planes = 1) {
+  return MatrixStepsWithEnd(steps, planes) * MatrixPartsOfStep(planes);
+}
+
 TEST(MatrixPlanTest, AnEndHasAPartForEachProductUntilEveryPixelHasOne) {
-  EXPECT_EQ(MatrixEndParts(1), 4);
-  EXPECT_EQ(MatrixEndParts(8), 32);
-  EXPECT_EQ(MatrixEndParts(72), 32);
-  EXPECT_EQ(MatrixEndParts(1, 2), 12);
-  EXPECT_EQ(MatrixEndParts(72, 2), 36);
-  EXPECT_EQ(MatrixEndParts(1, 3), 24);
-  EXPECT_EQ(MatrixEndParts(72, 3), 48);
+  EXPECT_EQ(PartsOfEnd(1), 4);
+  EXPECT_EQ(PartsOfEnd(8), 32);
+  EXPECT_EQ(PartsOfEnd(72), 32);
+  EXPECT_EQ(PartsOfEnd(1, 2), 12);
+  EXPECT_EQ(PartsOfEnd(72, 2), 36);
+  EXPECT_EQ(PartsOfEnd(1, 3), 24);
+  EXPECT_EQ(PartsOfEnd(72, 3), 48);
 }
 
 TEST(MatrixPlanTest, PartsOfAnEndAreEven) {
@@ -123,7 +127,7 @@ TEST(MatrixPlanTest, PartsOfPixelsThatLieApartHaveSeveralRuns) {
 
 TEST(MatrixPlanTest, TheSumsOfAPartFitHalfOfTheVectorRegisters) {
   for (int64_t steps = 1; steps < 12; ++steps) {
-    for (const std::vector<PixelRun>& part : MatrixEndOf({{0, 32, 0}}, 64, MatrixEndParts(steps))) {
+    for (const std::vector<PixelRun>& part : MatrixEndOf({{0, 32, 0}}, 64, PartsOfEnd(steps))) {
       for (const PixelRun& run : part) EXPECT_LE(run.count * 2, 16) << steps << " steps";
     }
   }

@@ -179,7 +179,7 @@ TEST_P(PlaneTileTest, PartsOfTheEndStandBetweenProducts) {
   using testing::TileOperation;
   const PlaneTileCode tile({GetParam(), 32, 2, 12});
   const auto* code = tile.code().entry<const uint8_t*>();
-  const int wanted = MatrixEndParts(12, GetParam());
+  const int wanted = MatrixStepsWithEnd(12, GetParam()) * MatrixPartsOfStep(GetParam());
   int products = 0, parts = 0;
   for (size_t i = 0; parts < wanted && i + 16 < tile.code().code_bytes();) {
     const auto instruction = testing::DecodeTileInstruction(code + i);

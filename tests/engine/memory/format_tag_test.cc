@@ -143,10 +143,8 @@ TEST(DataTypeTest, NamesNumbersAndSizes) {
   for (const auto& expected : kTypes) {
     const auto type = static_cast<DataType>(expected.number);
     EXPECT_EQ(DataTypeName(type), expected.name);
-    EXPECT_EQ(ParseDataType(expected.name), type);
     EXPECT_EQ(SizeOf(type), expected.size);
   }
-  EXPECT_EQ(ParseDataType("f8"), std::nullopt);
   EXPECT_EQ(SizeOf(static_cast<DataType>(77)), 0);
 }
 

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "engine/memory/memory.h"
+#include "engine/memory/zero_padding.h"
+#include "tests/support/padded_tail.h"
 #include "tests/support/random_tensor.h"
 #include "tests/support/status_matchers.h"
 

@@ -6,6 +6,7 @@
 #include "engine/kernels/elements/element_conversion.h"
 #include "engine/memory/narrow_floats.h"
 #include "gtest/gtest.h"
+#include "tests/support/padded_tail.h"
 #include "tests/support/status_matchers.h"
 
 namespace tilewire::testing {

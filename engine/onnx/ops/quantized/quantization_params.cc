@@ -240,17 +240,6 @@ absl::StatusOr<std::optional<Blocks>> ReadBlocks(const NodeContext& context,
   return blocks;
 }
 
-absl::StatusOr<AxisQuantization> ReadKnownQuantization(const NodeContext& context,
-                                                       QuantizationInputs inputs, const Dims& dims,
-                                                       int64_t axis) {
-  ABSL_ASSIGN_OR_RETURN(std::optional<AxisQuantization> quantization,
-                        ReadQuantization(context, inputs, dims, axis));
-  if (!quantization)
-    return context.node.Unimplemented(
-        "scales or zero points that are computed; they must be known at load");
-  return *std::move(quantization);
-}
-
 absl::StatusOr<DataType> TypeOfZeroPoint(const NodeContext& context, int input) {
   if (!IsGiven(context, input)) return DataType::kU8;
   const Operand& zero_point = context.input(input);

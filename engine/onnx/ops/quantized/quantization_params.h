@@ -34,10 +34,6 @@ struct QuantizationInputs {
 absl::StatusOr<std::optional<AxisQuantization>> ReadQuantization(const NodeContext& context,
                                                                  QuantizationInputs inputs,
                                                                  const Dims& dims, int64_t axis);
-// The same for operators that need to know them. kUnimplemented: they are computed.
-absl::StatusOr<AxisQuantization> ReadKnownQuantization(const NodeContext& context,
-                                                       QuantizationInputs inputs, const Dims& dims,
-                                                       int64_t axis);
 
 // The parameters of blocks along `axis` of a tensor of dims `dims`. Errors are those of
 // ReadQuantization().

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "tests/engine/primitives/row_test.h"
+#include "tests/support/padded_tail.h"
 
 namespace tilewire::testing {
 namespace {

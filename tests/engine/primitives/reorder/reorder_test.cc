@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/memory/zero_padding.h"
 #include "tests/engine/primitives/reorder/reorder_tensors.h"
+#include "tests/support/padded_tail.h"
 #include "tests/support/random_tensor.h"
 #include "tests/support/status_matchers.h"
 

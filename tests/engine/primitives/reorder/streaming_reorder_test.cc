@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/memory/zero_padding.h"
 #include "engine/primitives/reorder/reorder.h"
 #include "tests/engine/primitives/reorder/reorder_tensors.h"
+#include "tests/support/padded_tail.h"
 #include "tests/support/random_tensor.h"
 #include "tests/support/status_matchers.h"
 

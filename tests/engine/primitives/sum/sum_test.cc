@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "tests/engine/primitives/row_test.h"
+#include "tests/support/padded_tail.h"
 
 namespace tilewire::testing {
 namespace {
