@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/runtime/tensor_layout.h"
 
@@ -27,6 +28,10 @@ absl::StatusOr<Place> OperationContext::RowMajor(ValueId id) {
 absl::StatusOr<Place> OperationContext::RowMajorOfRank(ValueId id, size_t rank) {
   ABSL_ASSIGN_OR_RETURN(const Place place, RowMajor(id));
   const network::Value& given = value(id);
+  if (given.dims.size() > rank) {
+    return absl::InternalError(absl::StrCat("value '", given.name, "' ", DimsToString(given.dims),
+                                            " as a tensor of rank ", rank));
+  }
   Dims dims(rank - given.dims.size(), 1);
   dims.insert(dims.end(), given.dims.begin(), given.dims.end());
   ABSL_ASSIGN_OR_RETURN(MemoryDesc raised,

@@ -53,6 +53,7 @@ class OperationContext {
   }
   absl::StatusOr<Place> RowMajor(network::ValueId id);
   // The value in row-major order, with leading dimensions of 1 up to `rank`.
+  //   kInternal  its rank is higher
   absl::StatusOr<Place> RowMajorOfRank(network::ValueId id, size_t rank);
 
   absl::StatusOr<std::shared_ptr<const Primitive>> Create(const OpDesc& desc,

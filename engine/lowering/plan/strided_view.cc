@@ -57,6 +57,10 @@ bool IsOneBox(const network::Select& select) {
 absl::StatusOr<MemoryDesc> StridedView(const MemoryDesc& desc, const Dims& dims) {
   if (!desc.IsPlain() || desc.ElementCount() == 0)
     return absl::UnimplementedError(absl::StrCat(desc.ToString(), " has no strides"));
+  if (ElementCount(dims) != desc.ElementCount()) {
+    return absl::InternalError(absl::StrCat("a view of the ", desc.ElementCount(), " elements of ",
+                                            desc.ToString(), " as ", DimsToString(dims)));
+  }
   ABSL_ASSIGN_OR_RETURN(const Dims strides, StridesAlong(RunsOf(desc), dims));
   // A part of what has as many elements more as there are before the first one.
   Dims whole = dims, offsets(dims.size(), 0);

@@ -11,6 +11,7 @@ namespace tilewire::lowering {
 
 // The elements of `desc`, in logical row-major order, under other dims.
 //   kUnimplemented  it has blocks, or strides that do not lead to them
+//   kInternal       `dims` have another number of elements
 absl::StatusOr<MemoryDesc> StridedView(const MemoryDesc& desc, const Dims& dims);
 
 // A layout of the operation's result for the only operation that reads it, if that is a transpose
