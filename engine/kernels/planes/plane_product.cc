@@ -65,7 +65,7 @@ int64_t PlaneProduct::SharedBytes() const {
   return groups * GroupBytes() + RoundUp(groups, kLineAlignment);
 }
 
-int64_t PlaneProduct::SlotBytes() const { return lines_->bytes() + apart_->bytes(); }
+int64_t PlaneProduct::SlotBytes() const { return lines_->bytes() + f32_rows_->bytes(); }
 
 int64_t PlaneProduct::scratchpad_bytes() const { return SharedBytes() + slots_ * SlotBytes(); }
 
@@ -82,8 +82,8 @@ absl::StatusOr<std::unique_ptr<const PlaneProduct>> PlaneProduct::Create(
 
 absl::Status PlaneProduct::Compile(absl::string_view name) {
   ABSL_ASSIGN_OR_RETURN(lines_, PlaneLines::Create(name, shape_));
-  ABSL_ASSIGN_OR_RETURN(apart_, RowsApart::Create(name, shape_));
-  code_bytes_ = lines_->code_bytes() + apart_->code_bytes();
+  ABSL_ASSIGN_OR_RETURN(f32_rows_, F32Rows::Create(name, shape_));
+  code_bytes_ = lines_->code_bytes() + f32_rows_->code_bytes();
   if (!shape_.weights_are_split) {
     ABSL_ASSIGN_OR_RETURN(split_, jit::Compile<PlaneSplit>(name, shape_.planes));
     code_bytes_ += static_cast<int64_t>(split_->code_bytes());
@@ -106,8 +106,8 @@ absl::Status PlaneProduct::Compile(absl::string_view name) {
                              .row_bytes = shape_.ReadsInPlace() ? shape_.src_row : kPlaneLineBytes,
                              .plane_bytes = strips.lines * kPlaneLineBytes,
                              .reads_whole_tiles = !shape_.ReadsInPlace(),
-                             .rows = strips.AreShared() ? EndedParts::Pixels::kInPlaces
-                                                        : EndedParts::Pixels::kInRuns}));
+                             .rows = strips.AreShared() ? TileEndParts::Pixels::kInPlaces
+                                                        : TileEndParts::Pixels::kInRuns}));
       code_bytes_ += static_cast<int64_t>(tiles_[last_group][is_rest]->code_bytes());
     }
   }
@@ -206,7 +206,7 @@ bool PlaneProduct::SplitGroup(const PlaneOperands& operands, int64_t weights, in
   const int64_t end = std::min((group + 1) * kPlaneBlocks, layout_.Blocks());
   for (int64_t block = group * kPlaneBlocks; block < end; ++block) {
     const WeightsBlock from =
-        apart_->BlockOf(operands.weights + weights_[weights].offset, block, copy);
+        f32_rows_->BlockOf(operands.weights + weights_[weights].offset, block, copy);
     std::byte* const lines = to + block % kPlaneBlocks * kPlaneBlockBytes;
     if (!SplitWeights(*split_, layout_, from, lines)) continue;
     beyond = true;
@@ -269,22 +269,22 @@ int PlaneProduct::KindOf(const Tile& tile) const {
 void PlaneProduct::MultiplyTile(const Piece& piece, const Tile& tile, int64_t i,
                                 MatrixTiles* tiles) const {
   const int64_t group = piece.groups.begin + i, block = group * kPlaneBlocks;
-  std::byte* const apart = piece.slot + lines_->bytes();
-  const bool all_apart = shape_.src_type == DataType::kF32 && piece.planes.beyond[i] != 0;
-  const auto rows_of_weights = static_cast<uint32_t>(all_apart ? LowLanes(tile.rows) : 0);
-  const RowsApart::Rows rows = {.operands = piece.operands,
-                                .product = piece.item.product,
-                                .first = tile.row,
-                                .count = tile.rows,
-                                .selected = rows_of_weights | tile.beyond,
-                                .weights = weights_[piece.item.weights],
-                                .dst = piece.operands.dst + piece.item.dst};
-  if (rows.selected != 0) apart_->Multiply(rows, group, apart);
+  std::byte* const f32_memory = piece.slot + lines_->bytes();
+  const bool all_in_f32 = shape_.src_type == DataType::kF32 && piece.planes.beyond[i] != 0;
+  const auto rows_of_weights = static_cast<uint32_t>(all_in_f32 ? LowLanes(tile.rows) : 0);
+  const F32Rows::Rows rows = {.operands = piece.operands,
+                              .product = piece.item.product,
+                              .first = tile.row,
+                              .count = tile.rows,
+                              .selected = rows_of_weights | tile.beyond,
+                              .weights = weights_[piece.item.weights],
+                              .dst = piece.operands.dst + piece.item.dst};
+  if (rows.selected != 0) f32_rows_->Multiply(rows, group, f32_memory);
   IntegerTileArgs args = {};
   args.src = tile.src;
   args.weights = piece.planes.lines + i * GroupBytes();
-  args.bias = reinterpret_cast<const std::byte*>(apart_->BiasOf(rows, block));
-  args.dst = apart_->DstOf(rows, 0, block);
+  args.bias = reinterpret_cast<const std::byte*>(f32_rows_->BiasOf(rows, block));
+  args.dst = f32_rows_->DstOf(rows, 0, block);
   args.tiles = tiles;
   if (shape_.strips.AreShared()) {
     args.dst -= (tile.row - tile.strip * shape_.strips.rows) * shape_.dst_row;
@@ -293,7 +293,7 @@ void PlaneProduct::MultiplyTile(const Piece& piece, const Tile& tile, int64_t i,
   tiles_[group + 1 == Groups()][KindOf(tile)]->entry<IntegerTileFunction>()(&args);
   if (rows.selected == 0) return;
   EndMatrixTile(tiles);
-  apart_->Store(rows, group, apart);
+  f32_rows_->Store(rows, group, f32_memory);
 }
 
 }  // namespace tilewire

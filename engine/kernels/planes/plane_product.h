@@ -35,12 +35,12 @@
 #include "absl/strings/string_view.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/range.h"
+#include "engine/kernels/planes/f32_rows.h"
 #include "engine/kernels/planes/plane_lines.h"
 #include "engine/kernels/planes/plane_operands.h"
 #include "engine/kernels/planes/plane_split.h"
 #include "engine/kernels/planes/plane_tile.h"
 #include "engine/kernels/planes/plane_weights.h"
-#include "engine/kernels/planes/rows_apart.h"
 #include "engine/memory/plane_layout.h"
 #include "engine/threading/arena.h"
 
@@ -82,7 +82,7 @@ class PlaneProduct {
     Item item;
     Range strips, groups;
     ChunkPlanes planes;
-    std::byte* slot;  // of one thread: planes of a strip, and what RowsApart needs
+    std::byte* slot;  // of one thread: planes of a strip, and what F32Rows needs
   };
   // Up to 32 rows of a strip, whose lines begin with `line`.
   struct Tile {
@@ -126,7 +126,7 @@ class PlaneProduct {
   int64_t slots_ = 1, code_bytes_ = 0;
   std::unique_ptr<const PlaneLines> lines_;
   std::unique_ptr<const PlaneSplit> split_;  // of weights that are not split
-  std::unique_ptr<const RowsApart> apart_;
+  std::unique_ptr<const F32Rows> f32_rows_;
   // By whether the group is the last, and by whether rows are the rest: of the product, or, where
   // lines are shared, half of a tile or less.
   std::unique_ptr<const jit::Generator> tiles_[2][2];

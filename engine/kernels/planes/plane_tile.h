@@ -26,8 +26,8 @@
 #include "engine/jit/generator.h"
 #include "engine/kernels/products/integer_tile.h"
 #include "engine/kernels/tiles/accumulator_epilogue.h"
-#include "engine/kernels/tiles/ended_parts.h"
 #include "engine/kernels/tiles/matrix_tiles.h"
+#include "engine/kernels/tiles/tile_end_parts.h"
 #include "engine/memory/plane_layout.h"
 
 namespace tilewire {
@@ -40,7 +40,7 @@ struct PlaneTileConfig {
   int64_t row_bytes = kPlaneLineBytes,
           plane_bytes = kPlaneStepBytes;  // from row to row, plane to plane
   bool reads_whole_tiles = true;          // lines of 16 rows may be read where a tile has fewer
-  EndedParts::Pixels rows = EndedParts::Pixels::kInRuns;
+  TileEndParts::Pixels rows = TileEndParts::Pixels::kInRuns;
 };
 
 // Its function is an IntegerTileFunction, whose weights are [step][plane][2 blocks][16 lines]:

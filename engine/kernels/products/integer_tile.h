@@ -58,8 +58,8 @@ struct IntegerTileArgs {
   TapLoopArgs loops;
   MatrixTiles* tiles = nullptr;  // on matrix tiles: what the calls of a piece of work share
   const int32_t* pixel_compensation = nullptr;
-  // Where a tile of planes asks for them (EndedParts::Pixels): how many bytes after dst each pixel
-  // goes; negative if it is not stored.
+  // Where a tile of planes asks for them (TileEndParts::Pixels): how many bytes after dst each
+  // pixel goes; negative if it is not stored.
   const int32_t* places = nullptr;
 };
 using IntegerTileFunction = void (*)(const IntegerTileArgs*);

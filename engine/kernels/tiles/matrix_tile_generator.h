@@ -23,9 +23,9 @@
 #include "absl/strings/string_view.h"
 #include "engine/jit/generator.h"
 #include "engine/kernels/tiles/accumulator_epilogue.h"
-#include "engine/kernels/tiles/ended_parts.h"
 #include "engine/kernels/tiles/matrix_plan.h"
 #include "engine/kernels/tiles/matrix_tiles.h"
+#include "engine/kernels/tiles/tile_end_parts.h"
 
 namespace tilewire {
 
@@ -41,7 +41,7 @@ struct MatrixTileConfig {
   int64_t weights_step = 0, weights_plane = 0, weights_block = 0;
   // 16 pixels of src may be read where a tile has fewer: then all tiles have 16 rows.
   bool reads_whole_tiles = false;
-  EndedParts::Pixels pixels = EndedParts::Pixels::kInRuns;
+  TileEndParts::Pixels pixels = TileEndParts::Pixels::kInRuns;
   std::vector<PixelRun> runs = {};  // what is stored, if that is not all pixels side by side
 };
 
@@ -69,7 +69,7 @@ class MatrixTileGenerator final : public jit::Generator {
   Xbyak::Address Argument(size_t offset) { return qword[args_ + static_cast<int>(offset)]; }
   Xbyak::Address Tiles(size_t offset) { return qword[tiles_ + static_cast<int>(offset)]; }
 
-  // EndedParts holds the others between the first product and the last.
+  // TileEndParts holds the others between the first product and the last.
   const Xbyak::Reg64 args_ = rdi, tiles_ = r11;  // before the first and after the last
   const Xbyak::Reg64 src_ = rsi, weights_ = rdx, src_row_bytes_ = rcx, line_bytes_ = r8;
   const Xbyak::Reg64 step_ = r11;  // src of the current one
@@ -78,7 +78,7 @@ class MatrixTileGenerator final : public jit::Generator {
   const MatrixTileConfig config_;
   const std::array<int, 2> rows_;              // of the halves
   const std::vector<MatrixProduct> products_;  // of a step
-  EndedParts end_;
+  TileEndParts end_;
   Xbyak::Label configuration_, offsets_;
 };
 

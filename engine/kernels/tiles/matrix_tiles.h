@@ -26,7 +26,7 @@ inline constexpr int kMatrixSumsBytes = kMatrixBlocks * kMatrixPixels * kMatrixL
 // The first call of a piece of work gets one with nothing due.
 struct MatrixTiles {
   const void* configuration = nullptr;     // that the tiles have
-  const void* parts = nullptr;             // of the end that is due, if one is: ended_parts.h
+  const void* parts = nullptr;             // of the end that is due, if one is: tile_end_parts.h
   void (*finish)(MatrixTiles*) = nullptr;  // runs them all
   std::byte* dst = nullptr;
   const std::byte* bias = nullptr;  // or the compensation of pixels

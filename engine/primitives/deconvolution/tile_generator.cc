@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "engine/kernels/tiles/narrow_block.h"
+#include "engine/kernels/tiles/block_unit.h"
 
 namespace tilewire::deconvolution {
 
@@ -30,7 +30,7 @@ void TileGenerator::PrefetchDst() {
   }
 }
 
-// A register of an output block, as wide as the block's channels need (narrow_block.h).
+// A register of an output block, as wide as the block's channels need (block_unit.h).
 Xbyak::Xmm TileGenerator::Narrow(int block, int index) const {
   const EpilogueConfig& tile = config_.epilogue;
   return UnitOfBlock(tile.unit, block == tile.blocks - 1 ? tile.tail_lanes : 0).Vector(index);

@@ -101,7 +101,7 @@ class PlaneTileCode {
                                         .packed_channels = true},
                            .steps = Steps(),
                            .plane_bytes = 2 * kMostLines * kPlaneLineBytes};
-    if (shape_.in_places) config.rows = EndedParts::Pixels::kInPlaces;
+    if (shape_.in_places) config.rows = TileEndParts::Pixels::kInPlaces;
     return config;
   }
 

@@ -31,7 +31,7 @@
 #include "engine/base/cache_line.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
-#include "engine/kernels/tiles/narrow_block.h"
+#include "engine/kernels/tiles/block_unit.h"
 
 namespace tilewire::convolution {
 namespace {
@@ -73,7 +73,7 @@ class DirectGenerator final : public TapLoopGenerator {
     return Vector(first + i % std::max(1, unit_.registers() - first));
   }
   bool EmbedsBroadcasts() const { return unit_.has_masks() && blocks_ == 1; }
-  // A register of an output block, as wide as the block's channels need (narrow_block.h).
+  // A register of an output block, as wide as the block's channels need (block_unit.h).
   Xbyak::Xmm Narrow(int block, const Xbyak::Xmm& v) const {
     const int tail_lanes = block == blocks_ - 1 ? config_.epilogue.tail_lanes : 0;
     return UnitOfBlock(unit_, tail_lanes).Vector(v.getIdx());

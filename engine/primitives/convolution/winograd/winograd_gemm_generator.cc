@@ -6,7 +6,7 @@
 
 #include "engine/base/cache_line.h"
 #include "engine/base/checked_math.h"
-#include "engine/kernels/tiles/narrow_block.h"
+#include "engine/kernels/tiles/block_unit.h"
 
 namespace tilewire::convolution {
 namespace {
@@ -35,7 +35,7 @@ class WinogradGemmGenerator final : public jit::Generator {
     return unit_.Vector(first + tile % std::max(1, unit_.registers() - first));
   }
   bool EmbedsBroadcasts() const { return unit_.has_masks() && config_.blocks == 1; }
-  // A register of an output block, as wide as the block's channels need (narrow_block.h).
+  // A register of an output block, as wide as the block's channels need (block_unit.h).
   Xbyak::Xmm Narrow(int block, const Xbyak::Xmm& v) const {
     const int tail_lanes = block == config_.blocks - 1 ? config_.tail_lanes : 0;
     return UnitOfBlock(unit_, tail_lanes).Vector(v.getIdx());

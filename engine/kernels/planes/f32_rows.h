@@ -4,8 +4,8 @@
 // instead, since they hold numbers that planes do not.
 //
 // Immutable once created; thread-safe.
-#ifndef ENGINE_KERNELS_PLANES_ROWS_APART_H_
-#define ENGINE_KERNELS_PLANES_ROWS_APART_H_
+#ifndef ENGINE_KERNELS_PLANES_F32_ROWS_H_
+#define ENGINE_KERNELS_PLANES_F32_ROWS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +21,7 @@
 
 namespace tilewire {
 
-class RowsApart {
+class F32Rows {
  public:
   // Some of up to 32 neighbouring rows.
   struct Rows {
@@ -34,8 +34,8 @@ class RowsApart {
   };
 
   //   kResourceExhausted, kUnimplemented  see jit::Compile
-  static absl::StatusOr<std::unique_ptr<const RowsApart>> Create(absl::string_view name,
-                                                                 const PlaneProductShape& shape);
+  static absl::StatusOr<std::unique_ptr<const F32Rows>> Create(absl::string_view name,
+                                                               const PlaneProductShape& shape);
 
   int64_t bytes() const;  // of the memory that the functions below are given
   int64_t code_bytes() const;
@@ -62,7 +62,7 @@ class RowsApart {
     float* results;  // [32][2 blocks][16]
   };
 
-  explicit RowsApart(const PlaneProductShape& shape)
+  explicit F32Rows(const PlaneProductShape& shape)
       : shape_(shape), layout_(shape.WeightsLayout(/*matrices=*/1)) {}
   StridedTileConfig ConfigOf(bool last) const;
   Parts PartsOf(std::byte* memory) const;
@@ -80,4 +80,4 @@ class RowsApart {
 
 }  // namespace tilewire
 
-#endif  // ENGINE_KERNELS_PLANES_ROWS_APART_H_
+#endif  // ENGINE_KERNELS_PLANES_F32_ROWS_H_

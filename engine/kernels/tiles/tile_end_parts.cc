@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/kernels/tiles/ended_parts.h"
+#include "engine/kernels/tiles/tile_end_parts.h"
 
 #include <cstddef>
 
@@ -18,7 +18,7 @@ Xbyak::Address Member(Xbyak::CodeGenerator* g, const Xbyak::Reg64& of, size_t of
 
 }  // namespace
 
-AccumulatorEpilogue::Registers EndedParts::Registers() const {
+AccumulatorEpilogue::Registers TileEndParts::Registers() const {
   return {.dst = dst_,
           .bias = bias_,
           .spare = spare_,
@@ -28,7 +28,7 @@ AccumulatorEpilogue::Registers EndedParts::Registers() const {
           .pixel_compensation = bias_};
 }
 
-void EndedParts::Take(const Xbyak::Reg64& tiles) {
+void TileEndParts::Take(const Xbyak::Reg64& tiles) {
   Xbyak::Label due;
   Load(tiles);
   g_->mov(parts_, Member(g_, tiles, offsetof(MatrixTiles, parts)));
@@ -38,7 +38,7 @@ void EndedParts::Take(const Xbyak::Reg64& tiles) {
   g_->L(due);
 }
 
-void EndedParts::Load(const Xbyak::Reg64& tiles) {
+void TileEndParts::Load(const Xbyak::Reg64& tiles) {
   g_->lea(sums_, Member(g_, tiles, offsetof(MatrixTiles, sums)));
   g_->mov(dst_, Member(g_, tiles, offsetof(MatrixTiles, dst)));
   g_->mov(bias_, Member(g_, tiles, offsetof(MatrixTiles, bias)));
@@ -51,12 +51,12 @@ void EndedParts::Load(const Xbyak::Reg64& tiles) {
   }
 }
 
-void EndedParts::CallPart(int part) {
+void TileEndParts::CallPart(int part) {
   g_->lea(spare_, g_->ptr[parts_ + kEntryBytes * part]);
   g_->call(spare_);
 }
 
-void EndedParts::Leave(const Xbyak::Reg64& tiles) {
+void TileEndParts::Leave(const Xbyak::Reg64& tiles) {
   const auto put = [&](size_t offset, const Xbyak::Reg64& from) {
     g_->mov(Member(g_, tiles, offset), from);
   };
@@ -76,7 +76,7 @@ void EndedParts::Leave(const Xbyak::Reg64& tiles) {
   }
 }
 
-void EndedParts::Emit(const std::vector<std::vector<PixelRun>>& parts) {
+void TileEndParts::Emit(const std::vector<std::vector<PixelRun>>& parts) {
   const int count = static_cast<int>(parts.size());
   EmitFinish(count);
   EmitNone(count);
@@ -100,7 +100,7 @@ void EndedParts::Emit(const std::vector<std::vector<PixelRun>>& parts) {
 }
 
 // The end of a tile after which none comes.
-void EndedParts::EmitFinish(int parts) {
+void TileEndParts::EmitFinish(int parts) {
   const Xbyak::Reg64 saved[] = {g_->rbx, g_->rbp, g_->r12, g_->r13, g_->r14, g_->r15};
   g_->align(16);
   g_->L(finish_);
@@ -113,7 +113,7 @@ void EndedParts::EmitFinish(int parts) {
   g_->ret();
 }
 
-void EndedParts::EmitNone(int parts) {
+void TileEndParts::EmitNone(int parts) {
   g_->align(kEntryBytes);
   g_->L(none_);
   for (int i = 0; i < parts; ++i) {
@@ -122,7 +122,7 @@ void EndedParts::EmitNone(int parts) {
   }
 }
 
-void EndedParts::EmitPart(const std::vector<PixelRun>& runs) {
+void TileEndParts::EmitPart(const std::vector<PixelRun>& runs) {
   for (const PixelRun& run : runs) {
     if (sums_kind_.pixels == Pixels::kInPlaces) {
       for (int i = 0; i < run.count; ++i) EmitPlaced(run.first + i);
@@ -138,7 +138,7 @@ void EndedParts::EmitPart(const std::vector<PixelRun>& runs) {
   g_->ret();
 }
 
-void EndedParts::EmitPlaced(int pixel) {
+void TileEndParts::EmitPlaced(int pixel) {
   Xbyak::Label nowhere;
   Advance(sums_, (pixel - pixel_) * kMatrixLineBytes);
   pixel_ = pixel;
@@ -150,7 +150,7 @@ void EndedParts::EmitPlaced(int pixel) {
   g_->L(nowhere);
 }
 
-EndedParts::Ended& EndedParts::OfPixels(int pixels) {
+TileEndParts::Ended& TileEndParts::OfPixels(int pixels) {
   Ended& ended = ended_[pixels];
   if (ended.epilogue == nullptr) {
     EpilogueConfig config = config_;
@@ -162,7 +162,7 @@ EndedParts::Ended& EndedParts::OfPixels(int pixels) {
   return ended;
 }
 
-void EndedParts::EmitEpilogue(AccumulatorEpilogue* epilogue) {
+void TileEndParts::EmitEpilogue(AccumulatorEpilogue* epilogue) {
   epilogue->LoadSums({sums_, kSumsOfBlockBytes, kMatrixLineBytes});
   if (sums_kind_.integers) return epilogue->FinishIntegers();
   epilogue->AddBias();
@@ -171,11 +171,11 @@ void EndedParts::EmitEpilogue(AccumulatorEpilogue* epilogue) {
   epilogue->Store();
 }
 
-void EndedParts::Advance(const Xbyak::Reg64& pointer, int64_t bytes) {
+void TileEndParts::Advance(const Xbyak::Reg64& pointer, int64_t bytes) {
   if (bytes != 0) g_->add(pointer, static_cast<int>(bytes));
 }
 
-void EndedParts::EmitTables() {
+void TileEndParts::EmitTables() {
   for (const auto& [pixels, ended] : ended_) ended.epilogue->EmitTables();
 }
 

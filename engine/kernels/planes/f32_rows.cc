@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/kernels/planes/rows_apart.h"
+#include "engine/kernels/planes/f32_rows.h"
 
 #include <algorithm>
 #include <cstring>
@@ -46,9 +46,9 @@ void StoreNumbers(DataType type, const float* from, int64_t count, std::byte* to
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<const RowsApart>> RowsApart::Create(absl::string_view name,
-                                                                   const PlaneProductShape& shape) {
-  std::unique_ptr<RowsApart> apart(new RowsApart(shape));
+absl::StatusOr<std::unique_ptr<const F32Rows>> F32Rows::Create(absl::string_view name,
+                                                               const PlaneProductShape& shape) {
+  std::unique_ptr<F32Rows> apart(new F32Rows(shape));
   for (bool last : {false, true}) {
     if (!last && apart->Blocks() == 1) continue;
     ABSL_ASSIGN_OR_RETURN(apart->tiles_[last],
@@ -57,7 +57,7 @@ absl::StatusOr<std::unique_ptr<const RowsApart>> RowsApart::Create(absl::string_
   return apart;
 }
 
-StridedTileConfig RowsApart::ConfigOf(bool last) const {
+StridedTileConfig F32Rows::ConfigOf(bool last) const {
   StridedTileConfig config{.epilogue = {.unit = VectorUnit::Of(cpu::Isa::kAmx)}};
   config.k = shape_.FlatChannels();
   config.src_k_bytes = sizeof(float);
@@ -72,19 +72,19 @@ StridedTileConfig RowsApart::ConfigOf(bool last) const {
   return config;
 }
 
-int64_t RowsApart::code_bytes() const {
+int64_t F32Rows::code_bytes() const {
   int64_t bytes = 0;
   for (const auto& tile : tiles_) bytes += tile == nullptr ? 0 : tile->code_bytes();
   return bytes;
 }
 
-int64_t RowsApart::bytes() const {
+int64_t F32Rows::bytes() const {
   const int64_t floats =
       shape_.FlatChannels() * (kAtOnce + kPlaneLanes) + kAtOnce * kPlaneLanes + kResults;
   return RoundUp(floats * static_cast<int64_t>(sizeof(float)), kOutputsBytes);
 }
 
-RowsApart::Parts RowsApart::PartsOf(std::byte* memory) const {
+F32Rows::Parts F32Rows::PartsOf(std::byte* memory) const {
   Parts parts;
   parts.block = reinterpret_cast<float*>(memory);
   parts.tile = parts.block + shape_.FlatChannels() * kPlaneLanes;
@@ -93,19 +93,19 @@ RowsApart::Parts RowsApart::PartsOf(std::byte* memory) const {
   return parts;
 }
 
-int64_t RowsApart::Blocks() const { return DivUp(shape_.outputs, int64_t{kPlaneLanes}); }
+int64_t F32Rows::Blocks() const { return DivUp(shape_.outputs, int64_t{kPlaneLanes}); }
 
-int64_t RowsApart::OutputsOf(int64_t block) const {
+int64_t F32Rows::OutputsOf(int64_t block) const {
   return std::min<int64_t>(kPlaneLanes, shape_.outputs - block * kPlaneLanes);
 }
 
-bool RowsApart::IsCopied(int64_t block) const {
+bool F32Rows::IsCopied(int64_t block) const {
   const bool neighbours = shape_.weights_output == static_cast<int64_t>(sizeof(float));
   return shape_.weights_are_split || !neighbours ||
          (!shape_.weights_are_padded && OutputsOf(block) < kPlaneLanes);
 }
 
-WeightsBlock RowsApart::BlockOf(const std::byte* weights, int64_t block, std::byte* memory) const {
+WeightsBlock F32Rows::BlockOf(const std::byte* weights, int64_t block, std::byte* memory) const {
   const std::byte* from = weights + block * shape_.weights_output_block;
   if (!IsCopied(block))
     return {from, shape_.weights_channel, shape_.weights_block, shape_.weights_tap};
@@ -128,17 +128,17 @@ WeightsBlock RowsApart::BlockOf(const std::byte* weights, int64_t block, std::by
   return {memory, kOutputsBytes, kPlaneLanes * kOutputsBytes, 0};
 }
 
-std::byte* RowsApart::DstOf(const Rows& rows, int row, int64_t block) const {
+std::byte* F32Rows::DstOf(const Rows& rows, int row, int64_t block) const {
   return rows.dst + (rows.first + row) * shape_.dst_row + shape_.DstBlockOffset(block);
 }
 
-const float* RowsApart::BiasOf(const Rows& rows, int64_t block) const {
+const float* F32Rows::BiasOf(const Rows& rows, int64_t block) const {
   if (!shape_.bias) return nullptr;
   return reinterpret_cast<const float*>(rows.operands.bias + rows.weights.bias) +
          block * kPlaneLanes;
 }
 
-void RowsApart::Multiply(const Rows& rows, int64_t group, std::byte* memory) const {
+void F32Rows::Multiply(const Rows& rows, int64_t group, std::byte* memory) const {
   std::vector<int> left;
   for (int row = 0; row < rows.count; ++row) {
     if ((rows.selected >> row & 1) != 0) left.push_back(row);
@@ -154,7 +154,7 @@ void RowsApart::Multiply(const Rows& rows, int64_t group, std::byte* memory) con
 }
 
 // In the order in which weights have their channels: [block][tap][16].
-void RowsApart::Gather(const Rows& rows, const std::vector<int>& which, float* to) const {
+void F32Rows::Gather(const Rows& rows, const std::vector<int>& which, float* to) const {
   const int64_t flat = shape_.FlatChannels();
   std::fill_n(to, kAtOnce * flat, 0.0f);
   for (int64_t tap = 0; tap < shape_.taps; ++tap) {
@@ -174,8 +174,8 @@ void RowsApart::Gather(const Rows& rows, const std::vector<int>& which, float* t
   }
 }
 
-void RowsApart::MultiplyBlock(const Rows& rows, const std::vector<int>& which, int64_t block,
-                              std::byte* memory) const {
+void F32Rows::MultiplyBlock(const Rows& rows, const std::vector<int>& which, int64_t block,
+                            std::byte* memory) const {
   const Parts parts = PartsOf(memory);
   const WeightsBlock weights = BlockOf(rows.operands.weights + rows.weights.offset, block, memory);
   const int64_t count = shape_.packed_dst ? OutputsOf(block) : int64_t{kPlaneLanes};
@@ -194,7 +194,7 @@ void RowsApart::MultiplyBlock(const Rows& rows, const std::vector<int>& which, i
   }
 }
 
-void RowsApart::Store(const Rows& rows, int64_t group, const std::byte* memory) const {
+void F32Rows::Store(const Rows& rows, int64_t group, const std::byte* memory) const {
   float* const results = PartsOf(const_cast<std::byte*>(memory)).results;
   const int64_t end = std::min((group + 1) * kPlaneBlocks, Blocks());
   for (int64_t block = group * kPlaneBlocks; block < end; ++block) {

@@ -3,8 +3,8 @@
 // Registers for the last block of channels of a tile, of which a part is padding. Where half a
 // vector holds what is not, sums and weights are half as wide: units of 256 bits take half the time
 // for them. Instructions on half a register set its other half to zero, as the padding is.
-#ifndef ENGINE_KERNELS_TILES_NARROW_BLOCK_H_
-#define ENGINE_KERNELS_TILES_NARROW_BLOCK_H_
+#ifndef ENGINE_KERNELS_TILES_BLOCK_UNIT_H_
+#define ENGINE_KERNELS_TILES_BLOCK_UNIT_H_
 
 #include "engine/jit/vector_unit.h"
 
@@ -20,4 +20,4 @@ inline VectorUnit UnitOfBlock(const VectorUnit& unit, int tail_lanes) {
 
 }  // namespace tilewire
 
-#endif  // ENGINE_KERNELS_TILES_NARROW_BLOCK_H_
+#endif  // ENGINE_KERNELS_TILES_BLOCK_UNIT_H_

@@ -7,8 +7,8 @@
 // read waits in MatrixTiles until then.
 //
 // Used while generating; thread-compatible.
-#ifndef ENGINE_KERNELS_TILES_ENDED_PARTS_H_
-#define ENGINE_KERNELS_TILES_ENDED_PARTS_H_
+#ifndef ENGINE_KERNELS_TILES_TILE_END_PARTS_H_
+#define ENGINE_KERNELS_TILES_TILE_END_PARTS_H_
 
 #include <cstdint>
 #include <map>
@@ -21,7 +21,7 @@
 
 namespace tilewire {
 
-class EndedParts {
+class TileEndParts {
  public:
   // Where a pixel goes.
   enum class Pixels {
@@ -33,7 +33,7 @@ class EndedParts {
     Pixels pixels = Pixels::kInRuns;
   };
 
-  EndedParts(Xbyak::CodeGenerator* generator, const EpilogueConfig& config, const Sums& sums)
+  TileEndParts(Xbyak::CodeGenerator* generator, const EpilogueConfig& config, const Sums& sums)
       : g_(generator), config_(config), sums_kind_(sums) {}
 
   // From `tiles`, the registers that the parts of the end that is due read: rbx, rbp, r12 to r15.
@@ -86,4 +86,4 @@ class EndedParts {
 
 }  // namespace tilewire
 
-#endif  // ENGINE_KERNELS_TILES_ENDED_PARTS_H_
+#endif  // ENGINE_KERNELS_TILES_TILE_END_PARTS_H_
