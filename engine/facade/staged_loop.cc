@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/facade/staged_run.h"
-#include "engine/onnx/stages/made_up_stages.h"
+#include "engine/onnx/stages/assumed_stages.h"
 
 namespace tilewire {
 

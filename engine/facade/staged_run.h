@@ -19,7 +19,7 @@
 #include "absl/types/span.h"
 #include "engine/facade/stage_plans.h"
 #include "engine/onnx/onnx_model.h"
-#include "engine/onnx/stages/late_node.h"
+#include "engine/onnx/stages/held_tensor.h"
 #include "engine/runtime/executor.h"
 
 namespace tilewire {

@@ -43,7 +43,7 @@ class Builder {
     ABSL_RETURN_IF_ERROR(AddInputs());
     const absl::Status nodes = expansion_.Expand(file_.graph->node(), &main_, &graph_.nodes);
     const absl::Status outputs = AddOutputs();
-    if (!file_.findings.empty()) return file_.findings.AsStatus();
+    if (!file_.problems.empty()) return file_.problems.AsStatus();
     ABSL_RETURN_IF_ERROR(nodes);
     ABSL_RETURN_IF_ERROR(outputs);
     ABSL_RETURN_IF_ERROR(OrderNodes(&graph_.nodes));
@@ -93,11 +93,11 @@ class Builder {
     return tensor;
   }
 
-  // One of a type that is not supported is a finding.
+  // One of a type that is not supported is a problem.
   absl::Status AddDeclared(absl::StatusOr<DeclaredTensor> declared,
                            std::vector<DeclaredTensor>* tensors) {
     if (absl::IsUnimplemented(declared.status())) {
-      file_.findings.Add(declared.status());
+      file_.problems.Add(declared.status());
       return absl::OkStatus();
     }
     ABSL_ASSIGN_OR_RETURN(tensors->emplace_back(), std::move(declared));
@@ -112,7 +112,7 @@ class Builder {
       ABSL_ASSIGN_OR_RETURN(const TensorId id, expansion_.Define(input.name(), &main_));
       ABSL_RETURN_IF_ERROR(AddDeclared(Declared(id, input, "input"), &graph_.inputs));
     }
-    if (graph_.inputs.empty() && file_.findings.empty())
+    if (graph_.inputs.empty() && file_.problems.empty())
       return absl::InvalidArgumentError("the model has no input");
     return absl::OkStatus();
   }
@@ -131,14 +131,14 @@ class Builder {
       }
       ABSL_RETURN_IF_ERROR(AddDeclared(Declared(id->second, output, "output"), &graph_.outputs));
     }
-    if (graph_.outputs.empty() && file_.findings.empty())
+    if (graph_.outputs.empty() && file_.problems.empty())
       return absl::InvalidArgumentError("the model has no output");
     return absl::OkStatus();
   }
 
   OnnxFile file_;
   ModelGraph graph_;
-  NodeExpansion expansion_{&file_.functions, &graph_, &file_.findings};
+  NodeExpansion expansion_{&file_.functions, &graph_, &file_.problems};
   NodeExpansion::Scope main_;
 };
 

@@ -13,8 +13,8 @@ namespace tilewire::reader {
 // Resolves names, and checks and orders the nodes.
 //   kInvalidArgument  no input or output, names that are dangling, duplicate or empty, cycles,
 //                     functions that call themselves or hold too much
-//   kUnimplemented    everything that is not supported in one message (findings.h): the file's
-//                     findings, operators and domains, inputs and outputs that are not tensors of
+//   kUnimplemented    everything that is not supported in one message (problems.h): the file's
+//                     problems, operators and domains, inputs and outputs that are not tensors of
 //                     numbers or truth values
 absl::StatusOr<ModelGraph> BuildModelGraph(OnnxFile file);
 

@@ -8,8 +8,8 @@
 #include "engine/onnx/file/byte_source.h"
 #include "engine/onnx/file/onnx_file.h"
 #include "engine/onnx/file/onnx_types.h"
-#include "engine/onnx/findings.h"
 #include "engine/onnx/onnx_model.h"
+#include "engine/onnx/problems.h"
 
 namespace tilewire::reader {
 namespace {
@@ -77,7 +77,7 @@ ModelCheck CheckModel(const std::string& path) {
   const auto model = OnnxModel::Open(path);
   check.status = model.status();
   if (!model.ok()) {
-    check.lacks = FindingsOf(check.status);
+    check.lacks = ProblemsOf(check.status);
     return check;
   }
   check.weights_bytes = (*model)->weights_bytes();

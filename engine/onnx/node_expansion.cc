@@ -84,8 +84,8 @@ absl::StatusOr<NodeExpansion::Arguments> ArgumentsOf(const Node& call,
 }  // namespace
 
 NodeExpansion::NodeExpansion(const std::vector<onnx::FunctionProto>* functions, ModelGraph* graph,
-                             Findings* findings)
-    : graph_(*graph), findings_(*findings) {
+                             Problems* problems)
+    : graph_(*graph), problems_(*problems) {
   for (const onnx::FunctionProto& function : *functions)
     functions_[FunctionKey(function.domain(), function.name(), function.overload())] = &function;
 }
@@ -303,18 +303,18 @@ absl::Status NodeExpansion::Expand(const NodeProtos& protos, Scope* scope,
     Node& node = found.emplace_back(own, static_cast<int>(found.size()),
                                     OpsetOf(own->domain(), *scope->opsets), scope->prefix);
     const absl::Status supported = CheckSupported(node);
-    if (!supported.ok() && FindFunction(node) == nullptr) findings_.Add(node, supported);
+    if (!supported.ok() && FindFunction(node) == nullptr) problems_.Add(node, supported);
     ABSL_RETURN_IF_ERROR(DefineOutputs(&node, scope));
   }
   for (Node& node : found) {
     ABSL_RETURN_IF_ERROR(ConnectInputs(&node, *scope));
     const absl::Status present = CheckInputsPresent(node);
-    if (!present.ok() && FindFunction(node) == nullptr) findings_.Add(node, present);
+    if (!present.ok() && FindFunction(node) == nullptr) problems_.Add(node, present);
     const OpRow* const row = FindOp(node);
     const onnx::FunctionProto* function = FindFunction(node);
     if (row != nullptr && row->compose != nullptr) {
       const absl::StatusOr<const onnx::FunctionProto*> composition = CompositionOf(node, *row);
-      if (!composition.ok()) findings_.Add(node, composition.status());
+      if (!composition.ok()) problems_.Add(node, composition.status());
       if (!composition.ok()) continue;
       function = *composition;
     }

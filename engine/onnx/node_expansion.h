@@ -18,8 +18,8 @@
 #include "engine/onnx/file/model_graph.h"
 #include "engine/onnx/file/node.h"
 #include "engine/onnx/file/onnx_file.h"
-#include "engine/onnx/findings.h"
 #include "engine/onnx/ops/op_row.h"
+#include "engine/onnx/problems.h"
 
 namespace tilewire::reader {
 
@@ -40,9 +40,9 @@ class NodeExpansion {
     absl::flat_hash_map<std::string, TensorId> results;
   };
 
-  // Unsupported nodes are added to `findings`. All three outlive this.
+  // Unsupported nodes are added to `problems`. All three outlive this.
   NodeExpansion(const std::vector<onnx::FunctionProto>* functions, ModelGraph* graph,
-                Findings* findings);
+                Problems* problems);
 
   // A new tensor of the graph. kInvalidArgument: the name is empty or defined already.
   absl::StatusOr<TensorId> Define(const std::string& name, Scope* scope);
@@ -70,7 +70,7 @@ class NodeExpansion {
 
   absl::flat_hash_map<std::string, const onnx::FunctionProto*> functions_;  // by FunctionKey()
   ModelGraph& graph_;
-  Findings& findings_;
+  Problems& problems_;
   absl::flat_hash_map<std::string, const onnx::FunctionProto*> compositions_;  // by text
   absl::flat_hash_set<std::string> names_;  // of all tensors of the graph
   std::vector<const onnx::FunctionProto*> active_;

@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/onnx/file/onnx_types.h"
-#include "engine/onnx/findings.h"
 #include "engine/onnx/ops/op_table.h"
+#include "engine/onnx/problems.h"
 
 namespace tilewire::reader {
 
@@ -101,7 +101,7 @@ absl::Status BuildNode(const Node& node, const ModelGraph& graph, std::vector<Op
 absl::Status VisitNodes(const std::vector<Node>& nodes, const ModelGraph& graph,
                         std::vector<Operand>* tensors, Network* network,
                         const Repetition& repetition) {
-  Findings findings;
+  Problems problems;
   absl::flat_hash_set<TensorId> refused;  // not computed, because a node is refused
   for (const Node& node : nodes) {
     if ((*tensors)[node.FirstOutput()].defined()) continue;  // folded
@@ -110,13 +110,13 @@ absl::Status VisitNodes(const std::vector<Node>& nodes, const ModelGraph& graph,
         ABSL_RETURN_IF_ERROR((*repetition.interrupted)());
       const absl::Status status = BuildNode(node, graph, tensors, network, repetition);
       if (status.ok()) continue;
-      if (!absl::IsUnimplemented(status) && findings.empty()) return status;
-      findings.Add(node, status);
+      if (!absl::IsUnimplemented(status) && problems.empty()) return status;
+      problems.Add(node, status);
     }
     refused.insert(node.outputs.begin(), node.outputs.end());
     refused.erase(kNoTensor);
   }
-  return findings.AsStatus();
+  return problems.AsStatus();
 }
 
 }  // namespace tilewire::reader

@@ -19,9 +19,9 @@
 #include "absl/types/span.h"
 #include "engine/memory/tensor_spec.h"
 #include "engine/network/network.h"
+#include "engine/onnx/stages/assumed_stages.h"
 #include "engine/onnx/stages/cut.h"
-#include "engine/onnx/stages/late_node.h"
-#include "engine/onnx/stages/made_up_stages.h"
+#include "engine/onnx/stages/held_tensor.h"
 
 namespace tilewire::reader {
 

@@ -14,7 +14,7 @@
 #include "engine/onnx/deciding_inputs.h"
 #include "engine/onnx/file/onnx_types.h"
 #include "engine/onnx/specialization.h"
-#include "engine/onnx/stages/made_up_stages.h"
+#include "engine/onnx/stages/assumed_stages.h"
 
 namespace tilewire::reader {
 namespace {
@@ -174,8 +174,9 @@ class Inference {
     for (const Probe& probe : kProbes) {
       for (const int rank :
            any_rank_ ? absl::MakeConstSpan(kRanks) : absl::MakeConstSpan(kNoRank)) {
-        for (const MadeUp& made_up : {MadeUp{3, 1}, MadeUp{1, 2}, MadeUp{40, 3}, MadeUp{0, 0}}) {
-          const auto outputs = OutputDimsOf(graph_, folded_, DimsOf(probe, rank), made_up);
+        for (const AssumedSizes& assumed :
+             {AssumedSizes{3, 1}, AssumedSizes{1, 2}, AssumedSizes{40, 3}, AssumedSizes{0, 0}}) {
+          const auto outputs = OutputDimsOf(graph_, folded_, DimsOf(probe, rank), assumed);
           if (absl::IsUnimplemented(outputs.status())) refusal = outputs.status();
           may_fit = may_fit || !absl::IsUnimplemented(outputs.status());
           if (!outputs.ok()) continue;

@@ -25,7 +25,7 @@ absl::StatusOr<std::vector<Operand>> FoldConstants(const ModelGraph& graph);
 // Builds the network for the dims of these inputs, with one operation or a few per node, before any
 // pass. `known` holds the elements of the inputs that decide shapes (deciding_inputs.h), null for
 // all others; empty if there are none. Nodes that depend on one that is refused are left out, the
-// others are visited, so that all that is not supported is in one message (findings.h).
+// others are visited, so that all that is not supported is in one message (problems.h).
 //   what `interrupted` returned, which is called between nodes
 //   kInvalidArgument  a shape that some node cannot take, dims of another number of inputs, or
 //                     below 0

@@ -30,7 +30,7 @@ struct Parts {
   std::vector<network::ConstantPtr> initializers;
   std::vector<onnx::OperatorSetIdProto> opsets;
   std::vector<onnx::FunctionProto> functions;
-  Findings findings;
+  Problems problems;
   int64_t ir_version = 0;
   bool has_graph = false;
 };
@@ -64,7 +64,7 @@ absl::Status ReadGraph(ByteWindow* window, const WireField& graph, TensorReader*
             is_sparse ? tensors->ReadSparse(window, field.offset, end)
                       : tensors->Read(window, field.offset, end);
         if (absl::IsUnimplemented(tensor.status())) {
-          parts->findings.Add(tensor.status());
+          parts->problems.Add(tensor.status());
           break;
         }
         ABSL_RETURN_IF_ERROR(tensor.status());
@@ -137,7 +137,7 @@ absl::Status CheckNames(const google::protobuf::Message& part) {
 
 // Files of IR versions before 3 name no opset: there was one. Others name those of their nodes.
 absl::StatusOr<Opsets> ReadOpsets(const std::vector<onnx::OperatorSetIdProto>& entries,
-                                  int64_t ir_version, Findings* findings) {
+                                  int64_t ir_version, Problems* problems) {
   if (entries.empty() && (ir_version == 1 || ir_version == 2)) return Opsets{{"", 1}};
   if (entries.empty()) return absl::InvalidArgumentError("not a model: no opset_import");
   int64_t opset = 0;
@@ -151,7 +151,7 @@ absl::StatusOr<Opsets> ReadOpsets(const std::vector<onnx::OperatorSetIdProto>& e
   }
   if (opsets.count("") == 0) return opsets;  // its nodes are all of other domains
   if (opset < kOldestOpset || opset > kNewestOpset) {
-    findings->Add(absl::UnimplementedError(
+    problems->Add(absl::UnimplementedError(
         absl::StrCat("opset ", opset, " of domain 'ai.onnx'; supported are ", kOldestOpset, " to ",
                      kNewestOpset, "; export the model again with one of these")));
   }
@@ -171,9 +171,9 @@ absl::StatusOr<OnnxFile> ReadOnnxFile(const ByteSource& source, const std::strin
   if (!parts.has_graph) return absl::InvalidArgumentError("not a model: no graph");
 
   OnnxFile contents;
-  contents.findings = std::move(parts.findings);
+  contents.problems = std::move(parts.problems);
   ABSL_ASSIGN_OR_RETURN(contents.opsets,
-                        ReadOpsets(parts.opsets, parts.ir_version, &contents.findings));
+                        ReadOpsets(parts.opsets, parts.ir_version, &contents.problems));
   for (const onnx::FunctionProto& function : parts.functions)
     ABSL_RETURN_IF_ERROR(CheckNames(function));
   contents.functions = std::move(parts.functions);

@@ -14,7 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "engine/network/constant.h"
 #include "engine/onnx/file/byte_source.h"
-#include "engine/onnx/findings.h"
+#include "engine/onnx/problems.h"
 #include "protos/onnx_subset.pb.h"
 
 namespace tilewire::reader {
@@ -32,11 +32,11 @@ struct OnnxFile {
   std::vector<network::ConstantPtr> initializers;
   std::vector<onnx::FunctionProto> functions;
   Opsets opsets;
-  Findings findings;  // what is not supported so far
+  Problems problems;  // what is not supported so far
 };
 
 // Reads a ModelProto. `model_path` locates external data; an empty path refuses external data.
-// An opset or an initializer that is not supported is a finding, and reading goes on without it.
+// An opset or an initializer that is not supported is a problem, and reading goes on without it.
 //   kInvalidArgument  not ONNX, truncated, or a tensor that tensor_reader.h refuses
 absl::StatusOr<OnnxFile> ReadOnnxFile(const ByteSource& source, const std::string& model_path);
 

@@ -11,9 +11,9 @@
 #include "engine/network/network_check.h"
 #include "engine/onnx/deciding_inputs.h"
 #include "engine/onnx/empty_tensors.h"
-#include "engine/onnx/findings.h"
 #include "engine/onnx/node_visit.h"
 #include "engine/onnx/ops/op_table.h"
+#include "engine/onnx/problems.h"
 #include "engine/onnx/specialization.h"
 
 namespace tilewire::reader {
@@ -45,7 +45,7 @@ class StageBuilder {
     for (TensorId id : cut_->graph.outputs) Need(id);
     MarkNeeded(*cut_->graph.nodes);
     ABSL_RETURN_IF_ERROR(Visit(*cut_->graph.nodes));
-    ABSL_RETURN_IF_ERROR(findings_.AsStatus());
+    ABSL_RETURN_IF_ERROR(problems_.AsStatus());
     if (cut_->is_last() && cut_->graph.is_model) {
       ABSL_RETURN_IF_ERROR(SetOutputs(graph_, tensors(), &network_));
     } else {
@@ -195,7 +195,7 @@ class StageBuilder {
       if (!absl::c_linear_search(cut_->known, node.inputs[i]))
         cut_->known.push_back(node.inputs[i]);
     }
-    if (!waits) findings_.Add(node, why);
+    if (!waits) problems_.Add(node, why);
     return absl::OkStatus();
   }
 
@@ -274,7 +274,7 @@ class StageBuilder {
   absl::flat_hash_set<TensorId> missing_;        // depend on what is not computed in this stage
   absl::flat_hash_set<TensorId> kept_;
   absl::Status kept_sequence_;  // not OK: one would have to be kept
-  Findings findings_;
+  Problems problems_;
   network::Network network_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/onnx/stages/late_node.h"
+#include "engine/onnx/stages/held_tensor.h"
 
 #include <cstring>
 #include <utility>

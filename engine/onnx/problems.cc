@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/onnx/findings.h"
+#include "engine/onnx/problems.h"
 
 #include <utility>
 
@@ -15,9 +15,9 @@
 namespace tilewire::reader {
 namespace {
 
-constexpr char kPayload[] = "tilewire/findings";
+constexpr char kPayload[] = "tilewire/problems";
 // A file can have a reason per node; the first ones tell enough.
-constexpr size_t kMostFindings = 50;
+constexpr size_t kMostProblems = 50;
 constexpr size_t kMostInMessage = 8;
 
 // On one line and in UTF-8, whatever the names in it hold.
@@ -31,35 +31,35 @@ std::string OneLine(absl::string_view text) {
 
 }  // namespace
 
-void Findings::Add(const absl::Status& error) { Keep({error, "", 0}); }
+void Problems::Add(const absl::Status& error) { Keep({error, "", 0}); }
 
-void Findings::Add(const Node& node, const absl::Status& error) {
+void Problems::Add(const Node& node, const absl::Status& error) {
   const absl::string_view what = absl::StripPrefix(error.message(), node.Describe());
   std::string reason = absl::StrCat(node.proto().domain(), " ", node.op(), what);
-  for (Finding& finding : found_) {
-    if (finding.nodes == 0 || finding.reason != reason) continue;
-    ++finding.nodes;
+  for (Problem& problem : found_) {
+    if (problem.nodes == 0 || problem.reason != reason) continue;
+    ++problem.nodes;
     return;
   }
   Keep({error, std::move(reason), 1});
 }
 
-void Findings::Keep(Finding finding) {
-  if (found_.size() == kMostFindings)
-    finding = {absl::UnimplementedError("further reasons are not listed"), "", 0};
-  if (found_.size() <= kMostFindings) found_.push_back(std::move(finding));
+void Problems::Keep(Problem problem) {
+  if (found_.size() == kMostProblems)
+    problem = {absl::UnimplementedError("further reasons are not listed"), "", 0};
+  if (found_.size() <= kMostProblems) found_.push_back(std::move(problem));
 }
 
-void Findings::Append(const Findings& others) {
+void Problems::Append(const Problems& others) {
   found_.insert(found_.end(), others.found_.begin(), others.found_.end());
 }
 
-absl::Status Findings::AsStatus() const {
+absl::Status Problems::AsStatus() const {
   if (empty()) return absl::OkStatus();
   std::vector<std::string> texts;
-  for (const Finding& finding : found_) {
-    std::string& text = texts.emplace_back(OneLine(finding.error.message()));
-    if (finding.nodes > 1) absl::StrAppend(&text, " (so for ", finding.nodes, " nodes)");
+  for (const Problem& problem : found_) {
+    std::string& text = texts.emplace_back(OneLine(problem.error.message()));
+    if (problem.nodes > 1) absl::StrAppend(&text, " (so for ", problem.nodes, " nodes)");
   }
   std::string message = absl::StrJoin(absl::MakeSpan(texts).subspan(0, kMostInMessage), "; ");
   if (texts.size() > kMostInMessage)
@@ -69,7 +69,7 @@ absl::Status Findings::AsStatus() const {
   return status;
 }
 
-std::vector<std::string> FindingsOf(const absl::Status& status) {
+std::vector<std::string> ProblemsOf(const absl::Status& status) {
   const auto payload = status.GetPayload(kPayload);
   if (!payload) return {OneLine(status.message())};
   return absl::StrSplit(std::string(*payload), '\n');

@@ -2,8 +2,8 @@
 //
 // Late nodes (cut.h): tensors in memory between stages, and what late nodes compute of them, by the
 // functions that fold constants. Pure functions.
-#ifndef ENGINE_ONNX_STAGES_LATE_NODE_H_
-#define ENGINE_ONNX_STAGES_LATE_NODE_H_
+#ifndef ENGINE_ONNX_STAGES_HELD_TENSOR_H_
+#define ENGINE_ONNX_STAGES_HELD_TENSOR_H_
 
 #include <memory>
 #include <string>
@@ -51,4 +51,4 @@ const Body& BodyOfLoop(const Node& loop);
 
 }  // namespace tilewire::reader
 
-#endif  // ENGINE_ONNX_STAGES_LATE_NODE_H_
+#endif  // ENGINE_ONNX_STAGES_HELD_TENSOR_H_

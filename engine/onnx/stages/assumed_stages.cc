@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/onnx/stages/made_up_stages.h"
+#include "engine/onnx/stages/assumed_stages.h"
 
 #include <algorithm>
 #include <utility>
@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/op_table.h"
-#include "engine/onnx/stages/late_node.h"
+#include "engine/onnx/stages/held_tensor.h"
 
 namespace tilewire::reader {
 
@@ -24,8 +24,8 @@ Dims WithFound(Dims dims, size_t axis, int64_t found) {
 // Goes from a first stage to the last one.
 class Walk {
  public:
-  Walk(const ModelGraph& graph, const MadeUp& made_up, const Interrupted& interrupted = {})
-      : graph_(graph), made_up_(made_up), interrupted_(interrupted) {}
+  Walk(const ModelGraph& graph, const AssumedSizes& assumed, const Interrupted& interrupted = {})
+      : graph_(graph), assumed_(assumed), interrupted_(interrupted) {}
 
   // Copies of the stages after the first one go to `passed`, which may be null.
   absl::StatusOr<Stage> ToLast(Stage stage, std::vector<Stage>* passed = nullptr) {
@@ -51,8 +51,8 @@ class Walk {
     const std::string& name = graph_.tensor_names[tensor.id];
     const int64_t count = ElementCount(tensor.dims).value_or(0);
     if (tensor.is_integer)
-      return network::MakeInts(name, tensor.dims, std::vector<int64_t>(count, made_up_.element));
-    const float element = static_cast<float>(made_up_.element);
+      return network::MakeInts(name, tensor.dims, std::vector<int64_t>(count, assumed_.element));
+    const float element = static_cast<float>(assumed_.element);
     return network::MakeFloats(name, tensor.dims, std::vector<float>(count, element));
   }
 
@@ -60,7 +60,7 @@ class Walk {
     if (node.op() == "Loop") return AddLoop(node, cut, computed);
     const StagedTensor src = OutputOf(cut, node.inputs[0]);
     const int64_t count = ElementCount(src.dims).value_or(0);
-    const int64_t found = std::min(made_up_.found, count);
+    const int64_t found = std::min(assumed_.found, count);
     int64_t axis = -1;
     if (node.HasAttribute("axis")) {
       ABSL_ASSIGN_OR_RETURN(axis, node.Int("axis", 0));
@@ -103,14 +103,14 @@ class Walk {
       if (node.outputs[i] == kNoTensor) continue;
       StagedTensor result = OutputOf(*last.cut, results[i + 1]);
       result.id = node.outputs[i];
-      if (i >= carried.size()) result.dims.insert(result.dims.begin(), made_up_.found);
+      if (i >= carried.size()) result.dims.insert(result.dims.begin(), assumed_.found);
       computed->push_back(std::move(result));
     }
     return absl::OkStatus();
   }
 
   const ModelGraph& graph_;
-  const MadeUp made_up_;
+  const AssumedSizes assumed_;
   const Interrupted interrupted_;
   int stages_ = 0;
 };
@@ -121,10 +121,11 @@ LaterStages StagesAfter(const ModelGraph& graph, const Stage& first,
                         const Interrupted& interrupted) {
   LaterStages farthest;
   bool any = false;
-  for (const MadeUp& made_up : {MadeUp{40, 3}, MadeUp{3, 1}, MadeUp{1, 2}}) {
+  for (const AssumedSizes& assumed :
+       {AssumedSizes{40, 3}, AssumedSizes{3, 1}, AssumedSizes{1, 2}}) {
     LaterStages later;
     later.status =
-        Walk(graph, made_up, interrupted).ToLast({{}, first.cut}, &later.stages).status();
+        Walk(graph, assumed, interrupted).ToLast({{}, first.cut}, &later.stages).status();
     if (!any || later.status.ok() || later.stages.size() > farthest.stages.size())
       farthest = std::move(later);
     any = true;
@@ -145,9 +146,9 @@ StagedTensor OutputOf(const Cut& last, TensorId id) {
 absl::StatusOr<std::vector<Dims>> OutputDimsOf(const ModelGraph& graph,
                                                const std::vector<Operand>& folded,
                                                absl::Span<const Dims> input_dims,
-                                               const MadeUp& made_up) {
+                                               const AssumedSizes& assumed) {
   ABSL_ASSIGN_OR_RETURN(Stage first, BuildFirstStage(graph, folded, input_dims));
-  ABSL_ASSIGN_OR_RETURN(const Stage last, Walk(graph, made_up).ToLast(std::move(first)));
+  ABSL_ASSIGN_OR_RETURN(const Stage last, Walk(graph, assumed).ToLast(std::move(first)));
   return last.network.output_dims;
 }
 

@@ -3,8 +3,8 @@
 // Goes through the stages of a model (cut.h) before anything runs: with made-up results of late
 // nodes, so that all uses of operators are found that are not supported, and the dims of outputs.
 // Pure functions.
-#ifndef ENGINE_ONNX_STAGES_MADE_UP_STAGES_H_
-#define ENGINE_ONNX_STAGES_MADE_UP_STAGES_H_
+#ifndef ENGINE_ONNX_STAGES_ASSUMED_STAGES_H_
+#define ENGINE_ONNX_STAGES_ASSUMED_STAGES_H_
 
 #include <cstdint>
 #include <vector>
@@ -15,7 +15,7 @@
 
 namespace tilewire::reader {
 
-struct MadeUp {
+struct AssumedSizes {
   int64_t found;    // elements that a NonZero finds, boxes that are kept, runs of a loop
   int64_t element;  // each of those that a node waits for
 };
@@ -25,7 +25,7 @@ struct MadeUp {
 absl::StatusOr<std::vector<Dims>> OutputDimsOf(const ModelGraph& graph,
                                                const std::vector<Operand>& folded,
                                                absl::Span<const Dims> input_dims,
-                                               const MadeUp& made_up);
+                                               const AssumedSizes& assumed);
 
 // The stages after the first one of a model, for a description of it. The bodies of loops are left
 // out.
@@ -43,4 +43,4 @@ StagedTensor OutputOf(const Cut& last, TensorId id);
 
 }  // namespace tilewire::reader
 
-#endif  // ENGINE_ONNX_STAGES_MADE_UP_STAGES_H_
+#endif  // ENGINE_ONNX_STAGES_ASSUMED_STAGES_H_
