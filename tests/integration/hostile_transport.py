@@ -161,10 +161,9 @@ def second_sigterm():
         server.await_work()
         server.process.send_signal(signal.SIGTERM)
         server.await_line('draining')
-        time.sleep(0.5)
-        assert server.process.poll() is None, 'it waits for what runs'
+        assert not run.done(), 'it waits for what runs'
         server.process.send_signal(signal.SIGTERM)
-        expect(server.process.wait(PATIENCE), 1)
+        expect(server.process.wait(PATIENCE), 1)  # a drain that has ended by itself gives 0
         assert run.exception() is not None
 
 
@@ -182,7 +181,7 @@ def killed():
 
 
 def stopped_for_a_while():
-    """SIGSTOP for ten seconds: what was sent meanwhile is answered afterwards."""
+    """SIGSTOP for as long as a client waits: what was sent meanwhile is answered afterwards."""
     with canary() as server, server.channel() as channel:
         bits = server.infer(channel=channel)
         ask = channel.unary_unary(INFER + 'ModelInfer')
@@ -190,12 +189,9 @@ def stopped_for_a_while():
         os.waitpid(server.process.pid, os.WUNTRACED)  # its threads stop some time after the signal
         late = ask.future(digits_request(), timeout=3)
         patient = ask.future(digits_request(), timeout=PATIENCE)
-        time.sleep(10)
-        server.process.send_signal(signal.SIGCONT)
-        start = time.time()
-        expect(patient.result(), bits)
-        assert time.time() - start < 30, time.time() - start
         expect(late.code(), Code.DEADLINE_EXCEEDED)
+        server.process.send_signal(signal.SIGCONT)
+        expect(patient.result(), bits)
 
 
 def full_disk_for_logs():

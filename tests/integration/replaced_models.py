@@ -245,15 +245,20 @@ def renamed_over_by_what_does_not_load():
 
 
 def touched():
-    """A file whose contents stay the same stays ready."""
+    """A file whose contents stay the same stays ready, also while it is loaded again."""
     with repository() as (folder, file, _):
         with Server(f'--model_repository={folder}') as server:
-            bits = bits_of(server)
+            bits, loaded = bits_of(server), "model 'digits' version 1: loaded in "
+            server.await_line(loaded)
+            server.log = ''
             os.utime(file)
-            for _ in range(30):
-                expect(server.ask(HEALTH, field(1, b'digits')), YES)
-                expect(bits_of(server), bits)
-                time.sleep(0.1)
+            with concurrent.futures.ThreadPoolExecutor(1) as pool:
+                again = pool.submit(server.await_line, loaded)
+                while not again.done():
+                    expect(server.ask(HEALTH, field(1, b'digits')), YES)
+                    expect(bits_of(server), bits)
+            again.result()
+            expect(bits_of(server), bits)
             server.end()
 
 
@@ -282,7 +287,7 @@ def asked_to_scan():
                    grpc.StatusCode.NOT_FOUND)
             shutil.rmtree(folder / 'digits')
             server.process.send_signal(signal.SIGHUP)
-            time.sleep(1)
+            server.await_line('what was loaded before serves on')
             expect(bits_of(server), old)  # an empty repository is taken for a mistake
             server.end()
 

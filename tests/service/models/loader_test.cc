@@ -40,14 +40,18 @@ class LoaderTest : public ::testing::Test {
   void Start(bool warm_up_first, ModelMemory* memory = nullptr) {
     directory_ = WriteEchoRepository();
     models_ = std::make_unique<ModelRepository>(ScanDirectory(directory_.string()).value());
-    loader_ = std::make_unique<Loader>(
-        &engine_, models_.get(), &dispatcher_, &admission_,
-        Loader::Settings{.scan = [this] { return ScanDirectory(directory_.string()); },
-                         .look_every = absl::Milliseconds(10),
-                         .warm_up_first = warm_up_first,
-                         .started = [this] { started_.Notify(); },
-                         .changed = [this] { ++changes_; },
-                         .memory = memory});
+    loader_ =
+        std::make_unique<Loader>(&engine_, models_.get(), &dispatcher_, &admission_,
+                                 Loader::Settings{.scan =
+                                                      [this] {
+                                                        ++scans_;
+                                                        return ScanDirectory(directory_.string());
+                                                      },
+                                                  .look_every = absl::Milliseconds(10),
+                                                  .warm_up_first = warm_up_first,
+                                                  .started = [this] { started_.Notify(); },
+                                                  .changed = [this] { ++changes_; },
+                                                  .memory = memory});
   }
 
   std::shared_ptr<const ServedModel> Echo(const char* version = "1") {
@@ -58,6 +62,12 @@ class LoaderTest : public ::testing::Test {
   void Until(Condition holds) {
     for (int i = 0; i < 12'000 && !holds(); ++i) absl::SleepFor(absl::Milliseconds(5));
     EXPECT_TRUE(holds());
+  }
+
+  // The loader has looked at all files, from the first to the last, and done what it does then.
+  void AwaitALook() {
+    const int looks = changes_;  // the one that goes on may have begun before
+    Until([&] { return changes_ >= looks + 2; });
   }
 
   // A run as a request does it: on what serves when it begins.
@@ -75,7 +85,7 @@ class LoaderTest : public ::testing::Test {
   Dispatcher dispatcher_{&engine_.arena(), {}};
   Admission admission_{int64_t{1} << 30};
   std::unique_ptr<ModelRepository> models_;
-  std::atomic<int> changes_{0};
+  std::atomic<int> changes_{0}, scans_{0};
   threading::Notification started_;
   std::unique_ptr<Loader> loader_;  // last: ends before what it uses
 };
@@ -117,14 +127,16 @@ TEST_F(LoaderTest, AScanFindsWhatIsNewAndWhatHasGone) {
   WriteFile(directory_ / "echo/3/model.onnx", "");
   WriteFile(directory_ / "more/1/model.onnx", "");
   std::filesystem::remove_all(directory_ / "echo/2");
-  absl::SleepFor(absl::Milliseconds(50));
+  AwaitALook();
   EXPECT_THAT(models_->Versions("echo"), ElementsAre(1, 2)) << "nothing was asked for";
   loader_->Rescan();
   Until([&] { return models_->Versions("echo") == std::vector<int64_t>{1, 3}; });
   Until([&] { return models_->FindLoaded("more", "").ok(); });
   std::filesystem::remove_all(directory_);
+  const int scans = scans_;
   loader_->Rescan();
-  absl::SleepFor(absl::Milliseconds(50));
+  Until([&] { return scans_ > scans; });
+  AwaitALook();
   EXPECT_THAT(models_->Names(), ElementsAre("echo", "more")) << "an empty folder is a mistake";
 }
 
