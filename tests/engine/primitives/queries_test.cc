@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Queries of primitives and of their tables (A10-A15, Q12), and the types of every implementation.
+#include <fstream>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "engine/primitives/primitives.h"
 #include "engine/primitives/probes.h"
 #include "gmock/gmock.h"
@@ -150,6 +153,17 @@ TEST(ProbesTest, EveryImplementationTakesAProbe) {
   for (const ImplementationRow& row : AllImplementations()) {
     EXPECT_FALSE(TypesOf(row).empty()) << row.name << ": see engine/primitives/probes.cc";
   }
+}
+
+// "due" where no CPU that has the row has run the tests.
+TEST(CasesTakenTest, EveryRowIsDeclared) {
+  std::ifstream file("tests/engine/primitives/cases_taken.txt");
+  std::set<std::string> declared, rows;
+  for (std::string line; std::getline(file, line);) declared.insert(line.substr(0, line.find(' ')));
+  for (const ImplementationRow& row : AllImplementations()) rows.insert(std::string(row.name));
+  RecordProperty("rows", absl::StrJoin(rows, " "));
+  EXPECT_TRUE(absl::c_includes(declared, rows))
+      << "run the tests, then tests/engine/primitives/cases_taken.py";
 }
 
 }  // namespace

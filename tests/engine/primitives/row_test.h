@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tests that visit every row of a primitive's table of implementations, one test a row: rows whose
-// instruction set the CPU lacks are skipped, and a row that takes no case of a test fails it.
+// instruction set the CPU lacks are skipped; a row that takes no case of a test, or another number
+// of them than cases_taken.txt declares, fails it.
 #ifndef TESTS_ENGINE_PRIMITIVES_ROW_TEST_H_
 #define TESTS_ENGINE_PRIMITIVES_ROW_TEST_H_
 
@@ -12,6 +13,7 @@
 #include "engine/memory/layout.h"
 #include "engine/primitives/implementation.h"
 #include "gtest/gtest.h"
+#include "tests/engine/primitives/cases_taken.h"
 #include "tests/engine/primitives/row_name.h"
 #include "tests/engine/primitives/tensors.h"
 #include "tests/support/status_matchers.h"
@@ -58,6 +60,7 @@ class RowTest : public ::testing::TestWithParam<Implementation<Desc>> {
     attributes.scratchpad_mode = ScratchpadMode::kUser;
     auto user = create_(desc, attributes, options);
     EXPECT_EQ(library.status(), user.status());
+    CountCase(this->GetParam().name, library.ok());
     if (absl::IsUnimplemented(library.status())) return std::nullopt;
     EXPECT_THAT(library, IsOk());
     if (!library.ok() || !user.ok()) return std::nullopt;

@@ -9,6 +9,7 @@
 #include "absl/types/span.h"
 #include "engine/memory/narrow_floats.h"
 #include "gtest/gtest.h"
+#include "tests/engine/primitives/cases_taken.h"
 #include "tests/engine/primitives/convolution/convolution_cases.h"
 #include "tests/support/status_matchers.h"
 
@@ -59,6 +60,7 @@ class Bf16TensorsTest : public ::testing::TestWithParam<Bf16TensorsCase> {
     const bool is_f32 = src == DataType::kF32 && dst == DataType::kF32;
     auto primitive =
         CreateConvolution(desc, attributes, {.only = is_f32 ? GetParam().f32_row : row_});
+    if (!is_f32) CountCase(row_, primitive.ok());
     return primitive.ok() ? *primitive : nullptr;
   }
 

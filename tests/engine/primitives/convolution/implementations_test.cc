@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "engine/primitives/convolution/direct/weights_prefetch.h"
 #include "gtest/gtest.h"
+#include "tests/engine/primitives/cases_taken.h"
 #include "tests/engine/primitives/convolution/convolution_cases.h"
 #include "tests/engine/primitives/integer_tensors.h"
 #include "tests/engine/primitives/row_name.h"
@@ -92,6 +93,7 @@ class ConvolutionTest : public TestWithParam<Implementation<ConvolutionDesc>> {
                                           absl::string_view src_pattern = "") {
     attributes.precision = GetParam().traits.precision;
     auto primitive = CreateConvolution(Desc(shape, src_pattern), attributes, OnlyTheRow());
+    CountCase(GetParam().name, primitive.ok());
     if (primitive.ok()) return *primitive;
     EXPECT_FALSE(IsFor(shape, src_pattern)) << primitive.status();
     return nullptr;

@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/engine/primitives/cases_taken.h"
 #include "tests/engine/primitives/convolution/convolution_cases.h"
 #include "tests/engine/primitives/integer_tensors.h"
 #include "tests/engine/primitives/row_name.h"
@@ -69,6 +70,7 @@ class IntegerConvolutionTest : public ::testing::TestWithParam<Implementation<Co
   std::shared_ptr<const Primitive> Create(const ConvolutionDesc& desc,
                                           const Attributes& attributes) {
     auto primitive = CreateConvolution(desc, attributes, {.only = GetParam().name});
+    CountCase(GetParam().name, primitive.ok());
     if (primitive.ok()) return *primitive;
     EXPECT_FALSE(IsFor(desc)) << primitive.status();
     return nullptr;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "engine/primitives/inner_product/inner_product.h"
+#include "tests/engine/primitives/cases_taken.h"
 #include "tests/engine/primitives/integer_tensors.h"
 #include "tests/engine/primitives/row_test.h"
 
@@ -66,6 +67,7 @@ class IntegerInnerProductTest : public ::testing::TestWithParam<Implementation<I
   void ExpectSameBytes(const InnerProductDesc& desc, const Attributes& attributes,
                        const Values& values) {
     const auto primitive = CreateInnerProduct(desc, attributes, {.only = GetParam().name});
+    CountCase(GetParam().name, primitive.ok());
     if (GetParam().isa == cpu::Isa::kAmx && (desc.src.dim(0) < 8 || desc.src.dim(1) < 32)) {
       EXPECT_THAT(primitive, StatusIs(kUnimplemented, "8 rows of 32 channels"));
       return;

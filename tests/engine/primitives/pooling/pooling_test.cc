@@ -14,6 +14,7 @@
 #include "engine/kernels/elements/element_conversion.h"
 #include "engine/threading/arena.h"
 #include "gtest/gtest.h"
+#include "tests/engine/primitives/cases_taken.h"
 #include "tests/support/random_tensor.h"
 
 namespace tilewire {
@@ -220,6 +221,7 @@ void CompareRows(const Case& c, PoolingAlgorithm algorithm, DataType type) {
       if (row.isa != cpu::Isa::kBaseline && IsForRow(c, row, p, type)) {
         EXPECT_TRUE(primitive.ok()) << primitive.status();
       }
+      testing::CountCase(row.name, primitive.ok());
       if (absl::IsUnimplemented(primitive.status())) continue;
       ASSERT_TRUE(primitive.ok()) << primitive.status();
       ExpectSame(Execute(**primitive, src, threading::Team::Serial()), expected);

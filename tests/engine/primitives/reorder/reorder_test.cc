@@ -14,6 +14,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/memory/zero_padding.h"
+#include "tests/engine/primitives/cases_taken.h"
 #include "tests/engine/primitives/reorder/reorder_tensors.h"
 #include "tests/support/padded_tail.h"
 #include "tests/support/random_tensor.h"
@@ -52,6 +53,7 @@ int CheckCopies(const ReorderDesc& desc) {
   for (const Implementation<ReorderDesc>& row : ReorderImplementations()) {
     if (!cpu::Supports(row.isa)) continue;
     const auto primitive = CreateReorder(desc, {}, {.only = row.name});
+    testing::CountCase(row.name, primitive.ok());
     if (absl::IsUnimplemented(primitive.status())) continue;
     EXPECT_THAT(primitive, IsOk());
     if (!primitive.ok()) continue;

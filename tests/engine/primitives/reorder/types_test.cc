@@ -12,6 +12,7 @@
 #include "engine/memory/zero_padding.h"
 #include "engine/primitives/reorder/reorder.h"
 #include "gtest/gtest.h"
+#include "tests/engine/primitives/cases_taken.h"
 #include "tests/engine/primitives/reorder/reorder_tensors.h"
 #include "tests/support/random_tensor.h"
 #include "tests/support/status_matchers.h"
@@ -65,6 +66,7 @@ int CompareRows(const ReorderDesc& desc, const Attributes& attributes) {
   for (const Implementation<ReorderDesc>& row : ReorderImplementations()) {
     if (!cpu::Supports(row.isa) || row.traits.is_reference) continue;
     const auto primitive = CreateReorder(desc, attributes, {.only = row.name});
+    testing::CountCase(row.name, primitive.ok());
     if (absl::IsUnimplemented(primitive.status())) continue;
     EXPECT_THAT(primitive, IsOk());
     if (!primitive.ok()) continue;
