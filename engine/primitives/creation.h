@@ -81,9 +81,8 @@ absl::Status RequireNoOutputScales(const Attributes& attributes);
 absl::Status RequireForward(PropKind prop_kind);
 absl::Status RequireInference(PropKind prop_kind);
 
-// What an implementation resolves a descriptor to (see implementation.h) when `dst`, one of the
-// above, is all that may have been `any`; and when each of src, weights, bias and dst may, and
-// becomes row-major.
+// The resolved descriptor (see implementation.h) when `dst`, one of the above, is all that may have
+// been `any`; and when each of src, weights, bias and dst may, and becomes row-major.
 template <typename Desc>
 absl::StatusOr<Desc> WithDst(Desc desc, absl::StatusOr<MemoryDesc> dst) {
   ABSL_ASSIGN_OR_RETURN(desc.dst, std::move(dst));
@@ -97,7 +96,7 @@ absl::StatusOr<Desc> WithPlainTensors(Desc desc) {
   return desc;
 }
 
-// What resolves a descriptor of f32 tensors, without post-ops, whose dst may be `any`.
+// Resolves a descriptor of f32 tensors, without post-ops, whose dst may be `any`.
 template <typename Desc>
 absl::StatusOr<Desc> ResolveF32(const Desc& desc, const Attributes& attributes) {
   ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.dst));

@@ -26,8 +26,8 @@
 
 namespace tilewire {
 
-// What `asked`, the weights of a descriptor, becomes where the row reads `numbers` or the planes
-// of them.
+// The descriptor that `asked`, the weights of a descriptor, becomes where the row reads `numbers`
+// or the planes of them.
 //   kUnimplemented  it is planes of other numbers, or others of them
 inline absl::StatusOr<MemoryDesc> PlaneWeightsOf(const MemoryDesc& asked, const MemoryDesc& numbers,
                                                  const PlaneLayout& layout) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the probes of primitives are made of: see probes.h. Thread-safe.
+// Tensors for the probes of primitives: see probes.h. Thread-safe.
 #ifndef ENGINE_PRIMITIVES_PROBE_TENSORS_H_
 #define ENGINE_PRIMITIVES_PROBE_TENSORS_H_
 
@@ -24,7 +24,7 @@ inline MemoryDesc Any(Dims dims, DataType type) {
   return MemoryDesc::CreateAny(std::move(dims), type).value();
 }
 
-// What a primitive with weights may write when it reads `type`, and their type.
+// The types that a primitive with weights may write when it reads `type`, and their type.
 inline std::vector<DataType> ResultTypes(DataType type) {
   if (IsByte(type)) return {DataType::kU8, DataType::kS8, DataType::kS32, DataType::kF32};
   return {type, type == DataType::kF32 ? DataType::kBf16 : DataType::kF32};

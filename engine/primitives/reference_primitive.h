@@ -29,7 +29,7 @@
 
 namespace tilewire {
 
-// What a reference loops over.
+// The indices that a reference loops over.
 struct ReferenceLoop {
   Dims results;          // a result per index of this box: an element, or a line along an axis
   Dims operations = {};  // about an operation per index of this box for each result

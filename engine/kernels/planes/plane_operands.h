@@ -57,8 +57,8 @@ struct PlaneProductShape {
   DataType src_type = DataType::kF32, dst_type = DataType::kF32;
   int64_t rows = 0, taps = 1, channels = 0, outputs = 0;
   int64_t src_block = 64;  // of channels, which are whole blocks if there are several taps
-  // Of a src of bf16 without taps whose rows are all at one distance: that distance. They are read
-  // where they lie.
+  // For a src of bf16 without taps whose rows are all at one distance: that distance. The rows are
+  // read where they lie.
   int64_t src_row = 0;
   int64_t weights_channel = 64, weights_block = 1024, weights_tap = 0;
   // They are planes (engine/memory/plane_layout.h) of all weights of the product; their strides
@@ -107,7 +107,7 @@ class PlaneRows {
                            absl::FunctionRef<void(const Run&)> /*visit*/) const {}
 };
 
-// Of one product: rows at one distance, without taps.
+// The rows of one product, at one distance, without taps.
 class DensePlaneRows final : public PlaneRows {
  public:
   using Layout = int64_t;  // bytes from row to row
@@ -130,8 +130,8 @@ struct PlaneOperands {
   std::byte* dst = nullptr;
 };
 
-// Of the weights of one product or several, in bytes. Planes follow each other in the order in
-// which a product is given its weights, and need no offset.
+// Offsets of the weights of one product or several, in bytes. Planes follow each other in the order
+// in which a product is given its weights, and need no offset.
 struct PlaneWeights {
   int64_t offset = 0, bias = 0;
 };

@@ -57,7 +57,8 @@ PlaneProduct::Chunk PlaneProduct::ChunkAt(int64_t index) const {
   return {{index * at_once, std::min(at_once, weights - index * at_once)}, {0, Groups()}};
 }
 
-// Of a chunk: planes of its groups, and a byte for each that says whether some number is beyond.
+// The bytes that a chunk shares: planes of its groups, and a byte for each that says whether some
+// number is beyond.
 int64_t PlaneProduct::SharedBytes() const {
   if (shape_.weights_are_split) return 0;
   const int64_t all = static_cast<int64_t>(weights_.size()) * Groups();

@@ -71,7 +71,7 @@ class PlaneProduct {
   struct Chunk {
     Range weights, groups;
   };
-  // Of the first of neighbouring groups: planes, and whether a number of the group is beyond them.
+  // For the first of neighbouring groups: planes, and whether a number of the group is beyond them.
   struct ChunkPlanes {
     const std::byte* lines;
     const uint8_t* beyond;
@@ -130,8 +130,8 @@ class PlaneProduct {
   // By whether the group is the last, and by whether rows are the rest: of the product, or, where
   // lines are shared, half of a tile or less.
   std::unique_ptr<const jit::Generator> tiles_[2][2];
-  // Of every line of a strip, where they are shared: IntegerTileArgs::places. The last strip's are
-  // others.
+  // The place of every line of a strip, where they are shared: IntegerTileArgs::places. The last
+  // strip's are others.
   std::vector<int32_t> places_[2];
 };
 

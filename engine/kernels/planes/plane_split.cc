@@ -26,7 +26,7 @@ void PlaneSplit::Emit() {
 }
 
 void PlaneSplit::LoadConstants() {
-  // Of lines of bf16 the exponents, else the upper halves.
+  // For lines of bf16 the bits of the exponents, else the upper halves.
   mov(eax, lines_ == Lines::kOneAfterTheOther ? 0x7F807F80 : 0xFFFF0000);
   vpbroadcastd(upper_bits_, eax);
   mov(eax, planes_ == 1 ? 0x7FFF : 0x8000);  // to even: half, but for the last kept bit
@@ -59,7 +59,7 @@ void PlaneSplit::EmitLine() {
   MarkBeyond();
 }
 
-// What is left of an infinity or NaN is NaN, and 0 times a number is 0.
+// Adds 0 times what is left of each number: NaN for an infinity or NaN, else 0.
 void PlaneSplit::MarkBeyond() {
   vfmadd231ps(beyond_[0], first_, zero_);
   vfmadd231ps(beyond_[1], second_, zero_);

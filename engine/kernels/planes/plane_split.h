@@ -64,7 +64,7 @@ class PlaneSplit final : public jit::Generator {
   PlaneSplit(absl::string_view name, int planes, Lines lines = Lines::kInTurn)
       : Generator(name), planes_(planes), lines_(lines) {}
 
-  // Of src.
+  // The order of the lines of src.
   static Lines SourceLines(int planes) {
     return planes == 1 ? Lines::kOneAfterTheOther : Lines::kInTurn;
   }

@@ -19,14 +19,14 @@
 
 namespace tilewire {
 
-// What tiles of an instruction set are.
+// The kind of tiles that an instruction set has.
 struct IntegerTileKind {
   explicit IntegerTileKind(cpu::Isa isa);
 
   int MaxBlocks() const;
   int MaxRows(const PostOps& post_ops) const;
   int64_t columns() const { return int64_t{MaxBlocks()} * unit.lanes(); }
-  // Of input channels: what the reduction goes on by.
+  // The input channels that one step of the reduction takes.
   int64_t step() const;
   // Whether src has to be u8.
   bool TakesUnsignedOnly() const { return unit.has_dot_products() && !is_matrix; }

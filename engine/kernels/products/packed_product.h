@@ -39,7 +39,7 @@ class PackedProduct {
     PostOps post_ops;
     std::vector<int64_t> rows;  // the numbers of rows that are asked for; at least one
   };
-  // Of the first row and output.
+  // Addresses for the first row and output.
   struct Operands {
     const float *src, *weights, *bias;
     float* dst;

@@ -18,8 +18,8 @@ constexpr int64_t kFloatBytes = sizeof(float);
 constexpr int64_t kFloatsOfLine = 16;
 constexpr int64_t kRowsOfPiece = 128;     // of dst
 constexpr int64_t kColumnsOfPiece = 256;  // about so many, where weights are read in parts
-// Of K, where a piece has few rows and where it has more: so many pages of memory, and a part of
-// the second cache.
+// Parts of K, where a piece has few rows and where it has more: so many pages of memory, and a part
+// of the second cache.
 constexpr int64_t kPartOfFewRows = 32, kPartOfRows = 64;
 constexpr int64_t kFewRows = 4;
 constexpr int64_t kFewestForDots = 64;     // of K: fewer products would not pay for adding lanes
@@ -154,7 +154,7 @@ int64_t StridedProduct::sums_elements() const {
   return RoundUp(std::min(shape_.m, kRowsOfPiece), max_rows_) * panels_of_piece_ * columns_;
 }
 
-// What is to be fetched of weights: lines of neighbouring rows, from left to right.
+// The weights to be fetched: lines of neighbouring rows, from left to right.
 struct StridedProduct::Window {
   const float* row = nullptr;
   int64_t rows = 0, columns = 0;

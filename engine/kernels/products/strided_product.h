@@ -47,7 +47,7 @@ class StridedProduct {
     bool bias = false;
     PostOps post_ops;
   };
-  // Of the first row and column. `copies` are those of `weights`, where there are any.
+  // Addresses for the first row and column. `copies` are those of `weights`, where there are any.
   struct Operands {
     const float *src, *weights, *copies, *bias;
     float* dst;

@@ -39,7 +39,7 @@ struct EpilogueConfig {
   bool scales = false;              // multiply integer sums after the bias
   bool bias_after_scales = false;   // multiply them before it instead
   bool packed_channels = false;     // the bytes after the last channel are not touched
-  // Of bf16: whether the first block is the second half of its line, and whether the last one is
+  // For bf16: whether the first block is the second half of its line, and whether the last one is
   // alone in its line, the other half of which is zeroed.
   bool begins_inside_line = false, pads_line = false;
   bool operator==(const EpilogueConfig&) const = default;
@@ -73,7 +73,7 @@ class AccumulatorEpilogue {
     std::vector<int> scratch;  // overwritten vector registers, at least ScratchCount()
     // Read only where the configuration has them; padded to whole vectors.
     Xbyak::Reg64 scales = Xbyak::Reg64(), compensation = Xbyak::Reg64();
-    // Of a PRelu, padded likewise; may be `bias`, which is read before it.
+    // The slopes of a PRelu, padded likewise; may be `bias`, which is read before it.
     Xbyak::Reg64 slopes = Xbyak::Reg64();
     Xbyak::Reg64 pixel_compensation = Xbyak::Reg64();  // of the tile's first pixel
   };

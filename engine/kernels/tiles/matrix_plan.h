@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the code of a matrix tile (matrix_tile.h, plane_tile.h) does in which order, and with which
-// addresses. Pure functions.
+// The order of a matrix tile's code (matrix_tile.h, plane_tile.h), and the addresses that it uses.
+// Pure functions.
 //
 // The sums of a tile are complete after its last step; what turns them into dst (scales, bias,
 // post-ops, rounding) is its end. The end is cut into parts, which run between the products of the

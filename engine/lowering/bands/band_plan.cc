@@ -21,7 +21,7 @@ constexpr int kRowAxis = 2;  // the dimension that is cut into bands
 
 using Rows = Range;
 
-// What one primitive of a chain has to do in a band.
+// The work of one primitive of a chain in a band.
 struct BandRows {
   Reach reach;
   Rows dst;

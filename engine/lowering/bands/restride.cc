@@ -85,7 +85,7 @@ class Restriding {
     return absl::OkStatus();
   }
 
-  // What lies inside begins elsewhere where the strides along its concatenation are other ones.
+  // Tensors inside begin elsewhere where the strides along its concatenation are other ones.
   absl::Status MoveParts(int whole) {
     for (int i = 0; i < whole; ++i) {
       if (!inside_[i]) continue;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kHeight = 2;  // of tensors of images
 
-// Of a convolution or deconvolution.
+// The window of a convolution or deconvolution.
 template <typename Desc>
 RowWindow WeightedWindow(const Desc& desc, const Primitive& whole) {
   const MemoryDesc& weights = whole.Desc(kArgWeights);

@@ -13,7 +13,7 @@
 namespace tilewire::lowering {
 namespace {
 
-// What follows the sums, and the scales of the weights.
+// The steps after the sums, and the scales of the weights.
 Fusion FusionOf(const WeightedOperation& operation) {
   Fusion fusion = PlanPostOps(operation.fused, operation.bias);
   fusion.attributes.output_scales = {.mask = 2, .scales = operation.weights.scale};

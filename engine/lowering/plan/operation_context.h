@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the lowering of one operation works with: the operation and its values, and the plan under
+// The context in which one operation is lowered: the operation and its values, and the plan under
 // construction (plan_builder.h), in which every step and copy bears the operation's name. Knows no
 // operation in particular. Thread-compatible.
 #ifndef ENGINE_LOWERING_PLAN_OPERATION_CONTEXT_H_

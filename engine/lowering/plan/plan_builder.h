@@ -46,7 +46,7 @@
 
 namespace tilewire::lowering {
 
-// What lowering works with; everything must outlive the call.
+// Shared by all that lowers a network; everything must outlive the call.
 struct LoweringContext {
   PrimitiveCache* cache = nullptr;
   runtime::PackedWeights* weights = nullptr;

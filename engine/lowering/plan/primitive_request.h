@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a step's primitive was created from. It is kept while a plan is built, so that the primitive
-// can be created again for other layouts of its tensors (restride.h) or for some rows of them
-// (band_plan.h).
+// The request that a step's primitive was created from. It is kept while a plan is built, so that
+// the primitive can be created again for other layouts of its tensors (restride.h) or for some rows
+// of them (band_plan.h).
 #ifndef ENGINE_LOWERING_PLAN_PRIMITIVE_REQUEST_H_
 #define ENGINE_LOWERING_PLAN_PRIMITIVE_REQUEST_H_
 

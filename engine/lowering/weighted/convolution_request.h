@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a convolution asks of its primitive, but for the types in which its tensors are kept. Pure
-// functions; thread-safe.
+// The request of a convolution to its primitive, but for the types in which its tensors are kept.
+// Pure functions; thread-safe.
 #ifndef ENGINE_LOWERING_WEIGHTED_CONVOLUTION_REQUEST_H_
 #define ENGINE_LOWERING_WEIGHTED_CONVOLUTION_REQUEST_H_
 
@@ -24,7 +24,7 @@ absl::StatusOr<ConvolutionDesc> ConvolutionDescOf(const network::Convolution& co
 Precision PrecisionOf(const network::Convolution& convolution, const ConvolutionDesc& desc,
                       const LoweringContext& context);
 
-// What the convolution itself computes: its result, or what its pooling reads.
+// The dims that the convolution itself computes: its result, or what its pooling reads.
 const Dims& ComputedDims(const network::Convolution& convolution, const Dims& dst);
 
 }  // namespace tilewire::lowering

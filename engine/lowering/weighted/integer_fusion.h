@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a convolution or inner product of 8-bit integers does after its sums. A primitive computes
+// The steps of a convolution or inner product of 8-bit integers after its sums. A primitive
+// computes
 //
 //   dst = postops((sum(src * weights) + bias[o]) * scale[o])
 //
@@ -32,8 +33,8 @@ struct IntegerFusion {
   network::ValueId addend = network::kNoValue;  // of the sum among the post-ops
 };
 
-// What a convolution or inner product has. `weight_sums` are the sums of its integer weights per
-// output; they are not read where the zero point of the source is 0.
+// The terms of a convolution or inner product. `weight_sums` are the sums of its integer weights
+// per output; they are not read where the zero point of the source is 0.
 struct IntegerTerms {
   network::QuantizationParams src;
   std::optional<network::QuantizationParams> dst;

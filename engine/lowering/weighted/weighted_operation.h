@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a convolution, a deconvolution and an inner product have in common: weights that are known
+// The common parts of a convolution, a deconvolution and an inner product: weights that are known
 // when the model is loaded, a bias, and fused steps after the sums (fused_steps.h).
 //
 // Lowering one of them takes four decisions, in this order:

@@ -27,7 +27,7 @@ constexpr int64_t kFloatBytes = sizeof(float);
 // Elements from one query's row of a mask to the next one's.
 int64_t RowStep(const MemoryDesc& mask) { return mask.dim(2) == 1 ? 0 : mask.stride(2); }
 
-// What the code of a tile differs by.
+// The differences between the code of tiles.
 struct TileKind {
   bool of_values;  // else of scores
   int blocks;
@@ -235,7 +235,7 @@ StridedTileConfig ConfigOf(const AttentionDesc& desc, const BlockPlan& plan, con
   return config;
 }
 
-// What a tile's 32-bit displacements reach.
+// Refuses tensors beyond the reach of a tile's 32-bit displacements.
 absl::Status RequireNear(const MemoryDesc& md) {
   constexpr int64_t kFarthest = std::numeric_limits<int32_t>::max() / 64;
   if (!md.IsPlain()) return absl::UnimplementedError(absl::StrCat(md.ToString(), " has blocks"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What implementations require of a descriptor, and what they report about themselves.
+// Requirements of implementations on a descriptor, and their reports about themselves.
 #ifndef ENGINE_PRIMITIVES_CONVOLUTION_REQUIREMENTS_H_
 #define ENGINE_PRIMITIVES_CONVOLUTION_REQUIREMENTS_H_
 

@@ -53,8 +53,8 @@ void FewOutputsGenerator::SumBatch(int batch) {
   EmitLaneSums(this, config_.unit, Spare(0));
 }
 
-// What lies after the last channel of src may be anything. Where tiles hold one row, the next row
-// of src is asked for in time: the phases along the height read this one again.
+// Memory after the last channel of src may be anything. Where tiles hold one row, the next row of
+// src is asked for in time: the phases along the height read this one again.
 void FewOutputsGenerator::EmitBlock(int channels) {
   const int bytes = config_.unit.bytes(), lanes = config_.unit.lanes();
   const int columns = config_.columns, rows = config_.rows;

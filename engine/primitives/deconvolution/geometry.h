@@ -24,7 +24,7 @@ struct Axis {
   int64_t in = 1, out = 1, kernel = 1, stride = 1, tap_step = 1, pad = 0;
   int64_t src_stride = 0, weights_stride = 0, dst_stride = 0;  // elements; of plain dimensions
 
-  // Of output `o`, in the order of taps.
+  // The sources of output `o`, in the order of taps.
   std::vector<Source> SourcesOf(int64_t o) const;
 };
 

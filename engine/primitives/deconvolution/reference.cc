@@ -17,8 +17,8 @@
 namespace tilewire::deconvolution {
 namespace {
 
-// What one output reads along each spatial dimension. A table of all outputs would be many times
-// as large as the tensors.
+// The elements that one output reads along each spatial dimension. A table of all outputs would be
+// many times as large as the tensors.
 class Sources {
  public:
   Sources(const Geometry& geometry, int spatial)

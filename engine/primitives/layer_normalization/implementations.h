@@ -20,7 +20,7 @@ PrimitiveInfo InfoOf(const Request<LayerNormalizationDesc>& request);
 
 inline bool HasAddend(const LayerNormalizationDesc& desc) { return !desc.addend.IsZero(); }
 
-// Of all dimensions but the last.
+// The product of all dimensions but the last.
 int64_t RowsOf(const LayerNormalizationDesc& desc);
 
 }  // namespace tilewire::layer_normalization

@@ -31,7 +31,7 @@ Bytes16 ZipPairsHigh(Bytes16 a, Bytes16 b) {
                                  31);
 }
 
-// What four rows of 16 columns become.
+// Interleaves four rows of 16 columns into quads.
 void ZipRows(const Bytes16 (&rows)[kRowsOfQuad], Bytes16 (&quads)[kRowsOfQuad]) {
   const Bytes16 low = ZipLow(rows[0], rows[1]), high = ZipHigh(rows[0], rows[1]);
   const Bytes16 next_low = ZipLow(rows[2], rows[3]), next_high = ZipHigh(rows[2], rows[3]);

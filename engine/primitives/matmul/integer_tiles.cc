@@ -43,7 +43,7 @@ class IntegerTiles final : public Primitive {
   }
 
  private:
-  // What a task's calls share: nothing but on matrix tiles.
+  // State that a task's calls share: nothing but on matrix tiles.
   class Calls {
    public:
     explicit Calls(bool is_matrix) {
@@ -216,7 +216,7 @@ class IntegerTiles final : public Primitive {
   const Generators generators_;      // by (last group, rows)
 };
 
-// Of `rows` rows of dst.
+// The tile for `rows` rows of dst.
 IntegerTileConfig TileConfig(const MatmulDesc& desc, const Attributes& attributes,
                              const IntegerPlan& plan, bool last, int rows) {
   const int lanes = plan.kind.unit.lanes();
@@ -242,7 +242,7 @@ IntegerTileConfig TileConfig(const MatmulDesc& desc, const Attributes& attribute
   return config;
 }
 
-// Of a row of ones, whose products are the sums of columns.
+// The tile for a row of ones, whose products are the sums of columns.
 IntegerTileConfig OnesConfig(const IntegerPlan& plan, IntegerTileConfig config) {
   const VectorUnit& unit = plan.kind.unit;
   config.epilogue = {.unit = unit,

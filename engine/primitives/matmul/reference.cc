@@ -26,7 +26,7 @@ class Formula {
         weights_(desc.weights),
         bias_(desc.bias) {}
 
-  // Of f32.
+  // An element of f32.
   float Value(const ReferencePiece& piece, const Dims& index) const {
     const float sum = Sum<float>(piece, index);
     if (desc_.bias.IsZero()) return sum;
@@ -34,7 +34,7 @@ class Formula {
            piece.Get<const float>(kArgBias)[bias_.Offset(BroadcastIndex(desc_.bias.dims(), index))];
   }
 
-  // Of elements that T holds, without bias.
+  // The sum of products of elements that T holds, without bias.
   template <typename T>
   T Sum(const ReferencePiece& piece, const Dims& index) const {
     SumOf<T> sum = 0;
@@ -45,7 +45,7 @@ class Formula {
     return static_cast<T>(sum);
   }
 
-  // Of 8-bit integers, less their zero points.
+  // The sum of products of 8-bit integers, less their zero points.
   int32_t IntegerSum(const ReferencePiece& piece, const Dims& index) const {
     int src_zero = desc_.src_zero_point, weights_zero = desc_.weights_zero_point;
     if (!desc_.range.IsZero()) {
@@ -95,7 +95,7 @@ class Formula {
   const SeparableOffsets src_, weights_, bias_;
 };
 
-// What the loop runs for each piece.
+// The formula that the loop runs for each piece.
 auto OfReals(const MatmulDesc& desc, const Attributes& attributes) {
   return [formula = Formula(desc), post_ops = attributes.post_ops,
           dst = SeparableOffsets(desc.dst)](const ReferencePiece& piece) {

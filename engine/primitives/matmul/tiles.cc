@@ -103,7 +103,7 @@ class Tiles final : public Primitive {
         });
   }
 
-  // Of one product.
+  // A piece of one product.
   void RunPiece(const ExecuteArgs& args, int64_t piece, const float* copies, float* sums) const {
     const int64_t b = piece / product_->pieces();
     const Place place = places_.empty() ? PlaceOf(b) : places_[b];

@@ -180,7 +180,7 @@ class ChannelRows final : public Primitive {
     auto* dst = args.Get<std::byte>(kArgDst) + dst_desc_.offset0() * element_bytes_;
     const bool plain = dst_desc_.IsPlain();
     const auto groups = absl::MakeConstSpan(rows_.groups);
-    // Of an image at one depth.
+    // The pieces of an image at one depth.
     const int64_t pieces =
         plain ? height_.out : DivUp(static_cast<int64_t>(groups.size()), groups_at_once_);
     team.ParallelFor(dst_desc_.dim(0) * depth_.out * pieces, [&](int64_t i) {

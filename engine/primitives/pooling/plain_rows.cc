@@ -74,7 +74,7 @@ class PlainRows final : public Primitive {
   }
 
  private:
-  // Of one piece of work.
+  // The memory of one piece of work.
   using Row = absl::InlinedVector<uint32_t, 512>;
   struct Buffers {
     Row row, windows;

@@ -77,13 +77,13 @@ class RowGenerator final : public jit::Generator {
   bool is_wide() const { return shape_.unit.registers() > 16 && shape_.lanes > 8; }
   int registers() const { return is_wide() ? shape_.unit.registers() : 16; }
   int step() const { return is_wide() ? 16 : 10; }  // outputs in registers at once
-  // What loads and stores averages: without masks where they are not needed.
+  // The unit that loads and stores averages: without masks where they are not needed.
   VectorUnit ConversionUnit() const {
     return is_wide() ? shape_.unit : VectorUnit(32, 16, /*features=*/0);
   }
   Xbyak::Xmm Vector(int index) const { return unit_.Vector(index); }
   Xbyak::Xmm Scratch(int i) const { return Vector(registers() - 3 + i); }
-  // Of the maximum of bf16, which converts no averages.
+  // For the maximum of bf16, which converts no averages.
   Xbyak::Xmm Magnitude() const { return Vector(registers() - 4); }
   Xbyak::Xmm LowestWord() const { return Vector(registers() - 5); }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What quantization of a tensor to u8 goes by if its range is known at run time only: dst holds two
-// numbers, a scale and a zero point,
+// The scale and zero point for the quantization of a tensor to u8 whose range is known at run time
+// only: dst holds two numbers, a scale and a zero point,
 //
 //   scale      = (max(src, 0) - min(src, 0)) / 255, or 1 where that is not positive
 //   zero_point = round(-min(src, 0) / scale), the even one of two that are equally near

@@ -137,7 +137,7 @@ class Channels final : public Primitive {
     });
   }
 
-  // What is left after the last whole pattern goes through copies.
+  // Elements after the last whole pattern go through copies.
   void Convert(const std::byte* src, float* dst, int64_t count, const float* pattern) const {
     const auto function = generator_->entry<void (*)(const PatternArgs*)>();
     const int64_t period = runs_.vectors * lanes_, whole = count / period * period;

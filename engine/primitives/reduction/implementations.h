@@ -39,7 +39,7 @@ inline bool AddsEps(ReductionAlgorithm algorithm) {
   return algorithm == ReductionAlgorithm::kNormLpSum ||
          algorithm == ReductionAlgorithm::kNormLpPowerPSum;
 }
-// What the first element is combined with.
+// The number that the first element is combined with.
 float NeutralElement(ReductionAlgorithm algorithm);
 
 }  // namespace tilewire::reduction

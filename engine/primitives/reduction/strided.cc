@@ -92,7 +92,7 @@ class Strided final : public Primitive {
     if (desc_.dst.HasPadding()) ZeroPadding(desc_.dst, args.Find(kArgDst));
   }
 
-  // Of the kept position `kept` in src (0) or dst (1).
+  // The offset of the kept position `kept` in src (0) or dst (1).
   int64_t Offset(int64_t kept, int tensor) const {
     int64_t offset = 0;
     for (auto loop = plan_.kept.rbegin(); loop != plan_.kept.rend(); ++loop) {

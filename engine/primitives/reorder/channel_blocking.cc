@@ -15,10 +15,10 @@
 namespace tilewire::reorder {
 namespace {
 
-// Of one call of a kernel. Copied, several groups of a pixel are moved before the next pixel: what
-// lies side by side is read or written in order, and there are not more streams on the other side
-// than the core fetches ahead. Transposed between plain tensors, all groups of a run are moved
-// before the next run, so that the lines in which groups meet are still in the cache.
+// The size of one call of a kernel. Copied, several groups of a pixel are moved before the next
+// pixel: what lies side by side is read or written in order, and there are not more streams on the
+// other side than the core fetches ahead. Transposed between plain tensors, all groups of a run are
+// moved before the next run, so that the lines in which groups meet are still in the cache.
 constexpr int64_t kTransposedPixels = 1024, kCopiedPixels = 64, kCopiedGroups = 16;
 constexpr int64_t kTransposedElements = 64 * 1024;  // of a run between plain tensors
 constexpr int64_t kPieceVectors = 8192;             // of one piece of work
@@ -75,7 +75,7 @@ struct Geometry {
 Geometry GeometryOf(const ReorderDesc& desc, int lanes) {
   Geometry g;
   g.channels = desc.src.dim(1);
-  // Of two sides with lanes, the one without blocks counts as the side that the lanes come from.
+  // If both sides have lanes, the one without blocks counts as the side that the lanes come from.
   g.to_lanes = IsChannelBlocked(desc.dst) || (HasLanes(desc.dst) && !HasLanes(desc.src));
   const MemoryDesc& other = g.to_lanes ? desc.src : desc.dst;
   g.transposes = !HasLanes(other) && g.channels > 1;

@@ -94,7 +94,7 @@ void ChannelBlockingGenerator::EmitAdvance() {
   add(to_lanes ? dst_ : src_, row_);
 }
 
-// Of a partial tile whose rows are pixels: as many as there are left.
+// The rows of a partial tile whose rows are pixels: as many as there are left.
 void ChannelBlockingGenerator::LoadRows(int rows, bool partial) {
   Xbyak::Label done;
   BeginLoads(partial);

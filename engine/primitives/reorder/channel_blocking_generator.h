@@ -25,7 +25,7 @@ struct ChannelBlockingArgs {
   int64_t src_step;     // from row to row: channels where neighbours are pixels, pixels otherwise
   int64_t dst_step;
   int64_t pixels;  // >= 1
-  // Of a copying kernel: groups whose rows are copied pixel after pixel, the steps from one to the
+  // For a copying kernel: groups whose rows are copied pixel after pixel, the steps from one to the
   // next, and from the end of the last one to the next pixel.
   int64_t groups;
   int64_t src_group_step, dst_group_step, src_return, dst_return;

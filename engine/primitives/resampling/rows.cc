@@ -33,7 +33,7 @@ Axis AxisOf(const ResamplingDesc& desc, int back) {
   return {Samples(desc, d), desc.src.stride(d), desc.dst.stride(d)};
 }
 
-// What the generated code reads of neighbouring outputs of a row.
+// The inputs that the generated code reads for neighbouring outputs of a row.
 struct WidthTable {
   // A whole number of vectors.
   explicit WidthTable(int64_t outputs) {

@@ -38,7 +38,7 @@ struct ColumnsConfig {
   int64_t size = 0;        // elements of a row
   int64_t turn_bytes = 0;  // from turn to turn
 
-  // Of a turn.
+  // The work of one turn.
   int64_t Vectors() const;
   int64_t Copies() const;  // elements of a row
   // Turns of whole vectors; elements after them: of each row, or with kCopies of all.

@@ -12,8 +12,8 @@ namespace tilewire::softmax {
 // in memory.
 TILEWIRE_ROW(SoftmaxDesc, Rows);
 
-// Of rows of a few elements, the same: as many rows as a vector has lanes, side by side. Rows calls
-// it where it is meant to run.
+// Rows of a few elements, the same: as many rows as a vector has lanes, side by side. Rows calls it
+// where it is meant to run.
 TILEWIRE_CREATE(SoftmaxDesc, Narrow);
 constexpr int64_t MostNarrow(int lanes) { return lanes / 2; }  // elements of such a row
 

@@ -30,7 +30,7 @@ class Bf16Rows {
   static absl::StatusOr<Bf16Rows> Create(absl::string_view name, const Geometry& geometry,
                                          const ActivationStrides& src);
 
-  // Of the convolution of the copy; strides count pairs.
+  // The geometry and strides of the convolution of the copy; strides count pairs.
   Geometry CopiedGeometry() const;
   ActivationStrides CopiedStrides() const;
   int64_t ImageBytes() const { return CopiedStrides().image * kPairBytes; }

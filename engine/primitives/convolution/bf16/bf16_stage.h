@@ -28,7 +28,8 @@ class Bf16Stage {
   static absl::StatusOr<Bf16Stage> Create(absl::string_view name, const Geometry& geometry,
                                           const ActivationStrides& src);
 
-  // Of the convolution of the copy: channels are pairs, and strides count them.
+  // The geometry and strides of the convolution of the copy: channels are pairs, and strides count
+  // them.
   const Geometry& StagedGeometry() const { return geometry_; }
   ActivationStrides StagedStrides() const;
   int64_t ImageBytes() const { return StagedStrides().image * kPairBytes; }

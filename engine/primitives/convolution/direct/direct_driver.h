@@ -46,8 +46,8 @@ struct DirectProblem {
   // Lanes are input channels, so that a block of output channels is one channel; dst is plain.
   bool few_outputs = false;
   bool pairs = false;  // a channel of src and weights is two, rounded to bf16 (bf16_stage.h)
-  // Of kBf16, strides of dst count pairs, and dst.block goes from one line of 32 channels to the
-  // next.
+  // If it is kBf16, strides of dst count pairs, and dst.block goes from one line of 32 channels to
+  // the next.
   DataType dst_type = DataType::kF32;
   int tap_channels = 16;  // input channels that weights hold for each tap of a block
   PostOps post_ops;

@@ -20,8 +20,8 @@
 
 namespace tilewire::convolution {
 
-// Of the tile's epilogue are read: unit, pixels (at most the lanes), bias and post-ops. A PRelu's
-// slopes are a whole vector of the channel's slope.
+// Four fields of the tile's epilogue are read: unit, pixels (at most the lanes), bias and post-ops.
+// A PRelu's slopes are a whole vector of the channel's slope.
 //   kResourceExhausted, kUnimplemented  see jit::Compile
 absl::StatusOr<std::unique_ptr<const jit::Generator>> GenerateFewOutputs(absl::string_view name,
                                                                          const DirectConfig& config,

@@ -59,7 +59,7 @@ class TileCache {
   }
 
  private:
-  // What may differ between the tiles of one tiling.
+  // The differences between the tiles of one tiling.
   using Key = std::tuple<int, int, int, bool, bool, std::vector<std::pair<int64_t, int64_t>>>;
   static Key KeyOf(const Config& config) {
     const EpilogueConfig& epilogue = config.epilogue;

@@ -47,7 +47,8 @@ class WorkGrid {
     int64_t chunk = 1;      // ic_blocks that are read before those of the next output blocks
     int64_t images = 1;
   };
-  // What is read after the chunk at `ic_block` of a group of output blocks; none at the very end.
+  // The weights that are read after the chunk at `ic_block` of a group of output blocks; none at
+  // the very end.
   WeightsPrefetch WeightsAfter(const Piece& piece, int64_t oc_group, int64_t ic_block,
                                const WeightsOrder& order) const;
 

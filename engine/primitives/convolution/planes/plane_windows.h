@@ -45,7 +45,7 @@ std::optional<PlaneStrips> SharedStrips(const Geometry& geometry, int planes);
 // (plane_cost.h): shared ones, or those of 32 rows whose windows are split one by one.
 PlaneProductShape PlaneShapeOf(const Geometry& geometry, int planes);
 
-// What is fixed of a convolution's source.
+// The fixed part of a convolution's source.
 struct Windows {
   Geometry geometry;
   ByteStrides strides;
