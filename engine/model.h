@@ -114,6 +114,10 @@ class Model {
   // The memory that it holds while nothing runs, with the plans for the shapes so far.
   virtual int64_t HeldBytes() const = 0;
 
+  // The dims of the inputs that there are plans for, the newest plan first; those of models whose
+  // shapes depend on elements are not known.
+  virtual std::vector<std::vector<Dims>> PlannedShapes() const { return {}; }
+
   // Whether all that further dims may need of the model's files is as it was when it was loaded:
   // Run() then never fails with kFailedPrecondition. May read the weights again.
   //   kFailedPrecondition  a file was written to

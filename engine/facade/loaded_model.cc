@@ -152,12 +152,31 @@ void LoadedModel::SetKey(absl::Span<const InputTensor> inputs, PlanKey* key) con
 absl::StatusOr<PlannedStagePtr> LoadedModel::PlanFor(const PlanKey& key,
                                                      const LoadOptions& options) const {
   return plans_.GetOrMake(key, options, [&] {
+    RememberMade(key);
     const size_t inputs = signature_.inputs.size();
     std::vector<std::string> deciding;
     for (size_t i = inputs; i < key.size(); ++i)
       deciding.emplace_back(key[i].begin(), key[i].end());
     return source_->FirstStage(absl::MakeSpan(key).first(inputs), deciding, options.between_steps);
   });
+}
+
+// A plan that fails or has been evicted is left out by who reads them.
+void LoadedModel::RememberMade(const PlanKey& key) const {
+  threading::MutexLock lock(&made_mutex_);
+  std::erase(made_, key);
+  made_.push_back(key);
+  if (made_.size() > StagePlans::kPlans) made_.pop_front();
+}
+
+std::vector<std::vector<Dims>> LoadedModel::PlannedShapes() const {
+  std::vector<std::vector<Dims>> shapes;
+  if (has_deciding_inputs_) return shapes;
+  threading::MutexLock lock(&made_mutex_);
+  for (auto key = made_.rbegin(); key != made_.rend(); ++key) {
+    if (plans_.Peek(*key) != nullptr) shapes.push_back(*key);
+  }
+  return shapes;
 }
 
 std::optional<int64_t> LoadedModel::PlannedOperations(absl::Span<const InputTensor> inputs) const {
