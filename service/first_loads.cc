@@ -49,7 +49,8 @@ void FirstLoads::Announce() {
 
 std::string FirstLoads::StateText() const {
   int ready = 0;
-  const std::vector<ModelRepository::Served> all = models_->All();
+  std::vector<ModelRepository::Served> all = models_->All();
+  std::erase_if(all, [](const ModelRepository::Served& served) { return !IsLive(*served); });
   for (const ModelRepository::Served& served : all) ready += served->model != nullptr ? 1 : 0;
   return absl::StrCat(server_->Ready() ? "ready" : "not ready", ": ", ready, " of ", all.size(),
                       " model versions loaded");

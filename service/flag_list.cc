@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "engine/primitive_engine.h"
@@ -31,16 +32,48 @@ CLI::Validator NumberFrom(double least) {
   return CLI::Validator(check, absl::StrCat("from ", least), "NumberFrom");
 }
 
+// CLI::Validator wants a text: empty for a good value.
+std::string CheckVersions(const std::string& text) {
+  return std::string(ParseVersions(text).status().message());
+}
+
 // Options that name the models and the addresses to listen on.
 void AddModels(CLI::App* app, Flags* flags, GivenFlags* given) {
   // Their defaults come from the environment after parsing: a flag outdoes the other's default.
-  app->add_option("--model_repository", flags->model_repository,
-                  "Directory with <model>/<version>/model.onnx (TILEWIRE_MODEL_REPOSITORY)");
+  app->add_option("--model_repository", flags->model_repositories,
+                  "Directory with <model>/<version>/model.onnx; may be given several times "
+                  "(TILEWIRE_MODEL_REPOSITORY)")
+      ->allow_extra_args(false);
   app->add_option("--model", given->models,
                   "Serve this ONNX file, or this folder that is one model; NAME=PATH gives it a "
                   "name; may be given several times; one of the two is required (TILEWIRE_MODEL)")
       ->allow_extra_args(false);
   Add(app, "model_name", &given->model_name, "The name of the one --model");
+  Add(app, "versions", &given->versions,
+      "Versions that are served of a model whose config.pbtxt does not say: latest:N, the N "
+      "highest; or all")
+      ->check(CLI::Validator(CheckVersions, "latest:N|all", "Versions"));
+  Add(app, "model_control", &given->model_control,
+      "Models after the start: poll, as they come to lie on disk; explicit, by RepositoryModelLoad "
+      "and RepositoryModelUnload; none, at SIGHUP only")
+      ->check(CLI::IsMember({"none", "poll", "explicit"}));
+  Add(app, "poll_seconds", &flags->poll_seconds,
+      "Seconds between two looks at the files; what is new or changed is loaded once it has stayed "
+      "the same for one of them")
+      ->check(CLI::Range(0.01, 86'400.0));
+  app->add_option("--load_model", flags->load_models,
+                  "With --model_control=explicit: a model that is loaded at the start; '*': all; "
+                  "may be given several times")
+      ->allow_extra_args(false)
+      ->envname("TILEWIRE_LOAD_MODEL");
+  Add(app, "swap", &given->swap,
+      "A version that replaces another is loaded beside it; or unload_first: after it, for want of "
+      "memory for both")
+      ->check(CLI::IsMember({"beside", "unload_first"}));
+  app->add_flag("--strict_config", flags->scan.strict_config,
+                "An unknown setting in a config.pbtxt keeps its model from being served; without, "
+                "it is a warning")
+      ->envname("TILEWIRE_STRICT_CONFIG");
   Add(app, "host", &flags->server.host, "Address to listen on");
   Add(app, "port", &flags->server.port, "gRPC port; 0 picks a free one and prints it")
       ->check(CLI::Range(0, 65535));
@@ -170,6 +203,16 @@ void AddLifeCycle(CLI::App* app, Flags* flags, GivenFlags* given) {
 }
 
 }  // namespace
+
+absl::StatusOr<uint32_t> ParseVersions(const std::string& text) {
+  uint32_t latest = 0;
+  if (text == "all") return latest;
+  const bool is_count = absl::StartsWith(text, "latest:") &&
+                        absl::SimpleAtoi(text.substr(sizeof("latest:") - 1), &latest);
+  if (is_count && latest > 0) return latest;
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", text, "' is neither 'all' nor 'latest:N' with N from 1 up"));
+}
 
 void AddFlags(CLI::App* app, Flags* flags, GivenFlags* given) {
   AddModels(app, flags, given);

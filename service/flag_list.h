@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/status/statusor.h"
 #include "service/flags.h"
 
 namespace tilewire::service {
@@ -25,6 +26,9 @@ struct GivenFlags {
   int64_t drain_timeout = 30;
   std::vector<std::string> models;
   std::string model_name;
+  std::string versions = "latest:1";
+  std::string model_control = "poll";
+  std::string swap = "beside";
   std::vector<std::string> services = {"inference", "primitives", "plans"};
   std::string ready = "all";
   std::string warm_up = "after";
@@ -33,6 +37,10 @@ struct GivenFlags {
   std::string precision = "exact";
   bool probe = false;
 };
+
+// How many of the highest versions "latest:N" or "all" (0) means.
+//   kInvalidArgument  another text
+absl::StatusOr<uint32_t> ParseVersions(const std::string& text);
 
 // Parsing writes to `flags` and `given`, which outlive `app`.
 void AddFlags(CLI::App* app, Flags* flags, GivenFlags* given);

@@ -10,14 +10,21 @@
 
 #include "engine/engine.h"
 #include "service/memory_plan.h"
+#include "service/models/loader.h"
 #include "service/models/named_models.h"
+#include "service/models/repository_scan.h"
 #include "service/probe.h"
 #include "service/server.h"
 
 namespace tilewire::service {
 
 struct Flags {
-  std::string model_repository;
+  std::vector<std::string> model_repositories;
+  ScanOptions scan;
+  ControlMode control = ControlMode::kPoll;
+  std::vector<std::string> load_models;  // that are loaded at the start in mode kExplicit; "*": all
+  double poll_seconds = 1;
+  bool unload_first = false;
   std::vector<NamedModel> models;  // one by one; empty: those of the repository
   std::string log_level = "info";
   int verbose = 0;

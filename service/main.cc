@@ -11,11 +11,13 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
@@ -34,6 +36,7 @@
 #include "service/models/model_repository.h"
 #include "service/models/named_models.h"
 #include "service/models/repository_scan.h"
+#include "service/models/scan_remarks.h"
 #include "service/notify_socket.h"
 #include "service/observe/background_log.h"
 #include "service/parse_flags.h"
@@ -115,10 +118,45 @@ void ListImplementations(cpu::Isa allowed) {
       "ones refused\n");
 }
 
-absl::StatusOr<std::vector<ServedModel>> ScanModels(const Flags& flags) {
-  if (!flags.models.empty()) return ScanNamed(flags.models);
-  if (flags.model_repository.empty()) return std::vector<ServedModel>();  // primitives only
-  return ScanDirectory(flags.model_repository);
+bool RepositoriesAreThere(const Flags& flags) {
+  std::error_code error;
+  return absl::c_all_of(flags.model_repositories, [&error](const std::string& folder) {
+    return std::filesystem::is_directory(folder, error);
+  });
+}
+
+absl::StatusOr<std::vector<ServedModel>> ScanModels(const Flags& flags, const ScanScope& scope,
+                                                    ScanRemarks* remarks) {
+  ScanOptions options = flags.scan;
+  options.scope = scope;
+  options.remark = [remarks](const std::string& line) { remarks->Add(line); };
+  remarks->Begin();
+  if (!flags.models.empty()) return ScanNamed(flags.models, options);
+  if (flags.model_repositories.empty()) return std::vector<ServedModel>();  // primitives only
+  return ScanDirectories(flags.model_repositories, options);
+}
+
+// The models of the start. Where clients load them, the others are there to be loaded, and a
+// repository may be empty.
+absl::StatusOr<std::vector<ServedModel>> ScanFirst(const Flags& flags, ScanRemarks* remarks) {
+  absl::StatusOr<std::vector<ServedModel>> found = ScanModels(flags, {}, remarks);
+  if (flags.control != ControlMode::kExplicit) return found;
+  if (absl::IsNotFound(found.status()) && RepositoriesAreThere(flags))
+    return std::vector<ServedModel>();
+  if (!found.ok()) return found;
+  const auto is_named = [&flags](const std::string& name) {
+    return absl::c_linear_search(flags.load_models, name);
+  };
+  for (const std::string& name : flags.load_models) {
+    const bool is_there =
+        absl::c_any_of(*found, [&name](const ServedModel& served) { return served.name == name; });
+    if (name != "*" && !is_there)
+      return absl::NotFoundError(absl::StrCat("--load_model=", name, ": no such model"));
+  }
+  for (ServedModel& served : *found) {
+    if (!is_named("*") && !is_named(served.name)) served.state = ModelState::kUnloaded;
+  }
+  return found;
 }
 
 void WriteCounts(const RequestLog& log, const StageCounts& stages) {
@@ -210,7 +248,8 @@ int Serve(Flags flags) {
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   if (const absl::Status enough = CheckDescriptors(); !enough.ok()) return Refuse(enough);
   for (const std::string& warning : flags.warnings) spdlog::warn(warning);
-  absl::StatusOr<std::vector<ServedModel>> found = ScanModels(flags);
+  ScanRemarks remarks;
+  absl::StatusOr<std::vector<ServedModel>> found = ScanFirst(flags, &remarks);
   if (!found.ok()) return Refuse(found.status());
   const MemoryPlan memory = ApplyMemory(*found, &flags);
   if (!memory.refusal.empty()) return Refuse(absl::ResourceExhaustedError(memory.refusal));
@@ -225,11 +264,15 @@ int Serve(Flags flags) {
   if (!server.ok()) return Refuse(server.status());
   Introduce((*engine)->options(), memory, AddressText(flags.server.host, (*server)->port()));
   NotifySocket notify(std::getenv("NOTIFY_SOCKET"));
-  FirstLoads first_loads(!flags.models.empty(), &models, server->get(), &notify);
+  const bool must_load = !flags.models.empty() && flags.control != ControlMode::kExplicit;
+  FirstLoads first_loads(must_load, &models, server->get(), &notify);
   ModelMemory model_memory(engine->get(), (*server)->admission(), BoundsOfModels(memory));
   Loader loader(
       engine->get(), &models, (*server)->dispatcher(), (*server)->admission(),
-      {.scan = [&flags] { return ScanModels(flags); },
+      {.scan = [&](const ScanScope& scope) { return ScanModels(flags, scope, &remarks); },
+       .look_every = absl::Seconds(flags.poll_seconds),
+       .mode = flags.control,
+       .unload_first = flags.unload_first,
        .warm_up_first = flags.warm_up_first,
        .started = [&first_loads] { first_loads.End(); },
        .changed = [&first_loads] { first_loads.Changed(); },

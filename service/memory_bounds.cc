@@ -21,7 +21,9 @@ MemoryNeeds NeedsOf(const EngineOptions& engine, const std::vector<ServedModel>&
   needs.threads =
       engine.threads + kThreads + kThreadsPerCore * static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   needs.stack_bytes = StackBytes();
-  for (const ServedModel& model : models) needs.models += BytesOfModel(SizeOf(StampOf(model)));
+  for (const ServedModel& model : models) {
+    if (IsLive(model)) needs.models += BytesOfModel(SizeOf(StampOf(model)));
+  }
   return needs;
 }
 

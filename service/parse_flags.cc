@@ -104,6 +104,17 @@ std::optional<int> ApplyToEngine(const GivenFlags& given, EngineOptions* engine)
   return std::nullopt;
 }
 
+// Who decides which models are loaded.
+std::optional<int> ApplyControl(const GivenFlags& given, Flags* flags) {
+  flags->control = given.model_control == "none"   ? ControlMode::kNone
+                   : given.model_control == "poll" ? ControlMode::kPoll
+                                                   : ControlMode::kExplicit;
+  flags->unload_first = given.swap == "unload_first";
+  if (flags->load_models.empty() || flags->control == ControlMode::kExplicit) return std::nullopt;
+  return Fail(absl::StrCat("--load_model=", flags->load_models[0],
+                           " needs --model_control=explicit; otherwise all models are loaded"));
+}
+
 // Gives the models their names.
 std::optional<int> NameModels(const GivenFlags& given, Flags* flags) {
   for (const std::string& text : given.models) {
@@ -121,16 +132,18 @@ std::optional<int> NameModels(const GivenFlags& given, Flags* flags) {
 
 // Exactly one of the two ways to name models is taken.
 std::optional<int> ChooseModels(GivenFlags* given, Flags* flags) {
-  if (given->models.empty() && flags->model_repository.empty()) {
+  std::vector<std::string>* const repositories = &flags->model_repositories;
+  if (given->models.empty() && repositories->empty()) {
     const std::string model = FromEnvironment("TILEWIRE_MODEL");
     if (!model.empty()) given->models.push_back(model);
-    flags->model_repository = FromEnvironment("TILEWIRE_MODEL_REPOSITORY");
+    const std::string repository = FromEnvironment("TILEWIRE_MODEL_REPOSITORY");
+    if (!repository.empty()) repositories->push_back(repository);
   }
-  if (given->models.empty() && flags->model_repository.empty()) {
+  if (given->models.empty() && repositories->empty()) {
     if (!flags->server.serve_inference) return std::nullopt;  // none is asked for
     return Fail("one of --model_repository and --model is required (see --help)");
   }
-  if (!given->models.empty() && !flags->model_repository.empty()) {
+  if (!given->models.empty() && !repositories->empty()) {
     return Fail("--model_repository and --model exclude each other");
   }
   return NameModels(*given, flags);
@@ -159,6 +172,8 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
   if (const auto refused = ApplyToEngine(given, &flags->engine)) return refused;
   if (const auto refused = CheckMessages(given)) return refused;
   ApplyToServer(given, &flags->server);
+  flags->scan.latest = ParseVersions(given.versions).value();  // the parser has checked it
+  if (const auto refused = ApplyControl(given, flags)) return refused;
   flags->warm_up_first = given.warm_up == "before";
   flags->memory = WishesFor(given);
   if (given.probe) {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/models/loader.h"
 
+#include <malloc.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <set>
+#include <algorithm>
+#include <filesystem>
 
 #include "engine/base/status_macros.h"
 #include "service/models/model_load.h"
@@ -16,14 +18,23 @@
 namespace tilewire::service {
 namespace {
 
-constexpr int kNiceness = 10;
-// Requests hold their memory for as long as they run and their clients read.
-constexpr absl::Duration kLongestWaitForRoom = absl::Minutes(1);
-constexpr absl::Duration kRoomPoll = absl::Milliseconds(20);
+namespace fs = std::filesystem;
 
-absl::Status RefuseRequest() {
-  return absl::FailedPreconditionError(
-      "models are loaded and unloaded as they come to lie on disk, not by request");
+constexpr int kNiceness = 10;
+// How long the end of the last run on a model that serves no more may go unnoticed.
+constexpr absl::Duration kRetiredPoll = absl::Milliseconds(20);
+
+// Whether who copies the files of a version has said that they are not complete.
+bool IsHeldBack(const ServedModel& served) {
+  std::error_code error;
+  return !served.folder.empty() && fs::exists(fs::path(served.folder) / ".loading", error);
+}
+
+// Whether the files of a version are no longer on disk; one that is not seen, for want of rights,
+// is there.
+bool HasGone(const ServedModel& served) {
+  std::error_code error;
+  return !fs::exists(served.folder.empty() ? served.path : served.folder, error) && !error;
 }
 
 }  // namespace
@@ -39,163 +50,198 @@ Loader::Loader(Engine* engine, ModelRepository* models, Dispatcher* dispatcher,
       warm_up_(models, dispatcher, admission),
       thread_("tw-load", [this] { Body(); }) {}
 
+Loader::~Loader() { Stop(); }
+
 void Loader::Stop() {
   threading::MutexLock lock(&mutex_);
   stopping_ = true;
 }
 
 void Loader::Rescan() {
+  if (settings_.mode == ControlMode::kExplicit) return;
   threading::MutexLock lock(&mutex_);
   asked_ = true;
 }
-
-void Loader::Load(const std::string&, std::shared_ptr<const inference::ModelConfig>, Done done) {
-  done(RefuseRequest());
-}
-
-void Loader::Unload(const std::string&, Done done) { done(RefuseRequest()); }
 
 bool Loader::Stopping() const {
   threading::MutexLock lock(&mutex_);
   return stopping_;
 }
 
-// Until it is asked, or it is time for a look. Returns whether it was asked.
+absl::Duration Loader::LongestWait() const {
+  const absl::Duration until_look = next_look_ - SteadyNow();
+  return retired_.empty() ? until_look : std::min(until_look, kRetiredPoll);
+}
+
+// Until it is asked, something is requested, or it is time for a look. Returns whether it was
+// asked.
 bool Loader::Wait() {
+  const absl::Duration longest = LongestWait();
   threading::MutexLock lock(&mutex_);
-  const auto wanted = [this]()
-                          ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_ || asked_; };
-  mutex_.AwaitWithTimeout(absl::Condition(&wanted), settings_.look_every);
+  const auto wanted = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return stopping_ || asked_ || !requests_.empty();
+  };
+  mutex_.AwaitWithTimeout(absl::Condition(&wanted), longest);
   return std::exchange(asked_, false);
 }
 
 void Loader::Body() {
   setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNiceness);
-  for (const ModelRepository::Served& served : models_->All()) {
+  Start();
+  while (!Stopping()) {
+    const bool asked = Wait();
+    if (Stopping()) break;
+    ServeRequests();
+    if (retired_.FreeUnused()) malloc_trim(0);
+    EndUnloads();
+    if (asked || SteadyNow() >= next_look_) Look(asked);
+  }
+  CancelRequests();
+}
+
+void Loader::Start() {
+  const std::vector<ModelRepository::Served> all = models_->All();
+  for (const ModelRepository::Served& served : all) {
+    if (served->state != ModelState::kUnloaded) wanted_[served->name].insert(served->version);
+  }
+  for (const ModelRepository::Served& served : all) {
     if (Stopping()) return;
-    LoadFound(*served);
+    if (IsWanted(*served) && !IsHeldBack(*served)) LoadFound(*served);
   }
   if (Stopping()) return;
   settings_.started();
-  while (!Stopping()) {
-    std::set<Key> tried;
-    const bool asked = Wait() && ScanAgain(&tried);
-    for (const ModelRepository::Served& served : models_->All()) {
-      if (Stopping()) return;
-      if (!tried.contains(KeyOf(*served))) LookAt(served, asked);
-    }
-    if (settings_.memory != nullptr) settings_.memory->Update(*models_);
-    settings_.changed();
+  next_look_ = SteadyNow() + settings_.look_every;
+}
+
+void Loader::Look(bool asked) {
+  next_look_ = SteadyNow() + settings_.look_every;
+  std::set<Key> tried;
+  const bool scans = asked || settings_.mode == ControlMode::kPoll;
+  const bool scanned = scans && ScanAgain(asked, &tried);
+  std::vector<Key> keys;  // nothing here holds a model whose memory a load waits for
+  for (const ModelRepository::Served& served : models_->All()) keys.push_back(KeyOf(*served));
+  for (const Key& key : keys) {
+    if (Stopping()) return;
+    if (tried.contains(key)) continue;
+    std::optional<ServedModel> changed = LookAt(key, asked && scanned);
+    if (changed.has_value()) LoadFound(*std::move(changed));
   }
+  if (settings_.memory != nullptr) settings_.memory->Update(*models_);
+  settings_.changed();
 }
 
 // Loads what is new, which it adds to `tried`. Returns whether there is something to look at.
-bool Loader::ScanAgain(std::set<Key>* tried) {
-  const absl::StatusOr<std::vector<ServedModel>> found = settings_.scan();
+bool Loader::ScanAgain(bool asked, std::set<Key>* tried) {
+  const absl::StatusOr<std::vector<ServedModel>> found = settings_.scan({});
   if (!found.ok()) {
-    spdlog::error("{}; what was loaded before serves on", std::string(found.status().message()));
+    const std::string error(found.status().message());
+    if (asked || error != scan_error_) spdlog::error("{}; what was loaded before serves on", error);
+    scan_error_ = error;
     return false;
   }
-  std::set<Key> keys;
+  scan_error_.clear();
+  SetWanted(*found, "");
+  std::map<Key, FileStamp> unsettled;
   for (const ServedModel& served : *found) {
-    keys.insert(KeyOf(served));
-    if (watched_.count(KeyOf(served)) != 0) continue;
-    tried->insert(KeyOf(served));
+    if (Stopping()) return false;
+    const Key key = KeyOf(served);
+    if (watched_.count(key) != 0 || IsHeldBack(served)) continue;
+    if (!asked && !HasSettled(served, &unsettled)) continue;
+    tried->insert(key);
     LoadFound(served);
   }
-  for (const ModelRepository::Served& served : models_->All()) {
-    if (keys.count(KeyOf(*served)) != 0) continue;
-    spdlog::info("model '{}' version {}: gone, no longer served", served->name, served->version);
-    models_->Remove(*served);
-    watched_.erase(KeyOf(*served));
-  }
+  new_ = std::move(unsettled);
+  Retire("");
   return true;
 }
 
-void Loader::LookAt(const ModelRepository::Served& served, bool asked) {
-  Watched& watched = watched_[KeyOf(*served)];
+// Whether the files of a version that is new are complete as far as can be seen: they are there,
+// and were the same at the last look. What they are now is added to `unsettled`.
+bool Loader::HasSettled(const ServedModel& served, std::map<Key, FileStamp>* unsettled) const {
+  std::error_code error;
+  if (!served.folder.empty() && fs::is_empty(served.folder, error)) return false;
+  const Key key = KeyOf(served);
+  const FileStamp& now = (*unsettled)[key] = StampOf(served);
+  const auto before = new_.find(key);
+  return before != new_.end() && before->second == now;
+}
+
+void Loader::SetWanted(const std::vector<ServedModel>& found, const std::string& only) {
+  if (only.empty()) {
+    wanted_.clear();
+  } else {
+    wanted_.erase(only);
+  }
+  for (const ServedModel& served : found) wanted_[served.name].insert(served.version);
+}
+
+bool Loader::IsWanted(const ServedModel& served) const {
+  const auto versions = wanted_.find(served.name);
+  return versions != wanted_.end() && versions->second.count(served.version) != 0;
+}
+
+// Whether each version that is to be served does.
+bool Loader::HasAllWanted(const std::string& name) const {
+  const auto versions = wanted_.find(name);
+  if (versions == wanted_.end()) return true;
+  return std::all_of(versions->second.begin(), versions->second.end(), [&](int64_t version) {
+    const ModelRepository::Served served = models_->Peek(name, version);
+    return served != nullptr && served->state == ModelState::kReady;
+  });
+}
+
+// Withdraws what is no longer on disk, and versions that are not wanted any more, of `only` or, if
+// it is empty, of all models. While one that is wanted does not serve, those stand in for it.
+void Loader::Retire(const std::string& only) {
+  for (const ModelRepository::Served& served : models_->All()) {
+    if (IsWanted(*served) || (!only.empty() && served->name != only)) continue;
+    const bool serves = served->state != ModelState::kUnloaded;
+    if (HasGone(*served)) {
+      if (serves)
+        spdlog::info("model '{}' version {}: gone, no longer served", served->name,
+                     served->version);
+      models_->Remove(*served);
+      Forget(served);
+    } else if (serves && HasAllWanted(served->name)) {
+      spdlog::info("model '{}' version {}: no longer served, by its version policy", served->name,
+                   served->version);
+      models_->Unload(*served);
+      Forget(served);
+    } else if (serves && !served->stands_in) {
+      models_->Change(*served, [](ServedModel* now) { now->stands_in = true; });
+    }
+  }
+}
+
+void Loader::Forget(const ModelRepository::Served& served) {
+  watched_.erase(KeyOf(*served));
+  retired_.Add(served->model);
+}
+
+// Returns the version if it is to be loaded again.
+std::optional<ServedModel> Loader::LookAt(const Key& key, bool asked) {
+  const ModelRepository::Served served = models_->Peek(key.first, key.second);
+  if (served == nullptr || !IsLive(*served)) return std::nullopt;
+  const bool loads = asked || settings_.mode == ControlMode::kPoll;
+  Watched& watched = watched_[key];
   FileStamp now = StampOf(*served);
   const bool ready = served->state == ModelState::kReady;
   if (now == watched.loaded) {
     // A version that a request found overwritten is loaded again; one that failed, if asked.
     const bool overwritten = !ready && absl::IsUnavailable(served->load_status);
-    if (overwritten || (asked && !ready)) LoadFound(*served);
-    return;
+    const bool again = loads && (overwritten || (asked && !ready));
+    return again ? std::optional(*served) : std::nullopt;
   }
-  if (ready && !served->model->CheckFiles().ok()) {
+  const bool is_news = now != watched.seen;
+  if (ready && (is_news || loads) && !served->model->CheckFiles().ok()) {
     spdlog::warn("model '{}' version {}: its file was written to while it served", served->name,
                  served->version);
     models_->MarkOverwritten(served);
     settings_.changed();
   }
-  if (asked || now == watched.seen) {
-    LoadFound(*served);
-  } else {
-    watched.seen = std::move(now);
-  }
-}
-
-// Until requests hold no more than the load leaves them.
-absl::Status Loader::AwaitRoom(const FileStamp& files) {
-  if (settings_.memory == nullptr) return absl::OkStatus();
-  ABSL_RETURN_IF_ERROR(settings_.memory->BeginLoad(*models_, BytesOfLoad(SizeOf(files))));
-  const absl::Time end = SteadyNow() + kLongestWaitForRoom;
-  threading::MutexLock lock(&mutex_);
-  while (!settings_.memory->HasRoom()) {
-    if (stopping_) return absl::CancelledError("the server ends");
-    if (SteadyNow() > end) {
-      return absl::UnavailableError("requests hold the memory that loading it takes");
-    }
-    mutex_.AwaitWithTimeout(absl::Condition(&stopping_), kRoomPoll);
-  }
-  return absl::OkStatus();
-}
-
-// With a run that puts its memory in place, if that comes first.
-ServedModel Loader::LoadNow(const ServedModel& found) {
-  BackgroundTurn turn(dispatcher_);
-  const LoadOptions options{.between_steps = [&]() -> absl::Status {
-                              turn.MakeWay();
-                              if (Stopping()) return absl::CancelledError("the server ends");
-                              return settings_.memory == nullptr ? absl::OkStatus()
-                                                                 : settings_.memory->CheckLoad();
-                            },
-                            .serial = true};
-  ServedModel loaded = LoadVersion(found, engine_, options);
-  if (loaded.state == ModelState::kReady && WarmsUpFirst(found)) {
-    WarmUp(loaded, {.interrupted = options.between_steps, .serial = options.serial});
-  }
-  return loaded;
-}
-
-// A version that another one stands in for has time.
-bool Loader::WarmsUpFirst(const ServedModel& found) const {
-  return settings_.warm_up_first || found.state == ModelState::kReady;
-}
-
-void Loader::LoadFound(const ServedModel& found) {
-  Watched watched;
-  watched.loaded = watched.seen = StampOf(found);  // before any of it is read
-  const absl::Status room = AwaitRoom(watched.loaded);
-  ServedModel loaded = room.ok() ? LoadNow(found) : NotLoaded(found, room);
-  const bool ready = loaded.state == ModelState::kReady;
-  if (settings_.memory != nullptr) settings_.memory->EndLoad();
-  if (Stopping()) return;
-  if (!absl::IsUnavailable(room)) watched_[KeyOf(found)] = std::move(watched);
-  if (loaded.state == ModelState::kReady && settings_.loaded) settings_.loaded(loaded);
-  Report(found, std::move(loaded));
-  if (settings_.memory != nullptr) settings_.memory->Update(*models_);
-  settings_.changed();
-  if (ready && !WarmsUpFirst(found)) warm_up_.Add(found.name, found.version);
-}
-
-// A load that failed leaves what serves as it is, with the reason.
-void Loader::Report(const ServedModel& found, ServedModel loaded) {
-  if (loaded.state == ModelState::kReady || found.model == nullptr) {
-    models_->Publish(std::move(loaded));
-    return;
-  }
-  models_->Change(found, [&loaded](ServedModel* now) { now->load_status = loaded.load_status; });
+  watched.seen = std::move(now);
+  const bool again = (asked || (loads && !is_news)) && !IsHeldBack(*served);
+  return again ? std::optional(*served) : std::nullopt;
 }
 
 }  // namespace tilewire::service

@@ -1,23 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Loads models on a thread of low priority, one at a time, as background work of the dispatcher,
-// while the server already answers; then watches their files.
+// while the server already answers; then follows what lies on disk, or what clients ask for.
 //
 //   a file that was replaced   (renamed over: mv, rsync) is loaded beside the version that serves,
 //                              which is replaced when the load has succeeded; if it fails, the old
 //                              version serves on, and the repository's index gives the reason
 //   a file that was written to (cp, tar) makes its version unavailable as soon as it no longer
 //                              holds what further shapes need, and is loaded as well
+//   a new version              is loaded, and then those that the model's version policy leaves out
+//                              are no longer served; until it serves, they do
 //
-// A changed file is loaded once it has stayed the same for one look. A version that nothing stands
-// in for serves as soon as it is loaded, and warms up afterwards; one that replaces another warms
-// up before.
+// Files are loaded once they have stayed the same for one look, and never from a version's folder
+// that holds a file ".loading". A version that nothing stands in for serves as soon as it is
+// loaded, and warms up afterwards, unless its settings name requests to warm up with; one that
+// replaces another warms up before, on the shapes that the other one has served. The memory of what
+// serves no more is given back by the loading thread.
 #ifndef SERVICE_MODELS_LOADER_H_
 #define SERVICE_MODELS_LOADER_H_
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -33,18 +39,30 @@
 #include "service/models/model_control.h"
 #include "service/models/model_memory.h"
 #include "service/models/model_repository.h"
+#include "service/models/repository_scan.h"
+#include "service/models/retired_models.h"
 #include "service/models/warm_up.h"
 #include "service/schedule/dispatcher.h"
 
 namespace tilewire::service {
 
+// Who decides which models are loaded after the start.
+enum class ControlMode : uint8_t {
+  kNone,      // only Rescan(), which loads what is new
+  kPoll,      // the disk, which is scanned at every look
+  kExplicit,  // clients, by Load() and Unload()
+};
+
 // Thread-safe.
 class Loader final : public ModelControl {
  public:
   struct Settings {
-    // Lists the models to be served now; called again for Rescan().
-    std::function<absl::StatusOr<std::vector<ServedModel>>()> scan;
+    // Lists the models to be served now, or one of them. Called again for each scan.
+    std::function<absl::StatusOr<std::vector<ServedModel>>(const ScanScope& scope)> scan;
     absl::Duration look_every = absl::Seconds(1);
+    ControlMode mode = ControlMode::kPoll;
+    // Whether what serves goes before what replaces it is loaded, for want of memory for both.
+    bool unload_first = false;
     // Whether a model is ready only once it has run (warm_up.h); else it runs in the background.
     bool warm_up_first = false;
     // Called on the loading thread: once, when everything that was found at the start has been
@@ -56,22 +74,24 @@ class Loader final : public ModelControl {
     ModelMemory* memory = nullptr;  // what loads may take; null: all there is
   };
 
-  // Begins to load what `models` found. All that is pointed to must outlive this object.
+  // Begins to load what `models` found and does not hold as kUnloaded. All that is pointed to must
+  // outlive this object.
   Loader(Engine* engine, ModelRepository* models, Dispatcher* dispatcher, Admission* admission,
          Settings settings);
-  // Waits for the step of a load that runs.
-  ~Loader() override { Stop(); }
+  // Waits for the step of a load that runs, and ends requests that wait with kCancelled.
+  ~Loader() override;
   // From now on no load begins, and one that runs ends with its step.
   void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Scans again, soon: models and versions that are new are loaded and then served, those that have
-  // gone are no longer served, those that have changed or failed are loaded again.
+  // gone are no longer served, those that have changed or failed are loaded again. Does nothing in
+  // mode kExplicit.
   void Rescan() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Models are loaded as they lie on disk: both are refused.
+  // Refused but in mode kExplicit.
   void Load(const std::string& name, std::shared_ptr<const inference::ModelConfig> config,
-            Done done) override;
-  void Unload(const std::string& name, Done done) override;
+            Done done) override ABSL_LOCKS_EXCLUDED(mutex_);
+  void Unload(const std::string& name, Done done) override ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   using Key = std::pair<std::string, int64_t>;  // name and version
@@ -81,17 +101,55 @@ class Loader final : public ModelControl {
   struct Watched {
     FileStamp loaded, seen;
   };
+  struct Request {
+    bool load = false;  // else unload
+    std::string name;
+    std::shared_ptr<const inference::ModelConfig> config;
+    Done done;
+  };
+  // An unload whose runs have not ended.
+  struct Ending {
+    std::string name;
+    std::vector<int64_t> versions;
+    std::vector<const Model*> models;
+    int64_t bytes = 0;  // that the models held
+    Done done;
+  };
 
   void Body();
+  void Start();
   bool Wait() ABSL_LOCKS_EXCLUDED(mutex_);
   bool Stopping() const ABSL_LOCKS_EXCLUDED(mutex_);
-  bool ScanAgain(std::set<Key>* tried);
-  void LookAt(const ModelRepository::Served& served, bool asked);
-  void LoadFound(const ServedModel& found);
+  absl::Duration LongestWait() const;
+  void Look(bool asked);
+  std::optional<ServedModel> LookAt(const Key& key, bool asked);
+
+  bool ScanAgain(bool asked, std::set<Key>* tried);
+  bool HasSettled(const ServedModel& served, std::map<Key, FileStamp>* unsettled) const;
+  void SetWanted(const std::vector<ServedModel>& found, const std::string& only);
+  bool IsWanted(const ServedModel& served) const;
+  bool HasAllWanted(const std::string& name) const;
+  void Retire(const std::string& only);
+  void Forget(const ModelRepository::Served& served);
+
+  // In loader_loads.cc.
+  void LoadFound(ServedModel found);
   absl::Status AwaitRoom(const FileStamp& files) ABSL_LOCKS_EXCLUDED(mutex_);
-  ServedModel LoadNow(const ServedModel& found);
-  bool WarmsUpFirst(const ServedModel& found) const;
+  ServedModel LoadNow(const ServedModel& found, bool is_replacement,
+                      const std::vector<Shapes>& shapes);
+  ModelRepository::Served ReplacedBy(const ServedModel& found) const;
+  void UnloadFirst(const ServedModel& found) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Publish(const ServedModel& found, bool is_replacement, ServedModel loaded);
   void Report(const ServedModel& found, ServedModel loaded);
+
+  // In loader_requests.cc.
+  void Submit(Request request) ABSL_LOCKS_EXCLUDED(mutex_);
+  void ServeRequests() ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status LoadByRequest(const Request& request);
+  absl::Status LoadVersionByRequest(ServedModel found);
+  void BeginUnload(Request request);
+  void EndUnloads();
+  void CancelRequests() ABSL_LOCKS_EXCLUDED(mutex_);
 
   Engine* const engine_;
   ModelRepository* const models_;
@@ -100,7 +158,15 @@ class Loader final : public ModelControl {
   mutable threading::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool asked_ ABSL_GUARDED_BY(mutex_) = false;
-  std::map<Key, Watched> watched_;  // of the loading thread
+  std::deque<Request> requests_ ABSL_GUARDED_BY(mutex_);
+  // The rest belongs to the loading thread.
+  std::map<Key, Watched> watched_;
+  std::map<Key, FileStamp> new_;                     // not loaded yet, as at the last look
+  std::map<std::string, std::set<int64_t>> wanted_;  // versions of each model, by the last scan
+  std::string scan_error_;                           // of the last scan
+  absl::Time next_look_ = absl::InfinitePast();
+  RetiredModels retired_;
+  std::vector<Ending> endings_;
   BackgroundWarmUp warm_up_;
   threading::BackgroundThread thread_;
 };

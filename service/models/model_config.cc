@@ -12,28 +12,36 @@
 #include "google/protobuf/text_format.h"
 #include "service/models/text_file.h"
 #include "service/wire/status_text.h"
-#include "service/wire/tensor_layout.h"
 
 namespace tilewire::service {
 namespace {
 
 using inference::ModelConfig;
 
-absl::Status Refused(absl::string_view setting, absl::string_view why) {
-  return absl::InvalidArgumentError(absl::StrCat("config.pbtxt: ", setting, ": ", why));
-}
+constexpr char kPrecision[] = "precision";
 
-// The first error and the line in which it lies.
-class FirstError final : public google::protobuf::io::ErrorCollector {
+// The first error and the line in which it lies; the names of unknown settings.
+class ReadProblems final : public google::protobuf::io::ErrorCollector {
  public:
   void AddError(int line, int, const std::string& message) override {
-    if (!text_.empty()) return;
-    text_ = absl::StrCat("config.pbtxt, line ", line + 1, ": ", message);
+    if (error_.empty()) error_ = absl::StrCat("config.pbtxt, line ", line + 1, ": ", message);
   }
-  const std::string& text() const { return text_; }
+  // The parser's only warnings are of names that the message does not have.
+  void AddWarning(int line, int, const std::string& message) override {
+    const size_t end = message.rfind('"');
+    const size_t begin = end == std::string::npos || end == 0 ? end : message.rfind('"', end - 1);
+    const std::string name = begin == std::string::npos || begin == end
+                                 ? message
+                                 : message.substr(begin + 1, end - begin - 1);
+    unknown_.push_back(
+        {name, SettingClass::kUnknown, absl::StrCat("line ", line + 1, ": no such setting")});
+  }
+  const std::string& error() const { return error_; }
+  const std::vector<Setting>& unknown() const { return unknown_; }
 
  private:
-  std::string text_;
+  std::string error_;
+  std::vector<Setting> unknown_;
 };
 
 // A name in a folder, not a path out of it.
@@ -41,128 +49,132 @@ bool IsFileName(const std::string& name) {
   return !absl::StrContains(name, '/') && name != "." && name != "..";
 }
 
-absl::Status CheckOneOf(const char* setting, const std::string& value,
-                        const std::set<std::string>& allowed) {
-  if (value.empty() || allowed.count(value) != 0) return absl::OkStatus();
-  return Refused(setting,
-                 absl::StrCat(Quoted(value), " is not '", absl::StrJoin(allowed, "' or '"), "'"));
-}
+// Turns the settings that have a bad value into refused ones.
+class Judge {
+ public:
+  explicit Judge(std::vector<Setting>* settings) : settings_(settings) {}
 
-constexpr char kPrecision[] = "precision";
-
-absl::Status CheckParameters(const ModelConfig& config) {
-  for (const auto& [name, parameter] : config.parameters()) {
-    if (name != kPrecision) {
-      return Refused(absl::StrCat("parameters ", Quoted(name)), "this server knows 'precision'");
+  void Refuse(const std::string& name, absl::string_view why) {
+    const auto found = std::find_if(settings_->begin(), settings_->end(),
+                                    [&name](const Setting& one) { return one.name == name; });
+    Setting refused{name, SettingClass::kRefused, std::string(why)};
+    if (found == settings_->end()) {
+      settings_->push_back(std::move(refused));
+    } else {
+      *found = std::move(refused);
     }
-    const absl::Status status = ParsePrecision(parameter.string_value()).status();
-    if (!status.ok()) return Refused("parameters 'precision'", status.message());
   }
-  return absl::OkStatus();
-}
+  void OneOf(const char* name, const std::string& value, const std::set<std::string>& allowed) {
+    if (value.empty() || allowed.count(value) != 0) return;
+    Refuse(name, absl::StrCat(Quoted(value), " is not '", absl::StrJoin(allowed, "' or '"), "'"));
+  }
 
-absl::Status CheckValues(const ModelConfig& config, const std::string& model) {
-  ABSL_RETURN_IF_ERROR(CheckOneOf("name", config.name(), {model}));
-  ABSL_RETURN_IF_ERROR(CheckOneOf("platform", config.platform(), {"onnx", "onnxruntime_onnx"}));
-  ABSL_RETURN_IF_ERROR(CheckOneOf("backend", config.backend(), {"onnxruntime", "tilewire"}));
-  if (config.max_batch_size() < 0) return Refused("max_batch_size", "it is below 0");
-  if (!IsFileName(config.default_model_filename())) {
-    return Refused("default_model_filename", "it is not a file in the version's folder");
-  }
-  for (const inference::ModelInput& input : config.input()) {
-    if (input.format() != inference::ModelInput::FORMAT_NHWC) continue;
-    return Refused("input format FORMAT_NHWC",
-                   "requests say so, by the parameter 'layout' of an input");
-  }
-  ABSL_RETURN_IF_ERROR(CheckParameters(config));
-  std::string labels;
+ private:
+  std::vector<Setting>* const settings_;
+};
+
+void JudgeFiles(const ModelConfig& config, Judge* judge) {
+  if (!IsFileName(config.default_model_filename()))
+    judge->Refuse("default_model_filename", "it is not a file in the version's folder");
   for (const inference::ModelOutput& output : config.output()) {
-    if (output.label_filename().empty()) continue;
-    if (!IsFileName(output.label_filename())) {
-      return Refused("label_filename", "it is not a file in the model's folder");
-    }
-    if (!labels.empty()) return Refused("label_filename", "only one output may have labels");
-    labels = output.label_filename();
+    if (!IsFileName(output.label_filename()))
+      judge->Refuse("output.label_filename", "it is not a file in the model's folder");
   }
-  return absl::OkStatus();
 }
 
-inference::DataType TypeOf(DataType type) {
-  inference::DataType found = inference::TYPE_INVALID;
-  inference::DataType_Parse(absl::StrCat("TYPE_", DatatypeName(type)), &found);
-  return found;
-}
-
-// `declared` is the tensor of a config, `spec` the model's. With a bound of the batch, Triton's
-// dims leave the batch out.
-template <typename Declared>
-bool Agrees(const Declared& declared, bool batched, const TensorSpec& spec) {
-  const inference::DataType type = declared.data_type();
-  if (type != inference::TYPE_INVALID && type != TypeOf(spec.type)) return false;
-  if (declared.dims().empty()) return true;
-  Dims dims(declared.dims().begin(), declared.dims().end());
-  if (batched) dims.insert(dims.begin(), -1);
-  return dims == spec.dims;
-}
-
-template <typename AllDeclared>
-absl::Status CheckTensors(const char* kind, const AllDeclared& all, bool batched,
-                          const std::vector<TensorSpec>& specs) {
-  for (const auto& declared : all) {
-    const auto spec = std::find_if(specs.begin(), specs.end(), [&declared](const TensorSpec& one) {
-      return one.name == declared.name();
-    });
-    const std::string what = absl::StrCat(kind, " ", Quoted(declared.name()));
-    if (spec == specs.end()) return Refused(what, "the model has none of this name");
-    if (!Agrees(declared, batched, *spec)) {
-      return Refused(what, absl::StrCat("its data_type or dims are not the model's, ",
-                                        inference::DataType_Name(TypeOf(spec->type)), " ",
-                                        DimsToString(spec->dims)));
-    }
+template <typename Tensors>
+void JudgeDims(const char* kind, const Tensors& tensors, Judge* judge) {
+  const auto is_bad = [](int64_t dim) { return dim < -1; };
+  std::set<std::string> names;
+  for (const auto& tensor : tensors) {
+    const std::string what = absl::StrCat(Quoted(tensor.name()), ": ");
+    if (!names.insert(tensor.name()).second) judge->Refuse(kind, what + "declared twice");
+    if (std::any_of(tensor.dims().begin(), tensor.dims().end(), is_bad))
+      judge->Refuse(kind, what + "a dim is below -1");
+    const auto& shape = tensor.reshape().shape();
+    if (std::any_of(shape.begin(), shape.end(), is_bad))
+      judge->Refuse(absl::StrCat(kind, ".reshape"), what + "a dim is below -1");
   }
-  return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& path, const std::string& model) {
-  ModelConfig config;
+std::vector<Setting> JudgeSettings(const ModelConfig& config, const std::string& model) {
+  std::vector<Setting> settings = SettingsIn(config);
+  Judge judge(&settings);
+  judge.OneOf("name", config.name(), {model});
+  judge.OneOf("platform", config.platform(), {"onnx", "onnxruntime_onnx"});
+  judge.OneOf("backend", config.backend(), {"onnxruntime", "tilewire"});
+  if (config.max_batch_size() < 0) judge.Refuse("max_batch_size", "it is below 0");
+  JudgeFiles(config, &judge);
+  JudgeDims("input", config.input(), &judge);
+  JudgeDims("output", config.output(), &judge);
+  const auto precision = config.parameters().find(kPrecision);
+  if (precision != config.parameters().end()) {
+    const absl::Status status = ParsePrecision(precision->second.string_value()).status();
+    if (!status.ok()) judge.Refuse("parameters 'precision'", status.message());
+  }
+  return settings;
+}
+
+absl::StatusOr<ModelSettings> ReadSettings(const std::string& path, const std::string& model) {
   const absl::StatusOr<std::string> text = TextOf(path);
   if (!text.ok()) {
     return absl::Status(text.status().code(),
                         absl::StrCat("config.pbtxt: ", text.status().message()));
   }
-  FirstError first;
+  ReadProblems problems;
   google::protobuf::TextFormat::Parser parser;
-  parser.RecordErrorsTo(&first);
-  if (!parser.ParseFromString(*text, &config)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(first.text(), " (only settings that this server understands are accepted)"));
-  }
-  ABSL_RETURN_IF_ERROR(CheckValues(config, model));
-  return config;
+  parser.RecordErrorsTo(&problems);
+  parser.AllowUnknownField(true);
+  ModelSettings read;
+  if (!parser.ParseFromString(*text, &read.config))
+    return absl::InvalidArgumentError(problems.error());
+  read.settings = JudgeSettings(read.config, model);
+  read.settings.insert(read.settings.end(), problems.unknown().begin(), problems.unknown().end());
+  return read;
 }
 
-std::vector<int64_t> WantedVersions(const ModelConfig& config,
-                                    const std::vector<int64_t>& on_disk) {
+absl::Status Verdict(const std::vector<Setting>& settings, bool strict) {
+  std::string all;
+  for (const Setting& setting : settings) {
+    const bool refused = setting.effect == SettingClass::kRefused ||
+                         (strict && setting.effect == SettingClass::kUnknown);
+    if (!refused) continue;
+    absl::StrAppend(&all, all.empty() ? "config.pbtxt: " : "; ", setting.name, ": ", setting.text);
+  }
+  return all.empty() ? absl::OkStatus() : absl::InvalidArgumentError(all);
+}
+
+std::string SettingsRemark(const std::vector<Setting>& settings) {
+  std::string remark;
+  for (const SettingClass effect : {SettingClass::kNoEffect, SettingClass::kUnknown}) {
+    std::vector<std::string> names;
+    for (const Setting& setting : settings) {
+      if (setting.effect == effect) names.push_back(setting.name);
+    }
+    if (names.empty()) continue;
+    absl::StrAppend(&remark, remark.empty() ? "" : "; ", SettingClassName(effect), ": ",
+                    absl::StrJoin(names, ", "));
+  }
+  return remark;
+}
+
+std::vector<int64_t> WantedVersions(const ModelConfig& config, const std::vector<int64_t>& on_disk,
+                                    uint32_t latest) {
   const inference::ModelVersionPolicy& policy = config.version_policy();
   std::vector<int64_t> wanted = on_disk;
-  if (policy.has_latest()) {
-    const size_t most = std::max<uint32_t>(policy.latest().num_versions(), 1);
-    if (wanted.size() > most) wanted.erase(wanted.begin(), wanted.end() - most);
-  } else if (policy.has_specific()) {
+  if (policy.has_specific()) {
     const auto& named = policy.specific().versions();
     std::erase_if(wanted, [&named](int64_t version) {
       return std::find(named.begin(), named.end(), version) == named.end();
     });
+    return wanted;
   }
+  size_t most = policy.has_all() ? 0 : latest;
+  if (policy.has_latest()) most = std::max<uint32_t>(policy.latest().num_versions(), 1);
+  if (most > 0 && wanted.size() > most) wanted.erase(wanted.begin(), wanted.end() - most);
   return wanted;
-}
-
-absl::Status CheckSignature(const ModelConfig& config, const ModelSignature& signature) {
-  const bool batched = config.max_batch_size() > 0;
-  ABSL_RETURN_IF_ERROR(CheckTensors("input", config.input(), batched, signature.inputs));
-  return CheckTensors("output", config.output(), batched, signature.outputs);
 }
 
 std::optional<Precision> PrecisionOf(const ModelConfig& config) {
@@ -175,11 +187,12 @@ std::string ModelFile(const ModelConfig& config, const std::string& unnamed) {
   return config.default_model_filename().empty() ? unnamed : config.default_model_filename();
 }
 
-std::string LabelsFile(const ModelConfig& config) {
-  for (const inference::ModelOutput& output : config.output()) {
-    if (!output.label_filename().empty()) return output.label_filename();
+std::string LabelsFile(const ModelConfig& config, const std::string& output) {
+  for (const inference::ModelOutput& one : config.output()) {
+    if (!one.label_filename().empty() && (output.empty() || one.name() == output))
+      return one.label_filename();
   }
-  return "labels.txt";
+  return "";
 }
 
 }  // namespace tilewire::service

@@ -38,15 +38,47 @@ absl::Status CheckIsThere(const fs::path& path) {
                    "': rename it, or name it in config.pbtxt (default_model_filename)"));
 }
 
+// The lines of the labels' file of this name beside the versions.
+std::string LabelsIn(const ServedModel& served, const std::string& file) {
+  return file.empty() ? "" : ReadTextFile((fs::path(served.settings_folder) / file).string());
+}
+
+// Labels that the settings name; without any, those of labels.txt.
+void ReadLabels(ServedModel* served) {
+  const std::string first = LabelsFile(*served->config, "");
+  served->labels = first.empty() ? ReadTextFile(served->labels_path) : LabelsIn(*served, first);
+  const std::vector<TensorSpec>& outputs = served->model->signature().outputs;
+  served->output_labels.clear();
+  for (const TensorSpec& output : outputs)
+    served->output_labels.push_back(LabelsIn(*served, LabelsFile(*served->config, output.name)));
+  if (first.empty() && outputs.size() == 1) served->output_labels[0] = served->labels;
+}
+
+// Reads the settings and says in a line of the log which of them have no effect.
+absl::Status ReadConfig(ServedModel* served) {
+  ModelSettings read;
+  if (served->given_config != nullptr) {
+    read = {*served->given_config, JudgeSettings(*served->given_config, served->name)};
+  } else {
+    ABSL_ASSIGN_OR_RETURN(read, ReadSettings(served->config_path, served->name));
+  }
+  ABSL_RETURN_IF_ERROR(Verdict(read.settings, served->strict_config));
+  const std::string remark = SettingsRemark(read.settings);
+  if (!remark.empty()) {
+    spdlog::info("model '{}' version {}: config.pbtxt: {} (`tilewire check` says why)",
+                 served->name, served->version, remark);
+  }
+  served->config = std::make_shared<const inference::ModelConfig>(std::move(read.config));
+  return absl::OkStatus();
+}
+
 // The model, with its settings applied.
 absl::StatusOr<std::shared_ptr<const Model>> LoadConfigured(ServedModel* served, Engine* engine,
                                                             const LoadOptions& options) {
-  ABSL_ASSIGN_OR_RETURN(const inference::ModelConfig config,
-                        ReadModelConfig(served->config_path, served->name));
-  if (!served->folder.empty()) {
+  ABSL_RETURN_IF_ERROR(ReadConfig(served));
+  const inference::ModelConfig& config = *served->config;
+  if (!served->folder.empty())
     served->path = (fs::path(served->folder) / ModelFile(config, served->default_file)).string();
-    served->labels_path = (fs::path(served->settings_folder) / LabelsFile(config)).string();
-  }
   ABSL_RETURN_IF_ERROR(CheckIsThere(served->path));
   served->max_batch = config.max_batch_size();
   LoadOptions configured = options;
@@ -55,7 +87,7 @@ absl::StatusOr<std::shared_ptr<const Model>> LoadConfigured(ServedModel* served,
   served->precision = *configured.precision;
   ABSL_ASSIGN_OR_RETURN(std::shared_ptr<const Model> model,
                         engine->LoadModel(served->path, configured));
-  ABSL_RETURN_IF_ERROR(CheckSignature(config, model->signature()));
+  ABSL_ASSIGN_OR_RETURN(served->tensors, ServedTensors::Create(config, model->signature()));
   return model;
 }
 
@@ -80,9 +112,10 @@ ServedModel LoadVersion(const ServedModel& found, Engine* engine, const LoadOpti
       WithinMemory([&] { return LoadConfigured(&served, engine, options); });
   if (!model.ok()) return NotLoaded(served, model.status());
   served.state = ModelState::kReady;
+  served.stands_in = false;
   served.load_status = absl::OkStatus();
   served.model = *std::move(model);
-  served.labels = ReadTextFile(served.labels_path);
+  ReadLabels(&served);
   spdlog::info("model '{}' version {}: loaded in {} ms", served.name, served.version,
                absl::ToInt64Milliseconds(SteadyNow() - start));
   return served;

@@ -56,6 +56,15 @@ void ModelRepository::Remove(const ServedModel& served) {
   snapshot_.store(std::move(next));
 }
 
+void ModelRepository::Unload(const ServedModel& served) {
+  Change(served, [](ServedModel* now) {
+    now->state = ModelState::kUnloaded;
+    now->load_status = absl::OkStatus();
+    now->stands_in = false;
+    now->model = nullptr;
+  });
+}
+
 absl::Status ModelRepository::AfterRun(const Served& served, const absl::Status& status) {
   if (!absl::IsFailedPrecondition(status)) return status;
   MarkOverwritten(served);
@@ -70,27 +79,39 @@ void ModelRepository::MarkOverwritten(const Served& served) {
   });
 }
 
+// The highest live version that is ready, or the highest live one; null if there is none.
+ModelRepository::Served ModelRepository::Best(const ModelVersions& versions) {
+  Served highest;
+  for (auto it = versions.rbegin(); it != versions.rend(); ++it) {
+    if (it->second->state == ModelState::kReady) return it->second;
+    if (highest == nullptr && IsLive(*it->second)) highest = it->second;
+  }
+  return highest;
+}
+
+ModelRepository::Served ModelRepository::Peek(const std::string& name, int64_t version) const {
+  const std::shared_ptr<const Snapshot> models = snapshot();
+  const auto versions = models->find(name);
+  if (versions == models->end()) return nullptr;
+  const auto found = versions->second.find(version);
+  return found == versions->second.end() ? nullptr : found->second;
+}
+
 absl::StatusOr<ModelRepository::Served> ModelRepository::Find(absl::string_view name,
                                                               absl::string_view version) const {
   if (name.empty()) return absl::InvalidArgumentError("the model's name is empty");
   const std::shared_ptr<const Snapshot> models = snapshot();
   const auto versions = models->find(name);
-  if (versions == models->end()) {
-    return absl::NotFoundError(absl::StrCat("no model ", Quoted(name)));
-  }
-  if (version.empty()) {
-    for (auto it = versions->second.rbegin(); it != versions->second.rend(); ++it) {
-      if (it->second->state == ModelState::kReady) return it->second;
-    }
-    return versions->second.rbegin()->second;
-  }
+  const Served best = versions == models->end() ? nullptr : Best(versions->second);
+  if (best == nullptr) return absl::NotFoundError(absl::StrCat("no model ", Quoted(name)));
+  if (version.empty()) return best;
   int64_t number = 0;
   if (!ParseVersion(version, &number)) {
     return absl::InvalidArgumentError(absl::StrCat("version ", Quoted(version), " of model ",
                                                    Quoted(name), " is not an integer"));
   }
   const auto found = versions->second.find(number);
-  if (found == versions->second.end()) {
+  if (found == versions->second.end() || !IsLive(*found->second)) {
     return absl::NotFoundError(absl::StrCat("no version ", number, " of model ", Quoted(name)));
   }
   return found->second;
@@ -105,7 +126,9 @@ absl::StatusOr<ModelRepository::Served> ModelRepository::FindLoaded(
 
 std::vector<std::string> ModelRepository::Names() const {
   std::vector<std::string> names;
-  for (const auto& [name, versions] : *snapshot()) names.push_back(name);
+  for (const auto& [name, versions] : *snapshot()) {
+    if (Best(versions) != nullptr) names.push_back(name);
+  }
   return names;
 }
 
@@ -114,7 +137,9 @@ std::vector<int64_t> ModelRepository::Versions(absl::string_view name) const {
   const std::shared_ptr<const Snapshot> models = snapshot();
   const auto versions = models->find(name);
   if (versions == models->end()) return numbers;
-  for (const auto& [number, served] : versions->second) numbers.push_back(number);
+  for (const auto& [number, served] : versions->second) {
+    if (IsLive(*served)) numbers.push_back(number);
+  }
   return numbers;
 }
 
@@ -127,8 +152,14 @@ std::vector<ModelRepository::Served> ModelRepository::All() const {
 }
 
 bool ModelRepository::AllReady() const {
-  for (const Served& served : All()) {
-    if (!Usable(*served).ok()) return false;
+  for (const auto& [name, versions] : *snapshot()) {
+    const Served best = Best(versions);
+    const bool has_stand_in =
+        best != nullptr && best->state == ModelState::kReady && best->stands_in;
+    for (const auto& [number, served] : versions) {
+      const bool excused = has_stand_in && served->state == ModelState::kUnavailable;
+      if (IsLive(*served) && !excused && !Usable(*served).ok()) return false;
+    }
   }
   return true;
 }

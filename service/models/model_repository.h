@@ -30,18 +30,23 @@ class ModelRepository {
   explicit ModelRepository(std::vector<ServedModel> found);
 
   // `version` empty: the highest that is ready, or the highest if none is. Never null.
-  //   kNotFound         no such model or version
+  //   kNotFound         no such model or version, or none that is live
   //   kInvalidArgument  no name, or a version that is not an integer
   absl::StatusOr<Served> Find(absl::string_view name, absl::string_view version) const;
   // Find(), and the model is ready.
   //   the errors of Usable()
   absl::StatusOr<Served> FindLoaded(absl::string_view name, absl::string_view version) const;
 
-  std::vector<std::string> Names() const;
-  std::vector<int64_t> Versions(absl::string_view name) const;  // ascending
+  // The version in whatever state it is; null if there is none.
+  Served Peek(const std::string& name, int64_t version) const;
+
+  std::vector<std::string> Names() const;                       // of models with a live version
+  std::vector<int64_t> Versions(absl::string_view name) const;  // live ones, ascending
   std::vector<Served> All() const;                              // by name, then version
-  bool AllReady() const;                                        // every version of every model
-  bool AnyReady() const;                                        // a version of a model
+  // Whether every live version of every model is. One that failed to load while another stands in
+  // for it does not count: a bad version takes no replica away.
+  bool AllReady() const;
+  bool AnyReady() const;  // a version of a model
 
   // Adds a version, or puts it in the place of the one with its name and number.
   void Publish(ServedModel served) ABSL_LOCKS_EXCLUDED(writing_);
@@ -49,6 +54,8 @@ class ModelRepository {
   void Change(const ServedModel& served, absl::FunctionRef<void(ServedModel*)> change)
       ABSL_LOCKS_EXCLUDED(writing_);
   void Remove(const ServedModel& served) ABSL_LOCKS_EXCLUDED(writing_);
+  // Leaves of the version with that name and number what is on disk: it is kUnloaded.
+  void Unload(const ServedModel& served) ABSL_LOCKS_EXCLUDED(writing_);
   // Marks a version whose file was written to, and which therefore cannot take every shape any
   // more, as kUnavailable until it is loaded again. Does nothing if another has replaced it.
   void MarkOverwritten(const Served& served) ABSL_LOCKS_EXCLUDED(writing_);
@@ -61,6 +68,7 @@ class ModelRepository {
   using ModelVersions = std::map<int64_t, Served>;
   using Snapshot = std::map<std::string, ModelVersions, std::less<>>;
 
+  static Served Best(const ModelVersions& versions);
   std::shared_ptr<const Snapshot> snapshot() const { return snapshot_.load(); }
 
   threading::Mutex writing_;

@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/utf8.h"
-#include "service/models/repository_scan.h"
 
 namespace tilewire::service {
 
@@ -18,15 +17,18 @@ NamedModel ParseNamedModel(absl::string_view text) {
   return {std::string(text.substr(0, end)), std::string(text.substr(end + 1))};
 }
 
-absl::StatusOr<std::vector<ServedModel>> ScanNamed(const std::vector<NamedModel>& models) {
+absl::StatusOr<std::vector<ServedModel>> ScanNamed(const std::vector<NamedModel>& models,
+                                                   const ScanOptions& options) {
   std::map<std::pair<std::string, int64_t>, ServedModel> all;
   for (const NamedModel& model : models) {
     std::error_code error;
     const bool folder = std::filesystem::is_directory(model.path, error);
-    ABSL_ASSIGN_OR_RETURN(std::vector<ServedModel> found, folder
-                                                              ? ScanFolder(model.path, model.name)
-                                                              : ScanFile(model.path, model.name));
+    ABSL_ASSIGN_OR_RETURN(
+        std::vector<ServedModel> found,
+        folder ? ScanFolder(model.path, model.name, options) : ScanFile(model.path, model.name));
     for (ServedModel& served : found) {
+      if (!options.scope.model.empty() && served.name != options.scope.model) continue;
+      served.given_config = options.scope.config;
       const std::pair<std::string, int64_t> key(served.name, served.version);
       if (!IsUtf8(served.name)) {
         return absl::InvalidArgumentError(

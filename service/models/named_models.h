@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "service/models/repository_scan.h"
 #include "service/models/served_model.h"
 
 namespace tilewire::service {
@@ -25,7 +26,8 @@ NamedModel ParseNamedModel(absl::string_view text);
 // All of them, by ScanFile() or ScanFolder(), sorted by name and version. `models` is not empty.
 //   kInvalidArgument  a name that is not UTF-8, or two files for one version of one model
 //   the errors of ScanFile() and ScanFolder()
-absl::StatusOr<std::vector<ServedModel>> ScanNamed(const std::vector<NamedModel>& models);
+absl::StatusOr<std::vector<ServedModel>> ScanNamed(const std::vector<NamedModel>& models,
+                                                   const ScanOptions& options = {});
 
 }  // namespace tilewire::service
 

@@ -22,6 +22,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
+void Remark(const ScanOptions& options, const fs::path& path, absl::string_view text) {
+  const std::string line = absl::StrCat(path.string(), ": ", text);
+  if (options.remark) return options.remark(line);
+  spdlog::warn(line);
+}
+
+bool IsIn(const ScanScope& scope, const std::string& name) {
+  return scope.model.empty() || scope.model == name;
+}
+
 bool IsHidden(const fs::path& path) { return absl::StartsWith(path.filename().string(), "."); }
 
 // The folder above `path`, or `path` itself, that this user may not enter; empty if there is none.
@@ -63,20 +73,21 @@ absl::StatusOr<std::vector<fs::path>> Entries(const fs::path& directory) {
   return entries;
 }
 
-// Erases the versions that the model's settings leave out. Settings that cannot be read leave none
-// out: each version then tells why it does not load.
-void KeepWanted(const fs::path& model, const std::string& name,
+// Erases the versions that the model's settings leave out. Settings that cannot be read leave out
+// what none would: each version then tells why it does not load.
+void KeepWanted(const fs::path& model, const std::string& name, const ScanOptions& options,
                 std::map<int64_t, ServedModel>* versions) {
-  const auto config = ReadModelConfig((model / "config.pbtxt").string(), name);
-  if (!config.ok()) return;
+  const auto read = ReadSettings((model / "config.pbtxt").string(), name);
+  inference::ModelConfig config = read.ok() ? read->config : inference::ModelConfig();
+  if (options.scope.config != nullptr) config = *options.scope.config;
   std::vector<int64_t> numbers;
   for (const auto& [number, served] : *versions) numbers.push_back(number);
-  const std::vector<int64_t> wanted = WantedVersions(*config, numbers);
+  const std::vector<int64_t> wanted = WantedVersions(config, numbers, options.latest);
   std::erase_if(*versions, [&wanted](const auto& version) {
     return !std::binary_search(wanted.begin(), wanted.end(), version.first);
   });
   if (versions->empty() && !numbers.empty()) {
-    spdlog::warn("{}: skipped, its version_policy names no version that is there", model.string());
+    Remark(options, model, "skipped, its version_policy names no version that is there");
   }
 }
 
@@ -94,35 +105,38 @@ ServedModel VersionIn(const fs::path& folder, const fs::path& settings_folder,
 }
 
 // A folder beside the versions that looks like one.
-void LogOther(const fs::path& entry) {
+void RemarkOther(const fs::path& entry, const ScanOptions& options) {
   std::error_code error;
   if (IsHidden(entry) || !fs::is_regular_file(entry / "model.onnx", error)) return;
-  spdlog::warn("{}: skipped, the name of a version is a number from 0 to 2^63-1", entry.string());
+  Remark(options, entry, "skipped, the name of a version is a number from 0 to 2^63-1");
 }
 
 // Every version in a model's folder that its settings want.
-void ScanVersions(const fs::path& model, const std::string& name, std::vector<ServedModel>* found) {
+void ScanVersions(const fs::path& model, const std::string& name, const ScanOptions& options,
+                  std::vector<ServedModel>* found) {
   const absl::StatusOr<std::vector<fs::path>> entries = Entries(model);
   if (!entries.ok()) {
-    spdlog::error("{}: skipped, {}", model.string(), entries.status().ToString());
-    return;
+    return Remark(options, model, absl::StrCat("skipped, ", entries.status().ToString()));
   }
   std::map<int64_t, ServedModel> versions;
   for (const fs::path& entry : *entries) {
     int64_t version = 0;
     if (!ParseVersion(entry.filename().string(), &version)) {
-      LogOther(entry);
+      RemarkOther(entry, options);
       continue;
     }
     versions[version] = VersionIn(entry, model, "model.onnx");
     versions[version].name = name;
     versions[version].version = version;
+    versions[version].strict_config = options.strict_config;
+    versions[version].given_config = options.scope.config;
   }
   if (versions.empty()) {
-    spdlog::warn("{}: skipped, it has no folder of a version such as {}", model.string(),
-                 (model / "1" / "model.onnx").string());
+    Remark(options, model,
+           absl::StrCat("skipped, it has no folder of a version such as ",
+                        (model / "1" / "model.onnx").string()));
   }
-  KeepWanted(model, name, &versions);
+  KeepWanted(model, name, options, &versions);
   for (auto& [number, served] : versions) found->push_back(std::move(served));
 }
 
@@ -145,7 +159,8 @@ bool ParseVersion(absl::string_view text, int64_t* version) {
   return digits && absl::SimpleAtoi(text, version);
 }
 
-absl::StatusOr<std::vector<ServedModel>> ScanDirectory(const std::string& directory) {
+absl::StatusOr<std::vector<ServedModel>> ScanDirectory(const std::string& directory,
+                                                       const ScanOptions& options) {
   std::error_code error;
   if (!fs::is_directory(directory, error)) {
     return Missing("model repository", directory, "is not a directory");
@@ -155,12 +170,13 @@ absl::StatusOr<std::vector<ServedModel>> ScanDirectory(const std::string& direct
   int skipped = 0;
   for (const fs::path& model : models) {
     if (!fs::is_directory(model, error) || IsHidden(model)) continue;
+    if (!IsIn(options.scope, model.filename().string())) continue;
     if (!IsUtf8(model.filename().string())) {
-      spdlog::warn("{}: skipped, its name is not UTF-8", model.string());
+      Remark(options, model, "skipped, its name is not UTF-8");
       continue;
     }
     const size_t before = found.size();
-    ScanVersions(model, model.filename().string(), &found);
+    ScanVersions(model, model.filename().string(), options, &found);
     skipped += found.size() == before ? 1 : 0;
   }
   if (!found.empty()) return found;
@@ -169,6 +185,33 @@ absl::StatusOr<std::vector<ServedModel>> ScanDirectory(const std::string& direct
       "' holds no <model>/<version>/model.onnx, such as digits/1/model.onnx, that is to be served",
       skipped > 0 ? "; the log says why each of its folders was skipped" : "",
       "; for one file use --model=FILE"));
+}
+
+absl::StatusOr<std::vector<ServedModel>> ScanDirectories(
+    const std::vector<std::string>& directories, const ScanOptions& options) {
+  std::map<std::string, std::string> where;  // by model's name
+  std::vector<ServedModel> all;
+  absl::Status empty = absl::OkStatus();
+  for (const std::string& directory : directories) {
+    std::error_code error;
+    absl::StatusOr<std::vector<ServedModel>> found = ScanDirectory(directory, options);
+    if (absl::IsNotFound(found.status()) && fs::is_directory(directory, error)) {
+      empty = found.status();
+      continue;
+    }
+    ABSL_RETURN_IF_ERROR(found.status());
+    for (ServedModel& served : *found) {
+      const auto [it, is_new] = where.emplace(served.name, directory);
+      if (!is_new && it->second != directory) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("model '", served.name, "' lies in two model repositories, '", it->second,
+                         "' and '", directory, "'; one of the folders needs another name"));
+      }
+      all.push_back(std::move(served));
+    }
+  }
+  if (all.empty() && !empty.ok()) return empty;
+  return all;
 }
 
 absl::StatusOr<std::vector<ServedModel>> ScanFile(const std::string& path,
@@ -197,7 +240,8 @@ absl::StatusOr<std::vector<ServedModel>> ScanFile(const std::string& path,
 }
 
 absl::StatusOr<std::vector<ServedModel>> ScanFolder(const std::string& path,
-                                                    const std::string& name) {
+                                                    const std::string& name,
+                                                    const ScanOptions& options) {
   std::error_code error;
   fs::path folder = fs::absolute(path, error).lexically_normal();
   if (!folder.has_filename()) folder = folder.parent_path();  // it ended with a slash
@@ -214,10 +258,11 @@ absl::StatusOr<std::vector<ServedModel>> ScanFolder(const std::string& path,
   }
   std::vector<ServedModel> found;
   if (files.empty()) {
-    ScanVersions(folder, given, &found);
+    ScanVersions(folder, given, options, &found);
   } else {
     found.push_back(VersionIn(folder, folder, has_standard ? "model.onnx" : files[0]));
     found[0].name = given;
+    found[0].strict_config = options.strict_config;
   }
   if (found.empty()) {
     return absl::NotFoundError(

@@ -4,6 +4,9 @@
 #ifndef SERVICE_MODELS_REPOSITORY_SCAN_H_
 #define SERVICE_MODELS_REPOSITORY_SCAN_H_
 
+#include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,12 +15,35 @@
 
 namespace tilewire::service {
 
+// The part of what lies on disk that a scan is about.
+struct ScanScope {
+  std::string model;  // empty: all
+  // Settings of that model in the place of its config.pbtxt; null: the file.
+  std::shared_ptr<const inference::ModelConfig> config;
+};
+
+struct ScanOptions {
+  // The highest versions that are served of a model whose settings do not say; 0: all.
+  uint32_t latest = 1;
+  bool strict_config = false;  // see ServedModel
+  // Told of folders that are skipped; empty: the log is.
+  std::function<void(const std::string& line)> remark;
+  ScanScope scope;
+};
+
 // The versions in `directory`, which holds <model>/<integer version>/model.onnx and, if wanted,
 // <model>/labels.txt and <model>/config.pbtxt, whose version_policy says which versions are wanted;
 // sorted by name. Names that begin with a dot are skipped.
 //   kNotFound          no such directory, or no model in it
 //   kPermissionDenied  it may not be read
-absl::StatusOr<std::vector<ServedModel>> ScanDirectory(const std::string& directory);
+absl::StatusOr<std::vector<ServedModel>> ScanDirectory(const std::string& directory,
+                                                       const ScanOptions& options = {});
+
+// The same of several; one of them may hold no model.
+//   kInvalidArgument  two hold a model of the same name
+//   the errors of ScanDirectory()
+absl::StatusOr<std::vector<ServedModel>> ScanDirectories(
+    const std::vector<std::string>& directories, const ScanOptions& options);
 
 // One file; .../<model>/<version>/model.onnx gives name and version, any other path its stem and
 // version 1. `name`, if there is one, stands in the place of either.
@@ -31,7 +57,8 @@ absl::StatusOr<std::vector<ServedModel>> ScanFile(const std::string& path,
 //   kNotFound         no such folder, or no model in it
 //   kInvalidArgument  several files *.onnx, none of which is model.onnx
 absl::StatusOr<std::vector<ServedModel>> ScanFolder(const std::string& folder,
-                                                    const std::string& name);
+                                                    const std::string& name,
+                                                    const ScanOptions& options = {});
 
 // The names of the files *.onnx in `folder`, in order, without hidden ones.
 //   kNotFound, kPermissionDenied  it cannot be read

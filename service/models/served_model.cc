@@ -13,10 +13,17 @@ absl::string_view ModelStateName(ModelState state) {
       return "LOADING";
     case ModelState::kReady:
       return "READY";
+    case ModelState::kUnloading:
+      return "UNLOADING";
+    case ModelState::kUnloaded:
     case ModelState::kUnavailable:
       break;
   }
   return "UNAVAILABLE";
+}
+
+bool IsLive(const ServedModel& served) {
+  return served.state != ModelState::kUnloading && served.state != ModelState::kUnloaded;
 }
 
 absl::Status Usable(const ServedModel& served) {
@@ -26,6 +33,9 @@ absl::Status Usable(const ServedModel& served) {
     case ModelState::kLoading:
       return absl::UnavailableError(
           absl::StrCat("model ", Quoted(served.name), " is still loading"));
+    case ModelState::kUnloading:
+    case ModelState::kUnloaded:
+      return absl::NotFoundError(absl::StrCat("model ", Quoted(served.name), " is unloaded"));
     case ModelState::kUnavailable:
       break;
   }
@@ -38,6 +48,7 @@ absl::Status Usable(const ServedModel& served) {
 }
 
 std::string ReasonOf(const ServedModel& served) {
+  if (!IsLive(served)) return served.state == ModelState::kUnloaded ? "unloaded" : "";
   if (served.state == ModelState::kReady && !served.load_status.ok()) {
     return absl::StrCat("what was loaded before serves; the files there now failed to load: ",
                         served.load_status.message());

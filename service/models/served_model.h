@@ -7,12 +7,15 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "engine/base/precision.h"
 #include "engine/model.h"
+#include "protos/model_config.pb.h"
+#include "service/models/served_tensors.h"
 
 namespace tilewire::service {
 
@@ -20,8 +23,11 @@ enum class ModelState : uint8_t {
   kLoading,      // not loaded yet
   kReady,        // it serves
   kUnavailable,  // it failed to load, or its file was written to while it served
+  kUnloading,    // it takes no more requests, and some still run
+  kUnloaded,     // it is on disk and not loaded; clients see it in the index only
 };
-absl::string_view ModelStateName(ModelState state);  // "LOADING"
+// "LOADING"; as in Triton, what is unloaded is "UNAVAILABLE".
+absl::string_view ModelStateName(ModelState state);
 
 // Immutable once it is published.
 struct ServedModel {
@@ -34,20 +40,34 @@ struct ServedModel {
   std::string settings_folder;
   std::string default_file = "model.onnx";  // in `folder`, where the settings name no other
   std::string labels_path;
-  std::string config_path;  // of the model's config.pbtxt; empty: the file stands alone
+  std::string config_path;     // of the model's config.pbtxt; empty: the file stands alone
+  bool strict_config = false;  // whether settings that are unknown keep it from being served
+  // Settings in the place of config.pbtxt; null: the file.
+  std::shared_ptr<const inference::ModelConfig> given_config;
   ModelState state = ModelState::kLoading;
   // Why it is kUnavailable: kUnavailable if it will be loaded again by itself, else the error of
   // the load. Of a model that is kReady: why what lies on disk now did not load.
   absl::Status load_status;
-  std::shared_ptr<const Model> model;       // set if kReady
-  std::string labels;                       // the lines of labels.txt; empty if there is none
+  // Whether it serves in the place of a version that is to be served and does not yet, or cannot.
+  bool stands_in = false;
+  std::shared_ptr<const Model> model;  // set if kReady
+  // As they were read, for ModelConfig; set if kReady.
+  std::shared_ptr<const inference::ModelConfig> config;
+  // The model's tensors as clients see them, which makes their requests the model's.
+  ServedTensors tensors;
+  std::string labels;  // the lines of the first output's that has any, or of labels.txt; or empty
+  std::vector<std::string> output_labels;   // the same of each output of the signature
   int64_t max_batch = 0;                    // the largest batch of a request; 0: no bound
   Precision precision = Precision::kExact;  // that its settings name, or the server's
 };
 
+// Whether it is one of the model's versions for clients: neither unloaded nor on the way to it.
+bool IsLive(const ServedModel& served);
+
 // Whether requests may run on it. The message names no path.
 //   kUnavailable         it is still loading, or will be loaded again
 //   kFailedPrecondition  it failed to load
+//   kNotFound            it is not live
 absl::Status Usable(const ServedModel& served);
 
 // The state's reason as a client reads it: empty if it is ready and what lies on disk is what

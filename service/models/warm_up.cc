@@ -23,32 +23,40 @@ constexpr int kWarmUpNiceness = 19;  // the lowest priority
 // Requests come first: a run in the background takes no more of their memory than this share.
 constexpr int kShareOfMemory = 4;
 
-// A batch of one.
 struct Zeros {
   std::vector<std::string> bytes;
   std::vector<InputTensor> inputs;
   bool may_be_length = false;  // the only dimension of an input: 1 may make no sense for it
 };
 
-std::optional<Zeros> ZerosFor(const ModelSignature& signature) {
+// Zeros of these shapes; nothing where the model does not take them, or they are large.
+std::optional<Zeros> ZerosOf(const ModelSignature& signature, const Shapes& shapes) {
   Zeros zeros;
   int64_t bytes = 0;
-  for (const TensorSpec& spec : signature.inputs) {
-    if (spec.any_rank || spec.decides_shapes) return std::nullopt;
-    InputTensor input{.dims = spec.dims};
-    zeros.may_be_length = zeros.may_be_length || (spec.dims.size() == 1 && spec.dims[0] < 0);
-    if (!input.dims.empty() && input.dims[0] < 0) input.dims[0] = 1;
-    const std::optional<int64_t> count = ElementCount(input.dims);
-    for (int64_t dim : input.dims) {
-      if (dim < 0 || !count) return std::nullopt;
-    }
+  if (shapes.size() != signature.inputs.size()) return std::nullopt;
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    const TensorSpec& spec = signature.inputs[i];
+    const std::optional<int64_t> count = ElementCount(shapes[i]);
+    if (spec.decides_shapes || !count || !spec.Allows(shapes[i])) return std::nullopt;
     bytes += *count * SizeOf(spec.type);
     if (bytes > kMostInputBytes) return std::nullopt;
     zeros.bytes.emplace_back(*count * SizeOf(spec.type), '\0');
-    zeros.inputs.push_back(std::move(input));
+    zeros.inputs.push_back({.dims = shapes[i]});
+    zeros.may_be_length = zeros.may_be_length || (spec.dims.size() == 1 && spec.dims[0] < 0);
   }
   for (size_t i = 0; i < zeros.inputs.size(); ++i) zeros.inputs[i].pieces = {zeros.bytes[i]};
   return zeros;
+}
+
+// A batch of one, where the model leaves nothing else open.
+std::optional<Zeros> ZerosFor(const ModelSignature& signature) {
+  Shapes shapes;
+  for (const TensorSpec& spec : signature.inputs) {
+    if (spec.any_rank) return std::nullopt;
+    Dims& dims = shapes.emplace_back(spec.dims);
+    if (!dims.empty() && dims[0] < 0) dims[0] = 1;
+  }
+  return ZerosOf(signature, shapes);
 }
 
 void RunOnZeros(const ServedModel& served, const Zeros& zeros, const RunOptions& options) {
@@ -64,6 +72,11 @@ void RunOnZeros(const ServedModel& served, const Zeros& zeros, const RunOptions&
 
 void WarmUp(const ServedModel& served, const RunOptions& options) {
   const std::optional<Zeros> zeros = ZerosFor(served.model->signature());
+  if (zeros.has_value()) RunOnZeros(served, *zeros, options);
+}
+
+void WarmUpOn(const ServedModel& served, const Shapes& shapes, const RunOptions& options) {
+  const std::optional<Zeros> zeros = ZerosOf(served.model->signature(), shapes);
   if (zeros.has_value()) RunOnZeros(served, *zeros, options);
 }
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <deque>
 #include <string>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -20,6 +21,14 @@
 #include "service/schedule/dispatcher.h"
 
 namespace tilewire::service {
+
+// The dims of a model's inputs.
+using Shapes = std::vector<Dims>;
+
+// Runs the model of `served` once on zeros of these shapes, so that its plan for them is there.
+// Does nothing if the model does not take them, or if they are large; where the run fails, the log
+// says so.
+void WarmUpOn(const ServedModel& served, const Shapes& shapes, const RunOptions& options);
 
 // Runs the model of `served` once. Does nothing if the model leaves more open than the batch, or
 // asks for large inputs. Where the run fails, the log says so.

@@ -55,9 +55,10 @@ class InferJob final : public Job {
     ABSL_ASSIGN_OR_RETURN(served_,
                           models_->FindLoaded(decoded_.model_name(), decoded_.model_version()));
     terms->model = served_->name;
-    ABSL_RETURN_IF_ERROR(decoded_.Bind(served_->model->signature()));
+    ABSL_RETURN_IF_ERROR(decoded_.Bind(served_->tensors.signature()));
     ABSL_RETURN_IF_ERROR(
-        CheckBatch(served_->model->signature(), decoded_.inputs(), served_->max_batch));
+        CheckBatch(served_->tensors.signature(), decoded_.inputs(), served_->max_batch));
+    ABSL_RETURN_IF_ERROR(served_->tensors.ToModel(decoded_.mutable_inputs(), decoded_.outputs()));
     if (const int64_t more = decoded_.BytesBeyondMessage(); more > 0 && terms->ticket != nullptr) {
       ABSL_RETURN_IF_ERROR(terms->ticket->Charge(more, kTypedContents));
     }
@@ -87,6 +88,7 @@ class InferJob final : public Job {
       return WithBatches(models_->AfterRun(served_, outputs.status()), model.signature(),
                          decoded_.inputs());
     }
+    ABSL_RETURN_IF_ERROR(served_->tensors.FromModel(&*outputs));
     if (decoded_.timing()) {
       times.queue = started - prepared_;
       times.compute = SteadyNow() - started;
@@ -156,8 +158,10 @@ InferenceService::JobOrAnswer InferenceService::ServerReady(const Bytes& request
 InferenceService::JobOrAnswer InferenceService::ModelReady(const Bytes& request, Bytes* response) {
   return AnswerNames<inference::ModelReadyRequest, inference::ModelReadyResponse>(
       host_, request, response, [this](const auto& asked, auto* answer) -> absl::Status {
-        ABSL_ASSIGN_OR_RETURN(const auto served, models_->Find(asked.name(), asked.version()));
-        answer->set_ready(served->state == ModelState::kReady && !health_.draining());
+        const auto served = models_->Find(asked.name(), asked.version());
+        if (absl::IsNotFound(served.status())) return absl::OkStatus();  // not ready (yet)
+        ABSL_RETURN_IF_ERROR(served.status());
+        answer->set_ready((*served)->state == ModelState::kReady && !health_.draining());
         return absl::OkStatus();
       });
 }
@@ -191,7 +195,7 @@ absl::Status InferenceService::Describe(const inference::ModelMetadataRequest& r
     response->add_versions(absl::StrCat(version));
   }
   response->set_platform("onnx");
-  const ModelSignature& signature = served->model->signature();
+  const ModelSignature& signature = served->tensors.signature();
   for (const TensorSpec& spec : signature.inputs) DescribeTensor(spec, response->add_inputs());
   for (const TensorSpec& spec : signature.outputs) DescribeTensor(spec, response->add_outputs());
   (*response->mutable_properties())["precision"] = std::string(PrecisionName(served->precision));

@@ -54,6 +54,8 @@ class InferRequest {
   absl::Status Bind(const ModelSignature& signature);
 
   const std::vector<InputTensor>& inputs() const { return inputs_; }  // in the signature's order
+  // For what makes them another signature's.
+  std::vector<InputTensor>* mutable_inputs() { return &inputs_; }
   const std::vector<OutputRequest>& outputs() const { return outputs_; }  // never empty
 
  private:

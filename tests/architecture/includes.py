@@ -40,7 +40,8 @@ HEADERS = {
     "engine/network": ["engine/jit/eltwise.h", "engine/jit/elementwise.h", "engine/jit/rnn_cell.h"],
     "engine/onnx": ["engine/jit/eltwise.h", "engine/jit/elementwise.h", "engine/jit/rnn_cell.h"],
     # `tilewire check` reads a file as a server would, without one.
-    "client": ["engine/onnx/model_check.h"],
+    "client": ["engine/onnx/model_check.h", "service/models/model_config.h",
+               "service/models/repository_scan.h", "service/models/served_tensors.h"],
     "service/observe": ["engine/base/line_writer.h", "engine/threading/mutex.h"],
     # The list of primitives is a list of names.
     "service/wire": ["engine/primitives/primitive_list.inc", "engine/threading/mutex.h",
@@ -48,7 +49,8 @@ HEADERS = {
     "service/schedule": ["engine/threading/arena.h", "engine/threading/background_thread.h",
                          "engine/threading/mutex.h"],
     "service/models": ["engine/threading/background_thread.h", "engine/threading/mutex.h",
-                       "service/wire/status_text.h", "service/wire/tensor_layout.h"],
+                       "service/wire/edit_distance.h", "service/wire/status_text.h",
+                       "service/wire/tensor_layout.h"],
     "service/front": ["engine/threading/background_thread.h", "engine/threading/mutex.h"],
     "service/rpc": ["engine/threading/mutex.h", "service/version.h"],
     "service": ["engine/threading/background_thread.h", "engine/threading/mutex.h",

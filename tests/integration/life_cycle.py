@@ -224,11 +224,13 @@ def primitives_only():
 
 
 def a_new_version_that_does_not_load():
-    """It makes the server not ready, unless any model suffices; the log says why, once."""
+    """It makes the server not ready, unless any model or the old version suffices; the log says why, once."""
     with repository_with_a_broken_model() as repository:
         shutil.rmtree(f'{repository}/broken')
-        for ready, after in (('all', NO), ('any', YES)):
-            with Server(f'--model_repository={repository}', f'--ready={ready}') as server:
+        for ready, versions, after in (('all', 'all', NO), ('any', 'all', YES),
+                                       ('all', 'latest:1', YES)):
+            with Server(f'--model_repository={repository}', f'--ready={ready}',
+                        f'--versions={versions}') as server:
                 os.makedirs(f'{repository}/digits/2')
                 pathlib.Path(f'{repository}/digits/2/model.onnx').write_bytes(b'no model')
                 expect(server.ask(HEALTH), YES)

@@ -266,7 +266,8 @@ def asked_to_scan():
     """SIGHUP: new models and versions are served, those that have gone are not."""
     with repository() as (folder, file, other):
         new = other_bits(other)
-        with Server(f'--model_repository={folder}') as server:
+        with Server(f'--model_repository={folder}', '--model_control=none',
+                    '--versions=all') as server:
             old = bits_of(server)
             shutil.copytree(folder / 'digits', folder / 'second')
             os.makedirs(folder / 'digits/2')
@@ -289,6 +290,32 @@ def asked_to_scan():
             server.process.send_signal(signal.SIGHUP)
             server.await_line('what was loaded before serves on')
             expect(bits_of(server), old)  # an empty repository is taken for a mistake
+            server.end()
+
+
+def polled():
+    """A new version takes the place of the old one by itself, unless its folder is held back."""
+    with repository() as (folder, file, other):
+        new = other_bits(other)
+        with Server(f'--model_repository={folder}', '--poll_seconds=0.1') as server:
+            old = bits_of(server)
+            for version in (2, 3):
+                os.makedirs(folder / f'digits/{version}')
+            (folder / 'digits/3/.loading').touch()
+            (folder / 'digits/3/model.onnx').write_bytes(b'half')
+            shutil.copytree(file.parent, folder / 'second/1')
+            until(lambda: server.ask(INFER + 'ModelInfer', digits_request(name=b'second'))
+                  not in (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.UNAVAILABLE), 'not found')
+            expect(bits_of(server), old)  # version 2 is empty, and 3 is held back
+            (folder / 'digits/3/model.onnx').write_bytes(other)
+            (folder / 'digits/3/.loading').unlink()
+            until(lambda: b'unloaded' in index(server), 'version 1 is to be retired')
+            expect(bits_of(server)[1], without_version(new[1], b'3'))
+            (folder / 'digits/4').mkdir()
+            (folder / 'digits/4/model.onnx').write_bytes(b'broken')
+            until(lambda: b'failed to load' in index(server), 'no reason in the index')
+            expect(bits_of(server)[1], without_version(new[1], b'3'))
+            expect(server.ask(HEALTH, b''), YES)
             server.end()
 
 
@@ -328,7 +355,8 @@ def swapped_under_load():
 
 
 CHECKS = (overwritten, overwritten_before_it_is_needed, overwritten_by_what_does_not_load,
-          renamed_over, renamed_over_by_what_does_not_load, touched, asked_to_scan, swapped_under_load)
+          renamed_over, renamed_over_by_what_does_not_load, touched, asked_to_scan, polled,
+          swapped_under_load)
 
 
 if __name__ == '__main__':

@@ -185,7 +185,8 @@ TEST_F(InferenceServiceTest, WithoutAVersionTheHighestThatIsReadyServes) {
 }
 
 TEST_F(InferenceServiceTest, UntilItIsLoadedAModelIsUnavailable) {
-  models_ = std::make_unique<ModelRepository>(ScanDirectory(directory_.string()).value());
+  models_ =
+      std::make_unique<ModelRepository>(ScanDirectory(directory_.string(), {.latest = 0}).value());
   options_.host = "127.0.0.1";
   options_.port = 0;
   options_.ready_when_any = true;

@@ -55,7 +55,7 @@ class ServedFixture : public ::testing::Test {
   }
 
   void Start(int max_queue = 16) {
-    auto models = testing::OpenRepository(directory_.string(), &engine_);
+    auto models = testing::OpenRepository(directory_.string(), &engine_, scan_);
     ASSERT_TRUE(models.ok()) << models.status();
     models_ = *std::move(models);
     options_.host = "127.0.0.1";
@@ -75,7 +75,8 @@ class ServedFixture : public ::testing::Test {
 
   std::filesystem::path directory_;
   testing::FakeEngine engine_;
-  ServerOptions options_;  // tests may change them before Start()
+  ServerOptions options_;  // tests may change these before Start()
+  ScanOptions scan_ = {.latest = 0};
   std::unique_ptr<ModelRepository> models_;
   std::unique_ptr<Server> server_;
   std::unique_ptr<inference::GRPCInferenceService::Stub> stub_;

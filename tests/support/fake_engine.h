@@ -133,12 +133,15 @@ class FakeEngine final : public Engine, public PrimitiveEngine {
 
   // Called in every run; set before the first request.
   std::function<void()> on_run;
+  // Called in every load; the loads of one thread.
+  std::function<void()> on_load;
   // Runs go on until they are interrupted.
   std::atomic<bool> endless{false};
 
   absl::StatusOr<std::shared_ptr<const Model>> LoadModel(const std::string& path,
                                                          const LoadOptions& options) override {
     ++loads_;
+    if (on_load) on_load();
     if (options.between_steps) ABSL_RETURN_IF_ERROR(options.between_steps());
     loaded_precision_ = options.precision.value_or(options_.precision);
     std::string text;

@@ -19,8 +19,8 @@ namespace tilewire::testing {
 
 // A version that does not load is kept with its error. Errors are those of ScanDirectory().
 inline absl::StatusOr<std::unique_ptr<service::ModelRepository>> OpenRepository(
-    const std::string& folder, Engine* engine) {
-  auto found = service::ScanDirectory(folder);
+    const std::string& folder, Engine* engine, const service::ScanOptions& options = {}) {
+  auto found = service::ScanDirectory(folder, options);
   if (!found.ok()) return found.status();
   for (service::ServedModel& served : *found) served = service::LoadVersion(served, engine, {});
   return std::make_unique<service::ModelRepository>(*std::move(found));

@@ -11,13 +11,8 @@
 #include <filesystem>
 #include <thread>
 
-#include "absl/time/clock.h"
-#include "engine/base/status_macros.h"
-#include "engine/threading/mutex.h"
-#include "service/models/repository_scan.h"
+#include "tests/service/models/loader_fixture.h"
 #include "tests/service/schedule/recorded_work.h"
-#include "tests/support/echo_repository.h"
-#include "tests/support/fake_engine.h"
 #include "tests/support/status_matchers.h"
 
 namespace tilewire::service {
@@ -27,68 +22,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using tilewire::testing::IsOk;
 using tilewire::testing::StatusIs;
-using tilewire::testing::WriteEchoRepository;
-using tilewire::testing::WriteFile;
-
-class LoaderTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    Start(/*warm_up_first=*/false);
-    started_.WaitForNotification();
-  }
-
-  void Start(bool warm_up_first, ModelMemory* memory = nullptr) {
-    directory_ = WriteEchoRepository();
-    models_ = std::make_unique<ModelRepository>(ScanDirectory(directory_.string()).value());
-    loader_ =
-        std::make_unique<Loader>(&engine_, models_.get(), &dispatcher_, &admission_,
-                                 Loader::Settings{.scan =
-                                                      [this] {
-                                                        ++scans_;
-                                                        return ScanDirectory(directory_.string());
-                                                      },
-                                                  .look_every = absl::Milliseconds(10),
-                                                  .warm_up_first = warm_up_first,
-                                                  .started = [this] { started_.Notify(); },
-                                                  .changed = [this] { ++changes_; },
-                                                  .memory = memory});
-  }
-
-  std::shared_ptr<const ServedModel> Echo(const char* version = "1") {
-    return models_->Find("echo", version).value();
-  }
-  // Fails if it does not come to hold.
-  template <typename Condition>
-  void Until(Condition holds) {
-    for (int i = 0; i < 12'000 && !holds(); ++i) absl::SleepFor(absl::Milliseconds(5));
-    EXPECT_TRUE(holds());
-  }
-
-  // The loader has looked at all files, from the first to the last, and done what it does then.
-  void AwaitALook() {
-    const int looks = changes_;  // the one that goes on may have begun before
-    Until([&] { return changes_ >= looks + 2; });
-  }
-
-  // A run as a request does it: on what serves when it begins.
-  absl::Status Run() {
-    ABSL_ASSIGN_OR_RETURN(const auto served, models_->FindLoaded("echo", ""));
-    const std::string image(24 * sizeof(float), 'i'), row(5 * sizeof(float), 'r');
-    const std::vector<InputTensor> inputs = {{.dims = {1, 2, 3, 4}, .pieces = {image}},
-                                             {.dims = {1, 5}, .pieces = {row}}};
-    const std::vector<OutputRequest> outputs = {{0, Layout::kNchw}};
-    return served->model->Run(inputs, outputs, {}).status();
-  }
-
-  std::filesystem::path directory_;
-  tilewire::testing::FakeEngine engine_;
-  Dispatcher dispatcher_{&engine_.arena(), {}};
-  Admission admission_{int64_t{1} << 30};
-  std::unique_ptr<ModelRepository> models_;
-  std::atomic<int> changes_{0}, scans_{0};
-  threading::Notification started_;
-  std::unique_ptr<Loader> loader_;  // last: ends before what it uses
-};
 
 TEST_F(LoaderTest, AFileThatChangesIsLoadedAgainBesideTheOneThatServes) {
   const std::shared_ptr<const Model> old = Echo()->model;
@@ -123,7 +56,16 @@ TEST_F(LoaderTest, AVersionThatARunFoundOverwrittenIsUnavailableUntilItIsLoadedA
   EXPECT_EQ(Echo()->state, ModelState::kReady) << "another version has replaced it";
 }
 
-TEST_F(LoaderTest, AScanFindsWhatIsNewAndWhatHasGone) {
+// Models are followed at Rescan() only.
+class UncontrolledTest : public LoaderTest {
+ protected:
+  void SetUp() override {
+    mode_ = ControlMode::kNone;
+    LoaderTest::SetUp();
+  }
+};
+
+TEST_F(UncontrolledTest, AScanFindsWhatIsNewAndWhatHasGone) {
   WriteFile(directory_ / "echo/3/model.onnx", "");
   WriteFile(directory_ / "more/1/model.onnx", "");
   std::filesystem::remove_all(directory_ / "echo/2");
@@ -140,7 +82,7 @@ TEST_F(LoaderTest, AScanFindsWhatIsNewAndWhatHasGone) {
   EXPECT_THAT(models_->Names(), ElementsAre("echo", "more")) << "an empty folder is a mistake";
 }
 
-TEST_F(LoaderTest, AScanTriesWhatIsNewOnce) {
+TEST_F(UncontrolledTest, AScanTriesWhatIsNewOnce) {
   const int before = engine_.loads();
   WriteFile(directory_ / "echo/3/model.onnx", "broken");
   WriteFile(directory_ / "more/1/model.onnx", "broken");
@@ -179,6 +121,112 @@ TEST_F(LoaderTest, RunsAndLoadsGoOnSideBySide) {
   }
   stop = true;
   client.join();
+}
+
+TEST_F(LoaderTest, WhatIsNewIsLoadedWithoutBeingAskedFor) {
+  WriteFile(directory_ / "echo/3/model.onnx", "");
+  WriteFile(directory_ / "more/1/model.onnx", "");
+  Until([&] { return models_->FindLoaded("echo", "3").ok(); });
+  Until([&] { return models_->FindLoaded("more", "").ok(); });
+  std::filesystem::remove_all(directory_ / "more");
+  Until([&] { return models_->Names() == std::vector<std::string>{"echo"}; });
+}
+
+TEST_F(LoaderTest, AFolderThatIsHeldBackIsLeftAlone) {
+  WriteFile(directory_ / "echo/3/.loading", "");
+  WriteFile(directory_ / "echo/3/model.onnx", "");
+  WriteFile(directory_ / "echo/4/model.onnx", "");
+  Until([&] { return models_->FindLoaded("echo", "4").ok(); });
+  EXPECT_EQ(models_->Peek("echo", 3), nullptr);
+  std::filesystem::remove(directory_ / "echo/3/.loading");
+  Until([&] { return models_->FindLoaded("echo", "3").ok(); });
+}
+
+// The highest version of each model serves.
+class LatestTest : public LoaderTest {
+ protected:
+  void SetUp() override {
+    latest_ = 1;
+    LoaderTest::SetUp();
+  }
+};
+
+TEST_F(LatestTest, ANewVersionTakesThePlaceOfTheOld) {
+  EXPECT_THAT(models_->Versions("echo"), ElementsAre(2));
+  WriteFile(directory_ / "echo/3/model.onnx", "");
+  Until([&] { return models_->Versions("echo") == std::vector<int64_t>{3}; });
+  const auto old = models_->Peek("echo", 2);
+  ASSERT_NE(old, nullptr);
+  EXPECT_EQ(old->state, ModelState::kUnloaded);
+  EXPECT_EQ(ReasonOf(*old), "unloaded");
+  EXPECT_EQ(ModelStateName(old->state), "UNAVAILABLE");
+  EXPECT_THAT(models_->Find("echo", "2").status(), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_TRUE(models_->AllReady());
+}
+
+TEST_F(LatestTest, ABadVersionLeavesTheOldOneAndReadiness) {
+  WriteFile(directory_ / "echo/3/model.onnx", "broken");
+  Until([&] { return models_->Versions("echo") == std::vector<int64_t>{2, 3}; });
+  Until([&] { return Echo("2")->stands_in; });
+  EXPECT_TRUE(models_->AllReady());
+  EXPECT_EQ(Echo("")->version, 2);
+  WriteFile(directory_ / "echo/3/model.onnx", "mended");
+  Until([&] { return models_->Versions("echo") == std::vector<int64_t>{3}; });
+}
+
+TEST_F(LatestTest, AChangedPolicyIsAppliedByTheNextScan) {
+  WriteFile(directory_ / "echo/config.pbtxt", "version_policy { specific { versions: [ 1 ] } }");
+  Until([&] { return models_->Versions("echo") == std::vector<int64_t>{1}; });
+  WriteFile(directory_ / "echo/config.pbtxt", "version_policy { all { } }");
+  Until([&] { return models_->Versions("echo") == std::vector<int64_t>{1, 2}; });
+}
+
+TEST_F(LatestTest, TheOldVersionIsFreedOnceItsLastRunHasEnded) {
+  std::shared_ptr<const Model> running = Echo("")->model;
+  const std::weak_ptr<const Model> old = running;
+  WriteFile(directory_ / "echo/3/model.onnx", "");
+  Until([&] { return models_->Versions("echo") == std::vector<int64_t>{3}; });
+  EXPECT_FALSE(old.expired());
+  running = nullptr;
+  Until([&] { return old.expired(); });
+}
+
+class UnloadFirstTest : public LoaderTest {
+ protected:
+  void SetUp() override {
+    latest_ = 1;
+    unload_first_ = true;
+    engine_.on_load = [this] {
+      threading::MutexLock lock(&mutex_);
+      was_gone_ = watched_.expired();
+    };
+    LoaderTest::SetUp();
+  }
+  // The model whose memory the next load is to find free.
+  void Watch(const std::shared_ptr<const Model>& model) {
+    threading::MutexLock lock(&mutex_);
+    watched_ = model;
+    was_gone_ = false;
+  }
+  bool WasGone() {
+    threading::MutexLock lock(&mutex_);
+    return was_gone_;
+  }
+
+ private:
+  threading::Mutex mutex_;
+  std::weak_ptr<const Model> watched_ ABSL_GUARDED_BY(mutex_);
+  bool was_gone_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+TEST_F(UnloadFirstTest, WhatServesIsGoneBeforeWhatReplacesItIsLoaded) {
+  Watch(Echo("")->model);
+  WriteFile(directory_ / "echo/3/model.onnx", "");
+  Until([&] { return models_->FindLoaded("echo", "3").ok(); });
+  EXPECT_TRUE(WasGone());
+  Watch(Echo("3")->model);
+  WriteFile(directory_ / "echo/3/model.onnx", "changed");
+  Until([&] { return WasGone() && models_->FindLoaded("echo", "3").ok(); });
 }
 
 // Runs of models wait while they are held.

@@ -31,7 +31,7 @@ class ModelMemoryTest : public ::testing::Test {
                         .held = [this] { return held_; }});
   }
   void LoadBoth() {
-    std::vector<ServedModel> found = ScanDirectory(directory_.string()).value();
+    std::vector<ServedModel> found = ScanDirectory(directory_.string(), {.latest = 0}).value();
     for (ServedModel& served : found) {
       served.state = ModelState::kReady;
       served.model = engine_.LoadModel(served.path, {}).value();

@@ -26,7 +26,7 @@ class NamedModelsTest : public ::testing::Test {
   std::string Scan(const std::vector<NamedModel>& models) {
     std::vector<NamedModel> below = models;
     for (NamedModel& model : below) model.path = (folder_ / model.path).string();
-    const auto found = ScanNamed(below);
+    const auto found = ScanNamed(below, {.latest = 0});
     if (!found.ok()) return absl::StatusCodeToString(found.status().code());
     return absl::StrJoin(*found, " ", [this](std::string* out, const ServedModel& served) {
       absl::StrAppend(out, served.name, ":", served.version, ":",

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One load after the other, on the loader's thread.
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "service/models/configured_warm_up.h"
+#include "service/models/loader.h"
+#include "service/models/model_load.h"
+#include "service/observe/steady_time.h"
+#include "service/schedule/background_turn.h"
+#include "spdlog/spdlog.h"
+
+namespace tilewire::service {
+namespace {
+
+// Requests hold their memory for as long as they run and their clients read.
+constexpr absl::Duration kLongestWaitForRoom = absl::Minutes(1);
+// Shapes of the version before on which a new one runs before it serves.
+constexpr size_t kMostShapes = 16;
+constexpr absl::Duration kRoomPoll = absl::Milliseconds(20);
+
+}  // namespace
+
+// Until requests hold no more than the load leaves them.
+absl::Status Loader::AwaitRoom(const FileStamp& files) {
+  if (settings_.memory == nullptr) return absl::OkStatus();
+  ABSL_RETURN_IF_ERROR(settings_.memory->BeginLoad(*models_, BytesOfLoad(SizeOf(files))));
+  const absl::Time end = SteadyNow() + kLongestWaitForRoom;
+  threading::MutexLock lock(&mutex_);
+  while (!settings_.memory->HasRoom()) {
+    if (stopping_) return absl::CancelledError("the server ends");
+    if (SteadyNow() > end) {
+      return absl::UnavailableError("requests hold the memory that loading it takes");
+    }
+    mutex_.AwaitWithTimeout(absl::Condition(&stopping_), kRoomPoll);
+  }
+  return absl::OkStatus();
+}
+
+// The version whose place `found` takes: of its own number, or else the highest that serves and is
+// not wanted any more. Null if there is none.
+ModelRepository::Served Loader::ReplacedBy(const ServedModel& found) const {
+  const ModelRepository::Served same = models_->Peek(found.name, found.version);
+  if (same != nullptr && same->model != nullptr) return same;
+  ModelRepository::Served highest;
+  for (const ModelRepository::Served& served : models_->All()) {
+    if (served->name == found.name && served->model != nullptr && !IsWanted(*served))
+      highest = served;
+  }
+  return highest;
+}
+
+// Withdraws what `found` replaces, and waits for the end of its runs.
+void Loader::UnloadFirst(const ServedModel& found) {
+  for (const ModelRepository::Served& served : models_->All()) {
+    const bool same = served->version == found.version;
+    if (served->name != found.name || served->model == nullptr || (!same && IsWanted(*served)))
+      continue;
+    spdlog::info("model '{}' version {}: unloaded before version {} is loaded", served->name,
+                 served->version, found.version);
+    Forget(served);
+    if (!same) {
+      models_->Unload(*served);
+      continue;
+    }
+    models_->Change(*served, [](ServedModel* now) {
+      now->state = ModelState::kLoading;
+      now->model = nullptr;
+    });
+  }
+  settings_.changed();
+  const absl::Time end = SteadyNow() + kLongestWaitForRoom;
+  while (!retired_.empty() && !Stopping() && SteadyNow() < end) {
+    if (retired_.FreeUnused()) continue;
+    threading::MutexLock lock(&mutex_);
+    mutex_.AwaitWithTimeout(absl::Condition(&stopping_), kRoomPoll);
+  }
+}
+
+// With the runs that come before it serves: those of its settings, and `shapes` that another
+// version has served, which stands in for it.
+ServedModel Loader::LoadNow(const ServedModel& found, bool is_replacement,
+                            const std::vector<Shapes>& shapes) {
+  BackgroundTurn turn(dispatcher_);
+  const LoadOptions options{.between_steps = [&]() -> absl::Status {
+                              turn.MakeWay();
+                              if (Stopping()) return absl::CancelledError("the server ends");
+                              return settings_.memory == nullptr ? absl::OkStatus()
+                                                                 : settings_.memory->CheckLoad();
+                            },
+                            .serial = true};
+  ServedModel loaded = LoadVersion(found, engine_, options);
+  if (loaded.state != ModelState::kReady) return loaded;
+  const RunOptions run{.interrupted = options.between_steps, .serial = options.serial};
+  const absl::Status warmed = RunConfiguredWarmUp(loaded, run);
+  if (!warmed.ok()) return NotLoaded(found, warmed);
+  const bool has_own = loaded.config->model_warmup_size() > 0;
+  if (!has_own && (settings_.warm_up_first || is_replacement)) WarmUp(loaded, run);
+  for (const Shapes& one : shapes) WarmUpOn(loaded, one, run);
+  return loaded;
+}
+
+void Loader::LoadFound(ServedModel found) {
+  found.model = nullptr;
+  Watched watched;
+  watched.loaded = watched.seen = StampOf(found);  // before any of it is read
+  ModelRepository::Served replaced = ReplacedBy(found);
+  std::vector<Shapes> shapes;
+  if (replaced != nullptr) shapes = replaced->model->PlannedShapes();
+  if (shapes.size() > kMostShapes) shapes.resize(kMostShapes);
+  const bool is_replacement =
+      replaced != nullptr && replaced->state == ModelState::kReady && !settings_.unload_first;
+  const bool unloads = replaced != nullptr && settings_.unload_first;
+  replaced = nullptr;  // holds memory no longer
+  if (unloads) UnloadFirst(found);
+  if (const auto now = models_->Peek(found.name, found.version)) found.model = now->model;
+  const absl::Status room = AwaitRoom(watched.loaded);
+  ServedModel loaded = room.ok() ? LoadNow(found, is_replacement, shapes) : NotLoaded(found, room);
+  if (settings_.memory != nullptr) settings_.memory->EndLoad();
+  if (Stopping()) return;
+  if (!absl::IsUnavailable(room)) watched_[KeyOf(found)] = std::move(watched);
+  Publish(found, is_replacement, std::move(loaded));
+}
+
+void Loader::Publish(const ServedModel& found, bool is_replacement, ServedModel loaded) {
+  const bool ready = loaded.state == ModelState::kReady;
+  const bool warms_up = ready && !settings_.warm_up_first && !is_replacement &&
+                        loaded.config->model_warmup_size() == 0;
+  if (ready && settings_.loaded) settings_.loaded(loaded);
+  if (ready) retired_.Add(found.model);
+  Report(found, std::move(loaded));
+  if (settings_.memory != nullptr) settings_.memory->Update(*models_);
+  settings_.changed();
+  if (warms_up) warm_up_.Add(found.name, found.version);
+}
+
+// A load that failed leaves what serves as it is, with the reason.
+void Loader::Report(const ServedModel& found, ServedModel loaded) {
+  if (loaded.state == ModelState::kReady || found.model == nullptr) {
+    models_->Publish(std::move(loaded));
+    return;
+  }
+  models_->Change(found, [&loaded](ServedModel* now) { now->load_status = loaded.load_status; });
+}
+
+}  // namespace tilewire::service
