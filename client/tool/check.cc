@@ -3,6 +3,7 @@
 // `tilewire check`: whether a server would load a file, and what keeps it from it. The file is read
 // here, by the engine's reader, so that no server is needed and the verdict is a server's.
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "client/tool/check_repository.h"
 #include "client/tool/command.h"
 #include "engine/onnx/model_check.h"
 
@@ -114,7 +116,15 @@ void PrintJson(const std::vector<CheckedFile>& files) {
   absl::PrintF("%s\n", list.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
-int RunCheck(const std::vector<std::string>& paths, bool json) {
+int RunCheck(const std::vector<std::string>& paths, const RepositoryCheckOptions& options) {
+  const bool json = options.json;
+  std::error_code error;
+  for (const std::string& path : paths) {
+    if (!std::filesystem::is_directory(path, error)) continue;
+    if (paths.size() == 1) return CheckRepository(path, options);
+    return Refuse(absl::InvalidArgumentError(
+        absl::StrCat("'", path, "' is a folder; a repository is checked alone")));
+  }
   std::vector<CheckedFile> files;
   int exit_code = 0;
   for (const std::string& path : paths) {
@@ -130,21 +140,30 @@ int RunCheck(const std::vector<std::string>& paths, bool json) {
 
 void AddCheckCommand(CLI::App* app, int* exit_code) {
   CLI::App* command = app->add_subcommand(
-      "check", "Say whether ONNX files would be loaded, and all that they lack; needs no server");
-  command->footer(R"(Example:
+      "check",
+      "Say whether ONNX files, or the models of a repository, would be served, and what "
+      "keeps them from it; needs no server");
+  command->footer(R"(Examples:
   tilewire check exported/*.onnx
+  tilewire check /srv/models
 
 Prints for each file the opset, the inputs and outputs with their types and shapes, and, where
 a server would refuse it, every reason at once. Git-LFS pointers and files of other formats are
 named. A file that cannot be read is listed as refused, with the reason. Memory and time of
 serving are not estimated.
 
-Exit status: 0 every file would be loaded, 1 some file would not, 2 bad command line.)");
+Of a folder that is a model repository, or one model of it, every setting in each config.pbtxt
+is printed: applied, without effect here, refused or unknown, and why; then what keeps the
+version from being served.
+
+Exit status: 0 everything would be served, 1 something would not, 2 bad command line.)");
   auto paths = std::make_shared<std::vector<std::string>>();
-  auto json = std::make_shared<bool>(false);
-  command->add_option("files", *paths, "ONNX files")->required();
-  command->add_flag("--json", *json, "the same, for programs");
-  command->callback([=] { *exit_code = RunCheck(*paths, *json); });
+  auto options = std::make_shared<RepositoryCheckOptions>();
+  command->add_option("files", *paths, "ONNX files, or a model repository")->required();
+  command->add_flag("--json", options->json, "the same, for programs");
+  command->add_flag("--strict_config", options->scan.strict_config,
+                    "as tilewire-server takes it: unknown settings keep a model out");
+  command->callback([=] { *exit_code = RunCheck(*paths, *options); });
 }
 
 }  // namespace tilewire::client

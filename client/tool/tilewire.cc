@@ -26,6 +26,7 @@ constexpr char kDescription[] =
   tilewire report monday.json tuesday.json --html=comparison.html
   tilewire explain digits --runs=20
   tilewire check exported/*.onnx
+  tilewire check /srv/models
   tilewire primitive convolution --src=1x64x56x56 --weights=64x64x3x3 --padding=1 --relu
   tilewire implementations
   tilewire probe)";

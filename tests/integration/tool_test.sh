@@ -97,6 +97,10 @@ printf 'version https://git-lfs.github.com/spec/v1\n' >"$TEST_TMPDIR/pointer.onn
 expect 1 'lacks +.*git lfs pull' check "$digits"/1/model.onnx "$TEST_TMPDIR/pointer.onnx"
 expect 1 '1 of 2 files' check "$digits"/1/model.onnx "$TEST_TMPDIR/pointer.onnx"
 expect 1 '"loads": false' check --json "$TEST_TMPDIR/pointer.onnx"
+# A folder is a repository, or one model of it.
+expect 0 'serves   digits version 1 .*1 of 1 models would be served' check deploy/models
+expect 0 '1 of 1 models would be served' check "$digits"
+expect 2 'a repository is checked alone' check deploy/models "$digits"/1/model.onnx
 # A file that is missing does not keep the others from being checked.
 expect 1 'REFUSED  missing.onnx' check missing.onnx "$digits"/1/model.onnx
 expect 1 'lacks +.*No such file' check missing.onnx "$digits"/1/model.onnx
@@ -247,6 +251,11 @@ too_little=$(ulimit -v 125000 && service/tilewire-server --model="$digits" --por
   echo "FAILED: without memory not status 1 and what is needed: $too_little"
   failures=$((failures + 1))
 }
+refuse "'latest:0' is neither 'all' nor 'latest:N'" --model="$digits" --versions=latest:0
+refuse 'needs --model_control=explicit' --model="$digits" --load_model=digits
+refuse "model 'digits' lies in two model repositories" --model_repository=deploy/models \
+  --model_repository=deploy/models/../models
+ends 1 '--load_model=cats: no such model' --model="$digits" --model_control=explicit --load_model=cats
 refuse 'is the name of one --model' --model="a=$digits" --model="b=$digits" --model_name=c
 refuse 'has a name besides' --model="a=$digits" --model_name=c
 refuse 'has no name before' "--model==$digits"
