@@ -41,22 +41,22 @@ Isa AllowedIsa() {
   return all;
 }
 
-struct Machine {
+struct Detected {
   Isa isa;
   TileAccess tiles;
 };
 
-Machine AskMachine() {
+Detected AskMachine() {
   const Isa allowed = AllowedIsa(), vectors = VectorIsa() | in_software;
-  Machine machine = {vectors & allowed, {}};
+  Detected machine = {vectors & allowed, {}};
   if (!allowed.Includes(Isa::kAmx) || !vectors.Includes(Isa::kAvx512Bf16)) return machine;
   machine.tiles = RequestTiles(UsedTileMachine());
   if (machine.tiles.granted()) machine.isa = (vectors | Isa::kAmx) & allowed;
   return machine;
 }
 
-const Machine& ThisProcess() {
-  static const Machine machine = AskMachine();
+const Detected& ThisProcess() {
+  static const Detected machine = AskMachine();
   return machine;
 }
 

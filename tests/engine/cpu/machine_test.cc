@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/cpu/machine.h"
+
+#include "engine/cpu/tiles.h"
+#include "gtest/gtest.h"
+
+namespace tilewire::cpu {
+namespace {
+
+using Registers = std::array<uint32_t, 4>;
+
+// Answers of CPUs to leaves 0, 1 and that of their caches.
+Registers Milan(uint32_t leaf, uint32_t subleaf) {
+  constexpr Registers kCaches[] = {{0x4121, 0x01c0003f, 63, 0},
+                                   {0x4122, 0x01c0003f, 63, 0},
+                                   {0x4143, 0x01c0003f, 1023, 2},
+                                   {0x3c163, 0x03c0003f, 32767, 1}};
+  if (leaf == 0) return {16, 0x68747541, 0x444d4163, 0x69746e65};
+  if (leaf == 1) return {0x00a00f11, 0, 0, 0};
+  return leaf == 0x8000001D && subleaf < 4 ? kCaches[subleaf] : Registers{};
+}
+Registers Genoa(uint32_t leaf, uint32_t) {
+  if (leaf == 0) return {16, 0x68747541, 0x444d4163, 0x69746e65};
+  return leaf == 1 ? Registers{0x00a10f11, 0, 0, 0} : Registers{};
+}
+Registers CascadeLake(uint32_t leaf, uint32_t subleaf) {
+  if (leaf == 0) return {22, 0x756e6547, 0x6c65746e, 0x49656e69};
+  if (leaf == 1) return {0x00050657, 0, 0, 0};
+  return leaf == 4 && subleaf == 0 ? Registers{0x1c004121, 0x01c0003f, 63, 0} : Registers{};
+}
+Registers SapphireRapids(uint32_t leaf, uint32_t) {
+  if (leaf == 0) return {32, 0x756e6547, 0x6c65746e, 0x49656e69};
+  return leaf == 1 ? Registers{0x000806f8, 0, 0, 0} : Registers{};
+}
+Registers Nothing(uint32_t, uint32_t) { return {}; }
+
+struct Case {
+  CpuidFunction cpuid;
+  const char* kind;
+  double fmas_of_64_bytes;
+  int64_t first_cache;
+};
+
+TEST(MachineTest, IsTheOneThatCpuidTells) {
+  constexpr Case kCases[] = {
+      {Milan, "Zen 3", 2, 32 << 10},
+      {Genoa, "Zen 4", 1, 0},
+      {CascadeLake, "Skylake-SP", 2, 32 << 10},
+      {SapphireRapids, "Sapphire Rapids", 2, 0},
+      {Nothing, "other", 2, 0},
+  };
+  for (const Case& one : kCases) {
+    SCOPED_TRACE(one.kind);
+    const Machine machine = MachineOf(one.cpuid);
+    EXPECT_EQ(machine.kind, one.kind);
+    EXPECT_EQ(machine.FmasPerCycle(64), one.fmas_of_64_bytes);
+    EXPECT_EQ(machine.FmasPerCycle(32), 2);
+    EXPECT_EQ(machine.cache_bytes[0], one.first_cache);
+  }
+}
+
+TEST(MachineTest, HasTheCachesOfCpuidWithoutThoseOfInstructions) {
+  const std::array<int64_t, 3> expected = {32 << 10, 512 << 10, 32 << 20};
+  EXPECT_EQ(MachineOf(Milan).cache_bytes, expected);
+}
+
+TEST(MachineTest, ThisOneIsAskedByCpuid) {
+  const Machine& machine = ThisMachine();
+  EXPECT_EQ(machine.kind, MachineOf(kThisMachine.cpuid).kind);
+  EXPECT_EQ(&machine, &ThisMachine());
+}
+
+}  // namespace
+}  // namespace tilewire::cpu
