@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/primitives/implementation.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <utility>
@@ -41,6 +43,16 @@ absl::Status NoneTakes(const std::vector<Refusal>& refusals) {
   return absl::UnimplementedError(message);
 }
 
+// "1,234,567"
+std::string InThousands(int64_t number) {
+  if (number < 1000) return absl::StrCat(number);
+  return absl::StrCat(InThousands(number / 1000), ",", absl::Dec(number % 1000, absl::kZeroPad3));
+}
+
+std::string CyclesText(double cycles) {
+  return InThousands(static_cast<int64_t>(std::min(cycles, 1e18)));
+}
+
 }  // namespace
 
 std::string WhyNotWith(const ImplementationFacts& row, const Attributes& attributes) {
@@ -78,7 +90,19 @@ void RowSearch::Refuse(const ImplementationFacts& row, absl::string_view reason,
   record_.refusals.push_back({std::string(row.name), std::string(reason), by_descriptor});
 }
 
-bool RowSearch::Ends(const ImplementationFacts& row,
+void RowSearch::RefuseSlower(const ImplementationFacts& row, double cycles) {
+  std::string reason = absl::StrCat("comes after ", last_);
+  if (cycles > 0) {
+    const std::string counted =
+        row.traits.handicap == 1 ? "" : absl::StrCat(" (counted ", row.traits.handicap, " times)");
+    reason = absl::StrCat("estimated ", CyclesText(cycles), " cycles", counted, ", ", last_, " ",
+                          CyclesText(record_.cycles));
+  }
+  Refuse(row, reason, /*by_descriptor=*/true);
+  record_.refusals.back().cycles = cycles;
+}
+
+bool RowSearch::Ends(const ImplementationFacts& row, double cycles,
                      absl::StatusOr<std::unique_ptr<Primitive>> created) {
   if (absl::IsUnimplemented(created.status())) {
     Refuse(row, created.status().message(), /*by_descriptor=*/true);
@@ -86,6 +110,8 @@ bool RowSearch::Ends(const ImplementationFacts& row,
   }
   error_ = created.status();
   if (created.ok()) primitive_ = *std::move(created);
+  last_ = row.name;
+  record_.cycles = cycles;
   return true;
 }
 

@@ -7,6 +7,7 @@
 #define ENGINE_PRIMITIVES_IMPLEMENTATION_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,29 +16,35 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "engine/base/status_macros.h"
 #include "engine/cpu/isa.h"
+#include "engine/cpu/machine.h"
 #include "engine/jit/dump_record.h"
 #include "engine/primitives/primitive.h"
 #include "engine/primitives/problem_text.h"
+#include "engine/primitives/row_runs.h"
 
 namespace tilewire {
 
 struct CreateOptions {
-  cpu::Isa max_isa = cpu::BestIsa();  // no implementation that needs more is tried
-  absl::string_view only;             // if not empty: this implementation or none
-  bool reference_only = false;        // the reference or none
+  cpu::Isa max_isa = cpu::BestIsa();          // no implementation that needs more is tried
+  absl::string_view only;                     // if not empty: this implementation or none
+  bool reference_only = false;                // the reference or none
+  cpu::Machine machine = cpu::ThisMachine();  // that costs are estimated for
 };
 
 // A validated descriptor, with the attributes and the facts of the row that is asked, so that one
-// function serves the rows of several instruction sets. It refers to all three.
+// function serves the rows of several instruction sets; and the machine that costs are estimated
+// for. It refers to all four.
 template <typename Desc>
 struct Request {
   const Desc& desc;
   const Attributes& attributes;
   const ImplementationFacts& facts;
+  const cpu::Machine& machine = cpu::ThisMachine();
 
   // The same of another descriptor, which lives as long as what is returned.
-  Request With(const Desc& other) const { return {other, attributes, facts}; }
+  Request With(const Desc& other) const { return {other, attributes, facts, machine}; }
   Request With(Desc&&) const = delete;
 };
 
@@ -50,6 +57,10 @@ struct Implementation : ImplementationFacts {
   // Creates from what `resolve` returned. kResourceExhausted, or kUnimplemented for what only
   // generation shows.
   absl::StatusOr<std::unique_ptr<Primitive>> (*create)(const Request<Desc>& resolved);
+  // Estimated cycles of one core for one image, from what `resolve` returned; null where there is
+  // no estimate. Decides between neighbours of the table: see row_runs.h. A pure function of the
+  // shape of an image and of the machine: results may depend on neither the batch nor the moment.
+  double (*cost)(const Request<Desc>& resolved) = nullptr;
 
   ImplementationFacts FactsUnder(cpu::Isa max_isa) const {
     ImplementationFacts facts = *this;
@@ -61,8 +72,17 @@ struct Implementation : ImplementationFacts {
 // Why the row does not serve with the attributes, whatever the descriptor; "" if it may.
 std::string WhyNotWith(const ImplementationFacts& row, const Attributes& attributes);
 
-// The search of a table for the first row that takes a descriptor: what it needs no descriptor's
-// type for. Rows are offered in the order of the table.
+// What the row answers to a request.
+//   kUnimplemented  it refuses
+template <typename Desc>
+absl::StatusOr<Candidate<Desc>> Ask(const Implementation<Desc>& row, const Request<Desc>& request) {
+  ABSL_ASSIGN_OR_RETURN(Desc resolved, row.resolve(request));
+  const double cycles = row.cost == nullptr ? 0 : row.cost(request.With(resolved));
+  return Candidate<Desc>{&row, std::move(resolved), cycles};
+}
+
+// The search of a table for the row that serves a descriptor: what it needs no descriptor's type
+// for. Rows are offered in the order of row_runs.h.
 class RowSearch {
  public:
   // `has_other_types`: a tensor has a type beyond MKL-DNN's, which most generated code does not
@@ -78,8 +98,11 @@ class RowSearch {
   bool Admits(const ImplementationFacts& row);
   void Refuse(const ImplementationFacts& row, absl::string_view reason, bool by_descriptor = false);
   // Whether what the row created ends the search: a primitive or an error does, kUnimplemented is
-  // one more refusal.
-  bool Ends(const ImplementationFacts& row, absl::StatusOr<std::unique_ptr<Primitive>> created);
+  // one more refusal. `cycles`: its cost, 0 if it has none.
+  bool Ends(const ImplementationFacts& row, double cycles,
+            absl::StatusOr<std::unique_ptr<Primitive>> created);
+  // The row would have been asked after the one that ended the search.
+  void RefuseSlower(const ImplementationFacts& row, double cycles);
 
   // The primitive or the error that ended the search.
   //   kUnimplemented    no row took the descriptor: the message lists why each refused
@@ -93,6 +116,7 @@ class RowSearch {
   const CreateOptions& options_;
   const jit::DumpRecord dumps_;  // of what is compiled during the search
   bool named_ = false;           // a row is one that the options ask for
+  absl::string_view last_;       // the row that ended the search
   std::unique_ptr<Primitive> primitive_;
   absl::Status error_;
 };
@@ -106,12 +130,13 @@ class RowSearch {
 #define TILEWIRE_ROW(Desc, Name) \
   TILEWIRE_RESOLVE(Desc, Name);  \
   TILEWIRE_CREATE(Desc, Name)
+#define TILEWIRE_COST(Desc, Name) double Cost##Name(const Request<Desc>& resolved)
 
 // Declares what a primitive offers beside its descriptor, for the name Sum:
 //
 //   Sum##Implementations  its table, best first; tests and benchmarks run every row
 //   Sum##Probes(type)     typical descriptors that read `type`: see probes.h
-//   Create##Sum           by the first row that takes the descriptor. Besides what the primitive's
+//   Create##Sum           by the row that serves the descriptor. Besides what the primitive's
 //                         header names:
 //                           kUnimplemented      none does; the message lists why each refused
 //                           kResourceExhausted  memory
@@ -121,7 +146,8 @@ class RowSearch {
   absl::StatusOr<std::shared_ptr<const Primitive>> Create##Name(        \
       const Name##Desc& desc, const Attributes& attributes, const CreateOptions& options)
 
-// The first implementation that takes the descriptor; its info() says why better ones did not.
+// The implementation that serves the descriptor: the first that is created, in the order of
+// row_runs.h. Its info() says why those before it and beside it did not.
 //   kUnimplemented      none does: the message lists why each refused
 //   kInvalidArgument    options.only names no implementation
 //   kResourceExhausted  memory (code pages, library scratchpad)
@@ -135,16 +161,28 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateFirst(
   });
   RowSearch search({std::string(PropText(desc)), ProblemText(desc), "", {}}, has_other_types,
                    attributes, options);
-  for (const Implementation<Desc>& row : table) {
-    if (!search.Admits(row)) continue;
+  const auto ask = [&](const Implementation<Desc>& row) -> std::optional<Candidate<Desc>> {
+    if (!search.Admits(row)) return std::nullopt;
     const ImplementationFacts facts = row.FactsUnder(options.max_isa);
-    const absl::StatusOr<Desc> resolved = row.resolve({desc, attributes, facts});
-    if (!resolved.ok()) {
-      search.Refuse(row, resolved.status().message(), /*by_descriptor=*/true);
-    } else if (search.Ends(row, row.create({*resolved, attributes, facts}))) {
-      break;
+    absl::StatusOr<Candidate<Desc>> candidate =
+        Ask(row, {desc, attributes, facts, options.machine});
+    if (candidate.ok()) return *std::move(candidate);
+    search.Refuse(row, candidate.status().message(), /*by_descriptor=*/true);
+    return std::nullopt;
+  };
+  VisitRuns<Desc>(table, ask, [&](absl::Span<const Candidate<Desc>> run) {
+    bool ended = false;
+    for (const auto& [row, resolved, cycles] : run) {
+      const ImplementationFacts facts = row->FactsUnder(options.max_isa);
+      if (ended) {
+        search.RefuseSlower(*row, cycles);
+      } else {
+        ended =
+            search.Ends(*row, cycles, row->create({resolved, attributes, facts, options.machine}));
+      }
     }
-  }
+    return ended;
+  });
   return std::move(search).Result();
 }
 

@@ -24,6 +24,7 @@
 #include "engine/cpu/isa.h"
 #include "engine/kernels/attributes.h"
 #include "engine/memory/memory_desc.h"
+#include "engine/primitives/creation_record.h"
 #include "engine/threading/arena.h"
 
 namespace tilewire {
@@ -86,22 +87,6 @@ class ExecuteArgs {
   absl::InlinedVector<std::pair<int, void*>, 8> entries_;
 };
 
-// Why an implementation did not take a descriptor.
-struct Refusal {
-  std::string name;            // "convolution/avx512_vnni_u8s8_direct"
-  std::string reason;          // "needs avx512_vnni"
-  bool by_descriptor = false;  // else its instruction set, or an attribute, ruled the row out
-};
-
-// What is known of a primitive's creation beyond what its implementation fills in.
-struct CreationRecord {
-  std::string prop_kind;          // "forward_inference", or nothing
-  std::string problem;            // the descriptor beyond its tensors: "kernel:3x3 strides:2x2 ..."
-  std::string attributes;         // "post_ops:relu:0 scratchpad:user"
-  std::vector<Refusal> refusals;  // by the better implementations, best first
-  std::vector<std::string> dumps;  // files of its generated code, if code is dumped
-};
-
 struct ArgDesc {
   int arg;
   MemoryDesc desc;
@@ -120,6 +105,9 @@ struct ImplementationTraits {
   bool takes_all_types = false;    // generated code that knows the types beyond MKL-DNN's
   uint8_t algorithm = 0;  // one of the algorithms that the primitive's header names, if it does
   Precision precision = Precision::kExact;  // what Attributes::precision has to permit
+  // Where estimates of rows are compared, the row's counts so many times: it has to be faster by as
+  // much, to be worth weights that are larger than those of others or in a layout of its own.
+  float handicap = 1;
 };
 
 // What a row of a primitive's table holds besides its functions, which get it in their request.

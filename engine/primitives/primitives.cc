@@ -24,7 +24,7 @@ struct Create {
 template <typename Desc>
 void AppendRows(PrimitiveKind kind, absl::Span<const Implementation<Desc>> table,
                 std::vector<ImplementationRow>* rows) {
-  for (const Implementation<Desc>& row : table) rows->push_back({row, kind});
+  for (const Implementation<Desc>& row : table) rows->push_back({row, kind, row.cost != nullptr});
 }
 
 }  // namespace
@@ -44,6 +44,10 @@ std::string PrimitiveKey(const OpDesc& desc, const Attributes& attributes,
   std::visit([&key](const auto& d) { AppendKey(d, &key); }, desc);
   attributes.AppendKey(&key);
   AppendBytes(options.reference_only, &key);
+  const cpu::Machine& machine = options.machine;
+  for (const double number : {machine.fmas_of_32_bytes, machine.fmas_of_64_bytes, machine.bf16_gain,
+                              machine.memory_bytes_per_fma})
+    AppendBytes(number, &key);
   // Last, so that it needs no length: everything before it has one or is of a fixed size.
   key.append(options.only.data(), options.only.size());
   return key;

@@ -73,6 +73,7 @@ std::string PrimitiveKey(const OpDesc& desc, const Attributes& attributes,
 
 struct ImplementationRow : ImplementationFacts {
   PrimitiveKind kind;
+  bool has_cost = false;  // which decides among its neighbours (row_runs.h)
 };
 // Every implementation of every primitive, best first within a primitive.
 std::vector<ImplementationRow> AllImplementations();

@@ -54,35 +54,32 @@ absl::StatusOr<std::vector<Desc>> OpenTensors(const Desc& desc) {
   return ways;
 }
 
-// The row that runs inside, and what it resolves its descriptor to.
-template <typename Desc>
-struct InnerRow {
-  const Implementation<Desc>* row;
-  Desc desc;
-};
-
-// The first row of `table` that takes one of `ways` and is neither a reference nor one that itself
-// runs another; with the earliest of `ways` that it takes. Rows come before ways, so that which row
-// it is does not depend on the batch: a tensor of one image fits more layouts than one of several.
+// The row of `table` that runs inside: the first in the order of row_runs.h of those that take one
+// of `ways` and are neither a reference nor one that itself runs another; with the earliest of
+// `ways` that it takes. Rows come before ways, so that which row it is does not depend on the
+// batch: a tensor of one image fits more layouts than one of several.
 //   kUnimplemented  there is none
 template <typename Desc>
-absl::StatusOr<InnerRow<Desc>> FindInnerRow(absl::Span<const Implementation<Desc>> table,
-                                            const std::vector<Desc>& ways,
-                                            const Request<Desc>& request) {
+absl::StatusOr<Candidate<Desc>> FindInnerRow(absl::Span<const Implementation<Desc>> table,
+                                             const std::vector<Desc>& ways,
+                                             const Request<Desc>& request) {
   bool has_other_types = false;
   VisitTensors(ways.front(), [&](const MemoryDesc& tensor) {
     has_other_types |= tensor.data_type() > DataType::kU8;
   });
-  for (const Implementation<Desc>& row : table) {
-    if (row.traits.runs_another || row.traits.is_reference ||
-        !request.facts.isa.Includes(row.isa) || has_other_types ||
-        !WhyNotWith(row, request.attributes).empty())
-      continue;
-    for (const Desc& way : ways) {
-      absl::StatusOr<Desc> resolved = row.resolve({way, request.attributes, row});
-      if (resolved.ok()) return InnerRow<Desc>{&row, *std::move(resolved)};
-    }
-  }
+  std::optional<Candidate<Desc>> found = FirstCandidate<Desc>(
+      table, [&](const Implementation<Desc>& row) -> std::optional<Candidate<Desc>> {
+        if (row.traits.runs_another || row.traits.is_reference ||
+            !request.facts.isa.Includes(row.isa) || has_other_types ||
+            !WhyNotWith(row, request.attributes).empty())
+          return std::nullopt;
+        for (const Desc& way : ways) {
+          auto candidate = Ask(row, {way, request.attributes, row, request.machine});
+          if (candidate.ok()) return *std::move(candidate);
+        }
+        return std::nullopt;
+      });
+  if (found) return *std::move(found);
   return absl::UnimplementedError("no other row takes the descriptor between reorders");
 }
 
@@ -94,18 +91,18 @@ absl::StatusOr<Desc> ResolveBetweenReorders(absl::Span<const Implementation<Desc
                                             const absl::StatusOr<std::vector<Desc>>& ways,
                                             const Request<Desc>& request) {
   ABSL_RETURN_IF_ERROR(ways.status());
-  ABSL_ASSIGN_OR_RETURN(const InnerRow<Desc> inner, FindInnerRow(table, *ways, request));
+  ABSL_ASSIGN_OR_RETURN(const Candidate<Desc> inner, FindInnerRow(table, *ways, request));
   Desc resolved = request.desc;
   bool differs = false;
   const auto take = [&differs](const MemoryDesc& wanted, MemoryDesc* tensor) {
     if (tensor->IsAny()) *tensor = wanted;
     differs |= *tensor != wanted;
   };
-  take(inner.desc.src, &resolved.src);
-  take(inner.desc.dst, &resolved.dst);
+  take(inner.resolved.src, &resolved.src);
+  take(inner.resolved.dst, &resolved.dst);
   if constexpr (requires { resolved.weights; }) {
-    take(inner.desc.weights, &resolved.weights);
-    take(inner.desc.bias, &resolved.bias);
+    take(inner.resolved.weights, &resolved.weights);
+    take(inner.resolved.bias, &resolved.bias);
   }
   if (differs) return resolved;
   return absl::UnimplementedError(absl::StrCat("has nothing to reorder for ", inner.row->name));
@@ -132,11 +129,11 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateBetweenReorders(
     absl::Span<const Implementation<Desc>> table, const absl::StatusOr<std::vector<Desc>>& ways,
     const Request<Desc>& request) {
   ABSL_RETURN_IF_ERROR(ways.status());
-  ABSL_ASSIGN_OR_RETURN(const InnerRow<Desc> found, FindInnerRow(table, *ways, request));
+  ABSL_ASSIGN_OR_RETURN(const Candidate<Desc> found, FindInnerRow(table, *ways, request));
   Attributes inside = request.attributes;
   inside.scratchpad_mode = ScratchpadMode::kUser;
   ABSL_ASSIGN_OR_RETURN(std::unique_ptr<Primitive> inner,
-                        found.row->create({found.desc, inside, *found.row}));
+                        found.row->create({found.resolved, inside, *found.row, request.machine}));
   ABSL_RETURN_IF_ERROR(FinishCreation(inside, {}, inner.get()));
   return WrapInReorders(InfoOf(request), std::move(inner));
 }

@@ -56,6 +56,7 @@ struct RowKind {
   absl::StatusOr<Desc> (*resolve)(const Request<Desc>&) = nullptr;
   absl::StatusOr<std::unique_ptr<Primitive>> (*create)(const Request<Desc>&) = nullptr;
   ImplementationTraits traits = {};
+  double (*cost)(const Request<Desc>&) = nullptr;
 };
 
 template <typename Desc>
@@ -86,7 +87,7 @@ class RowTable {
       for (cpu::Isa isa : group.isas) {
         for (const RowKind<Desc>& kind : group.kinds) {
           const absl::string_view name = WriteName(primitive, isa, kind.stem, names_[row]);
-          rows_[row++] = {{name, isa, kind.traits}, kind.resolve, kind.create};
+          rows_[row++] = {{name, isa, kind.traits}, kind.resolve, kind.create, kind.cost};
         }
       }
     }

@@ -3,7 +3,9 @@
 // The f32 convolution of plain tensors: another row of the table convolves in channel blocks, and
 // src and dst are reordered to and from them in the scratchpad, a few images at a time. Reading
 // and writing each element once more costs less than a plain layout costs the loops.
+#include <limits>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -19,7 +21,7 @@
 namespace tilewire::convolution {
 namespace {
 
-using InnerConvolution = InnerRow<ConvolutionDesc>;
+using InnerConvolution = Candidate<ConvolutionDesc>;
 
 // What a row may take in place of a plain tensor. The depthwise row of nchw takes nothing else.
 absl::StatusOr<MemoryDesc> InsteadOfPlain(const MemoryDesc& desc, uint8_t algorithm) {
@@ -28,23 +30,14 @@ absl::StatusOr<MemoryDesc> InsteadOfPlain(const MemoryDesc& desc, uint8_t algori
   return MemoryDesc::CreatePattern(desc.dims(), desc.data_type(), PlainPattern(desc.rank()));
 }
 
-// Whether the row reads src about as fast as it would read channel blocks. The channels of an nchw
-// pixel lie in as many pages, unless images are small, which takes up to twice as long. Pixels of
-// nhwc that are multiples of kSetsBytes apart share one set of the first cache; a depthwise row
-// still reads them faster than a reorder and the row do.
+// Whether a plain src is read by the row as it lies: about as fast as channel blocks, or, by a
+// depthwise row, faster than a reorder and the row would.
 bool ReadsAsItIs(const ConvolutionDesc& desc, uint8_t algorithm) {
-  constexpr int64_t kSetsBytes = 4096, kPageBytes = 4096;
+  if (!desc.src.IsPlain()) return false;
   if (algorithm == kFirstLayer) return true;
   if (algorithm == kDepthwise) return HasNeighbours(desc.src);
   if (algorithm == kDepthwiseNchw) return HasPlainRows(desc.src);
-  if (algorithm != kDirect || !desc.src.IsPlain()) return false;
-  const Geometry geometry = GeometryOf(desc);
-  if (!HasNeighbours(desc.src)) {
-    return geometry.kernel == Spatial{1, 1, 1} &&
-           desc.src.stride(1) <= kPageBytes / 2 / static_cast<int64_t>(sizeof(float));
-  }
-  const int64_t elements = kSetsBytes / static_cast<int64_t>(sizeof(float));
-  return desc.src.stride(desc.src.rank() - 1) % elements * geometry.stride[2] % elements != 0;
+  return algorithm == kDirect && IsReadAsFastAsBlocks(desc);
 }
 
 // Whether nchw is worth a reorder of src to a depthwise convolution: its rows fill vectors, and dst
@@ -57,8 +50,9 @@ bool SuitsPlainRows(const ConvolutionDesc& desc) {
 }
 
 // `desc` as a row is offered it: what the row does not read and write as it is is reordered.
-absl::StatusOr<InnerConvolution> Offer(const ConvolutionDesc& desc, const Attributes& attributes,
+absl::StatusOr<InnerConvolution> Offer(const Request<ConvolutionDesc>& request,
                                        const Implementation<ConvolutionDesc>& row) {
+  const ConvolutionDesc& desc = request.desc;
   const uint8_t algorithm = row.traits.algorithm;
   const bool reads_as_it_is = ReadsAsItIs(desc, algorithm);
   if (algorithm == kDepthwiseNchw && !reads_as_it_is && !SuitsPlainRows(desc))
@@ -74,23 +68,27 @@ absl::StatusOr<InnerConvolution> Offer(const ConvolutionDesc& desc, const Attrib
                                  {&any_src, &any_dst}}) {
     wanted.src = *from;
     wanted.dst = *to;
-    absl::StatusOr<ConvolutionDesc> resolved = row.resolve({wanted, attributes, row});
-    if (resolved.ok()) return InnerConvolution{&row, *std::move(resolved)};
-    refusal = resolved.status();
+    absl::StatusOr<InnerConvolution> inner =
+        Ask(row, {wanted, request.attributes, row, request.machine});
+    if (inner.ok()) return inner;
+    refusal = inner.status();
   }
   return refusal;
 }
 
-// The best row that takes `desc` between reorders; each is an f32 row of the instruction set.
-absl::StatusOr<InnerConvolution> FindRow(const ConvolutionDesc& desc, const Attributes& attributes,
-                                         cpu::Isa isa) {
-  for (const Implementation<ConvolutionDesc>& row : ConvolutionImplementations()) {
-    if (row.isa != isa || row.traits.is_integer || row.traits.algorithm == kPlain ||
-        attributes.precision < row.traits.precision)
-      continue;
-    absl::StatusOr<InnerConvolution> inner = Offer(desc, attributes, row);
-    if (inner.ok()) return inner;
-  }
+// The best row that takes the descriptor between reorders, in the order of row_runs.h; each is an
+// f32 row of the instruction set.
+absl::StatusOr<InnerConvolution> FindRow(const Request<ConvolutionDesc>& request) {
+  std::optional<InnerConvolution> found = FirstCandidate<ConvolutionDesc>(
+      ConvolutionImplementations(),
+      [&](const Implementation<ConvolutionDesc>& row) -> std::optional<InnerConvolution> {
+        if (row.isa != request.facts.isa || row.traits.is_integer ||
+            row.traits.algorithm == kPlain || request.attributes.precision < row.traits.precision)
+          return std::nullopt;
+        absl::StatusOr<InnerConvolution> inner = Offer(request, row);
+        return inner.ok() ? std::optional(*std::move(inner)) : std::nullopt;
+      });
+  if (found) return *std::move(found);
   return absl::UnimplementedError("no other row takes the descriptor between reorders");
 }
 
@@ -108,12 +106,11 @@ absl::StatusOr<ConvolutionDesc> ResolvePlain(const Request<ConvolutionDesc>& req
   if (!desc.src.IsPlain() && !desc.dst.IsPlain())
     return absl::UnimplementedError("is for a plain src or dst");
   if (desc.src.dim(0) == 0) return absl::UnimplementedError("takes no batch of 0");
-  ABSL_ASSIGN_OR_RETURN(const InnerConvolution row,
-                        FindRow(desc, request.attributes, request.facts.isa));
-  ConvolutionDesc resolved = row.desc;
+  ABSL_ASSIGN_OR_RETURN(const InnerConvolution row, FindRow(request));
+  ConvolutionDesc resolved = row.resolved;
   if (desc.src.IsPlain()) resolved.src = desc.src;
   if (desc.dst.IsPlain()) resolved.dst = desc.dst;
-  if (resolved.src == row.desc.src && resolved.dst == row.desc.dst)
+  if (resolved.src == row.resolved.src && resolved.dst == row.resolved.dst)
     return absl::UnimplementedError(absl::StrCat("has nothing to reorder for ", row.row->name));
   return resolved;
 }
@@ -121,19 +118,25 @@ absl::StatusOr<ConvolutionDesc> ResolvePlain(const Request<ConvolutionDesc>& req
 absl::StatusOr<std::unique_ptr<Primitive>> CreatePlain(const Request<ConvolutionDesc>& request) {
   const ConvolutionDesc& desc = request.desc;
   ABSL_ASSIGN_OR_RETURN(const ConvolutionDesc one, OfFirstImages(desc, 1));
-  ABSL_ASSIGN_OR_RETURN(const InnerConvolution row,
-                        FindRow(one, request.attributes, request.facts.isa));
-  const int64_t images =
-      ImagesAtOnce(desc.src.dim(0), row.desc.src.SizeBytes() / 2 + row.desc.dst.SizeBytes() / 2);
+  ABSL_ASSIGN_OR_RETURN(const InnerConvolution row, FindRow(request.With(one)));
+  const int64_t images = ImagesAtOnce(
+      desc.src.dim(0), row.resolved.src.SizeBytes() / 2 + row.resolved.dst.SizeBytes() / 2);
   ABSL_ASSIGN_OR_RETURN(const ConvolutionDesc some, OfFirstImages(desc, images));
-  ABSL_ASSIGN_OR_RETURN(const InnerConvolution inner,
-                        FindRow(some, request.attributes, request.facts.isa));
+  ABSL_ASSIGN_OR_RETURN(const InnerConvolution inner, FindRow(request.With(some)));
   Attributes inside = request.attributes;
   inside.scratchpad_mode = ScratchpadMode::kUser;
-  ABSL_ASSIGN_OR_RETURN(auto convolution,
-                        CreateConvolution(inner.desc, inside,
-                                          {.max_isa = request.facts.isa, .only = inner.row->name}));
+  ABSL_ASSIGN_OR_RETURN(auto convolution, CreateConvolution(inner.resolved, inside,
+                                                            {.max_isa = request.facts.isa,
+                                                             .only = inner.row->name,
+                                                             .machine = request.machine}));
   return WrapInReorders(InfoOf(request), std::move(convolution), images);
+}
+
+// The row inside, with its handicap. Copies are left out: they stay in cache, an image or a few at
+// a time, and rows that read plain tensors lose as much on them, which their costs leave out, too.
+double CostPlain(const Request<ConvolutionDesc>& resolved) {
+  const absl::StatusOr<InnerConvolution> inner = FindRow(resolved);
+  return inner.ok() ? inner->Compared() : std::numeric_limits<double>::infinity();
 }
 
 }  // namespace tilewire::convolution

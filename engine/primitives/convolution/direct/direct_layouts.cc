@@ -158,6 +158,18 @@ ByteStrides StridesOfBytes(const MemoryDesc& desc, int lanes, int64_t group_chan
   return bytes;
 }
 
+bool IsReadAsFastAsBlocks(const ConvolutionDesc& desc) {
+  constexpr int64_t kWayBytes = 4096, kPageBytes = 4096;
+  if (!desc.src.IsPlain()) return true;
+  const Geometry geometry = GeometryOf(desc);
+  if (!HasNeighbours(desc.src)) {
+    return geometry.kernel == Spatial{1, 1, 1} &&
+           desc.src.stride(1) <= kPageBytes / 2 / kFloatBytes;
+  }
+  const int64_t elements = kWayBytes / kFloatBytes;
+  return desc.src.stride(desc.src.rank() - 1) % elements * geometry.stride[2] % elements != 0;
+}
+
 ActivationStrides StridesOf(const MemoryDesc& desc, int lanes, int64_t group_channels) {
   ActivationStrides strides;
   strides.image = desc.stride(0);

@@ -45,6 +45,11 @@ bool HasPlainRows(const MemoryDesc& desc);
 // those of nhwc often do: code for channel blocks then reads and writes it by other strides.
 bool HasWholeVectors(const MemoryDesc& desc, int lanes);
 
+// Whether the direct convolution reads src, blocked or plain, about as fast as blocks. The channels
+// of an nchw pixel lie in as many pages, unless images are small, which takes up to twice as long.
+// Pixels of nhwc that are multiples of a way of the first cache apart share one set of it.
+bool IsReadAsFastAsBlocks(const ConvolutionDesc& desc);
+
 // The strides of a plain or channel-blocked tensor whose groups have `group_channels` channels.
 ActivationStrides StridesOf(const MemoryDesc& desc, int lanes, int64_t group_channels);
 
