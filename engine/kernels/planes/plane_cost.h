@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Estimated cycles of a product by planes of bf16 (plane_product.h) and by vectors of 16 floats, of
-// which rows choose. Only the shape decides. Pure functions.
+// Estimated cycles of a product by planes of bf16 (plane_product.h). Pure functions.
 //
-// A product of two tiles takes 16 cycles however they are filled. The end of a tile of sums takes
-// about 75 of the vector units, beside the products of the next tile, and 20 for which those wait.
-// A line of 32 numbers is split in 5 to 8.5, which weights that were split when a model was loaded
-// do not pay: products by planes lose on few outputs, where splitting src is not made up for, and
-// on channels or rows that fill tiles to a small part. engine/primitives/convolution/README.md has
-// estimates for some shapes.
+// The end of a tile of sums takes about 75 cycles of the vector units, beside the products of the
+// next tile, and 20 for which those wait. A line of 32 numbers is split in 5 to 8.5, which weights
+// that were split when a model was loaded do not pay: products by planes lose on few outputs, where
+// splitting src is not made up for, and on channels or rows that fill tiles to a small part: a
+// product of two tiles takes its time however they are filled.
+// engine/primitives/convolution/README.md has estimates for some shapes. No CPU with matrix tiles
+// has measured them.
 #ifndef ENGINE_KERNELS_PLANES_PLANE_COST_H_
 #define ENGINE_KERNELS_PLANES_PLANE_COST_H_
 
@@ -16,6 +16,7 @@
 #include <cstdint>
 
 #include "engine/base/checked_math.h"
+#include "engine/cpu/machine.h"
 #include "engine/kernels/planes/plane_operands.h"
 
 namespace tilewire {
@@ -36,7 +37,8 @@ inline int64_t PlaneSourceLines(const PlaneProductShape& shape) {
 }
 
 inline double PlaneCycles(const PlaneProductShape& shape) {
-  constexpr double kProduct = 16 / 0.85;  // loads do not quite keep up with products
+  constexpr double kProduct =
+      cpu::kTileProductCycles / 0.85;  // loads do not quite keep up with products
   constexpr double kEnd = 75, kStore = 20;
   constexpr double kProducts[] = {1, 3, 6}, kLine[] = {5, 7, 8.5};
   const double blocks = DivUp(shape.outputs, int64_t{kPlaneLanes});
@@ -48,10 +50,16 @@ inline double PlaneCycles(const PlaneProductShape& shape) {
          (PlaneSourceLines(shape) * tap_steps + weights_lines) * kLine[shape.planes - 1];
 }
 
-inline double VectorCycles(const PlaneProductShape& shape) {
-  constexpr double kFmas = 2 * 0.92;  // of a cycle
-  return static_cast<double>(shape.rows) * static_cast<double>(shape.FlatChannels()) *
-         static_cast<double>(DivUp(shape.outputs, int64_t{kPlaneLanes})) / kFmas;
+// The same of several products of one shape, each with weights of its own, of which so many bytes
+// come from memory per cycle.
+inline double ProductsCyclesByPlanes(const PlaneProductShape& shape, int64_t products,
+                                     double weights_bytes_per_cycle) {
+  const double numbers = static_cast<double>(products * shape.FlatChannels() *
+                                             RoundUp(shape.outputs, int64_t{kPlaneLanes}));
+  const double weights = shape.weights_are_split
+                             ? static_cast<double>(shape.WeightsLayout(products).SizeBytes())
+                             : numbers * sizeof(float);
+  return static_cast<double>(products) * PlaneCycles(shape) + weights / weights_bytes_per_cycle;
 }
 
 }  // namespace tilewire

@@ -18,6 +18,7 @@ namespace tilewire::convolution {
 // are not a multiple of the lanes are copied to aligned groups in the scratchpad, and their results
 // back.
 TILEWIRE_ROW(ConvolutionDesc, Direct);
+TILEWIRE_COST(ConvolutionDesc, Direct);
 
 // 1 to 4 input channels in one group, read from a plain src as it lies (nchw and nhwc give the same
 // bits); weights hold these channels alone: Ohwi16o.
@@ -45,23 +46,26 @@ TILEWIRE_ROW(ConvolutionDesc, DepthwiseNchw);
 // neighbours, or if the window has one tap and images are small. What the direct convolution takes
 // as it lies altogether is left to it, unless Winograd is chosen.
 TILEWIRE_ROW(ConvolutionDesc, Plain);
+TILEWIRE_COST(ConvolutionDesc, Plain);
 
 // So few output channels that they would fill a small part of a vector, of many pixels and of at
 // least a block of input channels: lanes are input channels in the sums, and pixels in dst.
 //
 //   src nChw16c      weights OIhw16i      dst plain, rows without gaps
 TILEWIRE_ROW(ConvolutionDesc, FewOutputs);
+TILEWIRE_COST(ConvolutionDesc, FewOutputs);
 
 // Groups that are narrower than blocks of channels or begin inside one: of 1 input and n outputs,
 // n and 1, or a few of each. Lanes are output channels, whichever their groups are, and each takes
 // the channels of its own group from src (grouped_generator.h), so that an infinite activation
-// reaches its own group only. Refused where copies of wide groups into blocks of their own, which
-// Direct makes, are estimated to be faster.
+// reaches its own group only. Copies of wide groups into blocks of their own, which Direct makes,
+// cost less.
 //
 //   src, dst  nChw16c; or nhwc, any strides between pixels, of whole vectors of channels; with
 //             AVX-512 BF16, dst is bf16, nChw32c: what the row of AVX-512 computes, rounded
 //   weights   [groups][rows of taps][inputs][taps][outputs of as many groups as fill vectors]
 TILEWIRE_ROW(ConvolutionDesc, Grouped);
+TILEWIRE_COST(ConvolutionDesc, Grouped);
 
 // The direct convolution by products of bf16 numbers, two at a time (vdpbf16ps): from 16 input
 // channels per group and 16 outputs on. src and dst are f32 or bf16 each. A src of f32 is rounded
@@ -71,10 +75,10 @@ TILEWIRE_ROW(ConvolutionDesc, Grouped);
 //   src, dst  f32 nChw16c, bf16 nChw32c; or nhwc, any strides between pixels, of whole blocks
 //   weights   bf16 in OIhw16i16o2i, gOIhw16i16o2i, through `any` of f32
 //
-// Groups begin with a block. Of f32 tensors it refuses what Winograd's convolution is estimated to
-// do faster. Numbers of src and weights from
-// 3.396e38 on count as infinite, denormals as 0.
+// Groups begin with a block. Numbers of src and weights from 3.396e38 on count as infinite,
+// denormals as 0.
 TILEWIRE_ROW(ConvolutionDesc, Pairs);
+TILEWIRE_COST(ConvolutionDesc, Pairs);
 
 // The integer convolution: u8 or s8 sources, s8 weights. The row's instruction set decides the
 // registers.
@@ -108,18 +112,18 @@ TILEWIRE_ROW(ConvolutionDesc, IntegerDepthwise);
 //   src, dst  nChw16c, or nChw8c for 8 lanes; weights  Winograd's own layout, through `any`
 //
 // A max pooling post-op is applied in the transform of the outputs, to the pixels of one tile.
-// Winograd is chosen if winograd_choice.h estimates that it is the fastest.
-// ConvolutionAlgorithm::kWinograd asks for it whatever the estimate, kDirect forbids it. The error
+// ConvolutionAlgorithm::kWinograd asks for it whatever it costs, kDirect forbids it. The error
 // of an output relative to the root mean square of all is below 1e-5 against exact arithmetic. An
 // infinity spreads as NaN over a tile.
 // The row's algorithm is kWinograd2x3 or kWinograd4x3.
 TILEWIRE_ROW(ConvolutionDesc, Winograd);
+TILEWIRE_COST(ConvolutionDesc, Winograd);
 
 // The same by products of three planes of bf16 on matrix tiles (AMX), six for each point: from the
 // same src to the same dst, with errors that are smaller than those of f32. Weights are planes of
-// Winograd's layout, of 6 bytes per number. Chosen in every precision where winograd_choice.h
-// estimates that it is the fastest.
+// Winograd's layout, of 6 bytes per number. For every precision.
 TILEWIRE_ROW(ConvolutionDesc, WinogradByPlanes);
+TILEWIRE_COST(ConvolutionDesc, WinogradByPlanes);
 
 // Products of planes of bf16 on matrix tiles (AMX): one with the precision bf16, three with fast,
 // six with exact, whose error is that of the direct convolution (plane_tile.h says how large the
@@ -131,15 +135,14 @@ TILEWIRE_ROW(ConvolutionDesc, WinogradByPlanes);
 //            OIhw16i16o, gOIhw16i16o, which are split in every run. Both give the same bits
 //   dst      f32 or bf16 as src, or nhwc as of the direct convolution, without gaps between rows of
 //            pixels
-// and the same with 1 and 3 spatial dimensions; groups of whole blocks. Chosen if plane_cost.h
-// estimates that it is faster than vectors; with six products, only where Winograd's algorithm is
-// not estimated to be faster still.
+// and the same with 1 and 3 spatial dimensions; groups of whole blocks.
 //
 // A pixel of an f32 src whose window holds an infinity or NaN is computed by vectors, and so are
 // all whose weights do: there the zeros of the padding count, so that an infinite weight makes NaN
 // of them. A src of bf16 gives the bits of an f32 one that holds the same numbers: it is multiplied
 // as it is, infinities too, and read where it lies by 1x1 convolutions of dense rows.
 TILEWIRE_ROW(ConvolutionDesc, Planes);
+TILEWIRE_COST(ConvolutionDesc, Planes);
 
 // Another row, of any type, between reorders of the tensors whose layouts none takes; plain weights
 // above all, which are packed in every run. Before the reference. Refuses tensors whose elements

@@ -15,15 +15,20 @@ constexpr ImplementationTraits RealTraits(Algorithm algorithm) {
   return {.takes_prelu = true, .algorithm = algorithm};
 }
 
-constexpr ImplementationTraits WinogradTraits(Algorithm algorithm) {
+// Beside the direct rows of f32: weights that are larger, or packed otherwise, have to be worth a
+// tenth of the time; and by planes, 24 or 10.7 bytes per number, another tenth.
+constexpr float kHandicap = 1.1f, kHandicapOfPlanes = 1.21f;
+
+constexpr ImplementationTraits WinogradTraits(Algorithm algorithm, float handicap = kHandicap) {
   return {.bits_depend_on_position = true,
           .takes_max_pooling = true,
           .takes_prelu = true,
-          .algorithm = algorithm};
+          .algorithm = algorithm,
+          .handicap = handicap};
 }
 
 constexpr ImplementationTraits PlaneTraits(Precision precision) {
-  return {.algorithm = kPlanes, .precision = precision};
+  return {.algorithm = kPlanes, .precision = precision, .handicap = kHandicap};
 }
 
 // The row that it reorders for may be Winograd's.
@@ -36,13 +41,16 @@ constexpr RowKinds<ConvolutionDesc> kSpecialF32 = {
     {"f32_depthwise_nchw", ResolveDepthwiseNchw, CreateDepthwiseNchw, RealTraits(kDepthwiseNchw)},
     {"f32_depthwise", ResolveDepthwise, CreateDepthwise, RealTraits(kDepthwise)},
     {"f32_first_layer", ResolveFirstLayer, CreateFirstLayer, RealTraits(kFirstLayer)},
-    {"f32_few_outputs", ResolveFewOutputs, CreateFewOutputs, RealTraits(kFewOutputs)},
-    {"f32_grouped", ResolveGrouped, CreateGrouped, RealTraits(kGrouped)}};
+    {"f32_few_outputs", ResolveFewOutputs, CreateFewOutputs, RealTraits(kFewOutputs),
+     CostFewOutputs},
+    {"f32_grouped", ResolveGrouped, CreateGrouped, RealTraits(kGrouped), CostGrouped}};
 constexpr RowKinds<ConvolutionDesc> kGeneralF32 = {
-    {"f32_winograd_4x3", ResolveWinograd, CreateWinograd, WinogradTraits(kWinograd4x3)},
-    {"f32_winograd_2x3", ResolveWinograd, CreateWinograd, WinogradTraits(kWinograd2x3)},
-    {"f32_plain", ResolvePlain, CreatePlain, PlainTraits()},
-    {"f32_direct", ResolveDirect, CreateDirect, RealTraits(kDirect)}};
+    {"f32_winograd_4x3", ResolveWinograd, CreateWinograd, WinogradTraits(kWinograd4x3),
+     CostWinograd},
+    {"f32_winograd_2x3", ResolveWinograd, CreateWinograd, WinogradTraits(kWinograd2x3),
+     CostWinograd},
+    {"f32_plain", ResolvePlain, CreatePlain, PlainTraits(), CostPlain},
+    {"f32_direct", ResolveDirect, CreateDirect, RealTraits(kDirect), CostDirect}};
 
 }  // namespace
 }  // namespace convolution
@@ -82,19 +90,25 @@ TILEWIRE_DEFINE_PRIMITIVE(
     {{cpu::Isa::kAvx512}, kSpecialF32},
     {{cpu::Isa::kAmx},
      {{"f32_split6_winograd_4x3", ResolveWinogradByPlanes, CreateWinogradByPlanes,
-       WinogradTraits(kWinograd4x3)},
+       WinogradTraits(kWinograd4x3, kHandicapOfPlanes), CostWinogradByPlanes},
       {"f32_split6_winograd_2x3", ResolveWinogradByPlanes, CreateWinogradByPlanes,
-       WinogradTraits(kWinograd2x3)},
-      {"bf16_planes", ResolvePlanes, CreatePlanes, PlaneTraits(Precision::kBf16)},
-      {"f32_split3_planes", ResolvePlanes, CreatePlanes, PlaneTraits(Precision::kFast)}}},
+       WinogradTraits(kWinograd2x3, kHandicapOfPlanes), CostWinogradByPlanes},
+      {"bf16_planes", ResolvePlanes, CreatePlanes, PlaneTraits(Precision::kBf16), CostPlanes},
+      {"f32_split3_planes", ResolvePlanes, CreatePlanes, PlaneTraits(Precision::kFast),
+       CostPlanes}}},
     {{cpu::Isa::kAvx512Bf16},
      {{"direct",
        ResolvePairs,
        CreatePairs,
-       {.takes_prelu = true, .algorithm = kDirect, .precision = Precision::kBf16}}}},
+       {.takes_prelu = true,
+        .algorithm = kDirect,
+        .precision = Precision::kBf16,
+        .handicap = kHandicap},
+       CostPairs}}},
     {{cpu::Isa::kAmx},
-     {{"f32_split6_planes", ResolvePlanes, CreatePlanes, PlaneTraits(Precision::kExact)},
-      {"f32_plain", ResolvePlain, CreatePlain, PlainTraits()}}},
+     {{"f32_split6_planes", ResolvePlanes, CreatePlanes, PlaneTraits(Precision::kExact),
+       CostPlanes},
+      {"f32_plain", ResolvePlain, CreatePlain, PlainTraits(), CostPlain}}},
     {{cpu::Isa::kAvx512}, kGeneralF32}, {{cpu::Isa::kAvx2}, kSpecialF32},
     {{cpu::Isa::kAvx2}, kGeneralF32},
     {kAnyCpu,

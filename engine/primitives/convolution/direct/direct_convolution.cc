@@ -4,9 +4,9 @@
 
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
+#include "engine/primitives/convolution/direct/direct_cost.h"
 #include "engine/primitives/convolution/direct/direct_driver.h"
 #include "engine/primitives/convolution/direct/direct_layouts.h"
-#include "engine/primitives/convolution/direct/few_outputs_choice.h"
 #include "engine/primitives/convolution/direct/regrouped_convolution.h"
 #include "engine/primitives/convolution/implementations.h"
 #include "engine/primitives/convolution/requirements.h"
@@ -65,6 +65,18 @@ bool GroupsAreAligned(const ConvolutionDesc& desc, const VectorUnit& unit) {
          (geometry.oc % lanes == 0 && (desc.src.IsPlain() || geometry.ic % lanes == 0));
 }
 
+// Lanes are full in sums and in dst.
+absl::Status RequireFewOutputs(const Geometry& geometry, int64_t lanes) {
+  constexpr int64_t kFewestVectors = 4;
+  if (geometry.ic < lanes || geometry.oc > lanes ||
+      (geometry.groups > 1 && geometry.ic % lanes != 0) ||
+      *CheckedProduct(geometry.out) < kFewestVectors * lanes) {
+    return absl::UnimplementedError(
+        "is for few output channels of many pixels, and groups of whole blocks");
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::unique_ptr<Primitive>> AroundDriver(const ConvolutionDesc& desc,
                                                         const DirectProblem& problem,
                                                         PrimitiveInfo info) {
@@ -93,6 +105,13 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateDirect(const Request<Convolutio
   return CreateRegrouped(desc, problem, std::move(info));
 }
 
+double CostDirect(const Request<ConvolutionDesc>& resolved) {
+  constexpr double kSlowSource = 2;
+  const double cycles =
+      DirectCycles(GeometryOf(resolved.desc), VectorUnit::Of(resolved.facts.isa), resolved.machine);
+  return IsReadAsFastAsBlocks(resolved.desc) ? cycles : kSlowSource * cycles;
+}
+
 absl::StatusOr<ConvolutionDesc> ResolveFirstLayer(const Request<ConvolutionDesc>& request) {
   const ConvolutionDesc& desc = request.desc;
   constexpr int kMostChannels = 4;
@@ -117,7 +136,7 @@ absl::StatusOr<ConvolutionDesc> ResolveFewOutputs(const Request<ConvolutionDesc>
   const ConvolutionDesc& desc = request.desc;
   const VectorUnit unit = VectorUnit::Of(request.facts.isa);
   ABSL_RETURN_IF_ERROR(RequireDirectF32(desc, request.attributes));
-  ABSL_RETURN_IF_ERROR(RequireFewOutputs(GeometryOf(desc), unit));
+  ABSL_RETURN_IF_ERROR(RequireFewOutputs(GeometryOf(desc), unit.lanes()));
   return ResolveLayouts(desc, unit, WeightsKind::kFewOutputs);
 }
 
@@ -129,6 +148,11 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateFewOutputs(
   problem.tap_channels = 1;
   problem.dst.block = desc.dst.stride(1);
   return AroundDriver(desc, problem, InfoOf(request));
+}
+
+double CostFewOutputs(const Request<ConvolutionDesc>& resolved) {
+  return FewOutputsCycles(GeometryOf(resolved.desc), VectorUnit::Of(resolved.facts.isa),
+                          resolved.machine);
 }
 
 absl::StatusOr<ConvolutionDesc> ResolveDepthwise(const Request<ConvolutionDesc>& request) {

@@ -10,9 +10,8 @@
 #include "engine/base/checked_math.h"
 #include "engine/base/range.h"
 #include "engine/base/status_macros.h"
+#include "engine/primitives/convolution/direct/direct_cost.h"
 #include "engine/primitives/convolution/direct/direct_layouts.h"
-#include "engine/primitives/convolution/direct/few_outputs_choice.h"
-#include "engine/primitives/convolution/direct/grouped_choice.h"
 #include "engine/primitives/convolution/direct/grouped_generator.h"
 #include "engine/primitives/convolution/direct/grouped_lanes.h"
 #include "engine/primitives/convolution/direct/tile_cache.h"
@@ -204,17 +203,29 @@ GroupedConfig ConfigOf(const GroupedProblem& problem, const StepKind& kind, cons
   return config;
 }
 
+absl::Status RequireNarrowGroups(const Geometry& geometry, const VectorUnit& unit) {
+  const int lanes = unit.lanes();
+  if (geometry.groups < 2 || geometry.IsDepthwise() || geometry.ic < 1 || geometry.oc < 1 ||
+      (geometry.ic % lanes == 0 && geometry.oc % lanes == 0)) {
+    return absl::UnimplementedError("is for groups that do not begin with blocks of channels");
+  }
+  if (FitsTablesOfLanes(geometry, unit)) return absl::OkStatus();
+  return absl::UnimplementedError("the tables of groups that wide would be too large");
+}
+
 }  // namespace
 
 absl::StatusOr<ConvolutionDesc> ResolveGrouped(const Request<ConvolutionDesc>& request) {
   const ConvolutionDesc& desc = request.desc;
   const VectorUnit unit = VectorUnit::Of(request.facts.isa);
   ABSL_RETURN_IF_ERROR(RequireTypesOfRow(request));
-  const Geometry geometry = GeometryOf(desc);
-  ABSL_RETURN_IF_ERROR(RequireNarrowGroups(geometry, unit));
-  if ((desc.dst.IsAny() || desc.dst.IsPlain()) && RequireFewOutputs(geometry, unit).ok())
-    return absl::UnimplementedError("is slower than the row for a few outputs in a plain dst");
+  ABSL_RETURN_IF_ERROR(RequireNarrowGroups(GeometryOf(desc), unit));
   return ResolveLayouts(desc, unit, WeightsKind::kGrouped);
+}
+
+double CostGrouped(const Request<ConvolutionDesc>& resolved) {
+  return GroupedCycles(GeometryOf(resolved.desc), VectorUnit::Of(resolved.facts.isa),
+                       resolved.machine);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateGrouped(const Request<ConvolutionDesc>& request) {

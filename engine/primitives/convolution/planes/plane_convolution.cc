@@ -15,27 +15,17 @@
 #include "engine/primitives/convolution/implementations.h"
 #include "engine/primitives/convolution/planes/plane_windows.h"
 #include "engine/primitives/convolution/requirements.h"
-#include "engine/primitives/convolution/winograd/winograd_choice.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/plane_primitive.h"
 
 namespace tilewire::convolution {
 namespace {
 
-absl::Status RequireWorthwhile(const ConvolutionDesc& desc, const Geometry& geometry, int planes) {
+absl::Status RequireNarrowWindows(const Geometry& geometry, int planes) {
   constexpr int64_t kMostChannels = 1 << 16;  // of all taps: what is split at a time stays small
-  constexpr double kWorthwhile = 1.1;
-  PlaneProductShape shape = PlaneShapeOf(geometry, planes);
-  shape.weights_are_split = desc.weights.IsAny() || desc.weights.IsOpaque();
-  if (shape.rows == 0 || shape.FlatChannels() > kMostChannels)
-    return absl::UnimplementedError("is for windows of up to 65536 numbers");
-  if (planes == 3 && SuitsWinograd(desc, geometry))
-    ABSL_RETURN_IF_ERROR(RequirePlanesFasterThanWinograd(geometry));
-  const double mine = PlaneCycles(shape), vectors = VectorCycles(shape);
-  if (mine * kWorthwhile <= vectors) return absl::OkStatus();
-  return absl::UnimplementedError(absl::StrCat("is estimated at ", static_cast<int64_t>(mine),
-                                               " cycles per image and group, vectors at ",
-                                               static_cast<int64_t>(vectors)));
+  const PlaneProductShape shape = PlaneShapeOf(geometry, planes);
+  if (shape.rows > 0 && shape.FlatChannels() <= kMostChannels) return absl::OkStatus();
+  return absl::UnimplementedError("is for windows of up to 65536 numbers");
 }
 
 // Tensors of bf16 are for one plane.
@@ -112,7 +102,7 @@ absl::StatusOr<ConvolutionDesc> ResolvePlanes(const Request<ConvolutionDesc>& re
   ABSL_RETURN_IF_ERROR(RequireTypes(desc, request.attributes, planes));
   const Geometry geometry = GeometryOf(desc);
   ABSL_RETURN_IF_ERROR(RequireWholeBlocks(desc, geometry, lanes));
-  ABSL_RETURN_IF_ERROR(RequireWorthwhile(desc, geometry, planes));
+  ABSL_RETURN_IF_ERROR(RequireNarrowWindows(geometry, planes));
   ConvolutionDesc numbers = desc;
   numbers.weights = desc.weights.Unsplit();
   ABSL_ASSIGN_OR_RETURN(ConvolutionDesc resolved,
@@ -125,6 +115,15 @@ absl::StatusOr<ConvolutionDesc> ResolvePlanes(const Request<ConvolutionDesc>& re
   const PlaneLayout layout = PlaneShapeOf(geometry, planes).WeightsLayout(geometry.groups);
   ABSL_ASSIGN_OR_RETURN(resolved.weights, PlaneWeightsOf(desc.weights, resolved.weights, layout));
   return resolved;
+}
+
+double CostPlanes(const Request<ConvolutionDesc>& resolved) {
+  const Geometry geometry = GeometryOf(resolved.desc);
+  PlaneProductShape shape = PlaneShapeOf(geometry, PlanesFor(resolved.facts.traits.precision));
+  shape.weights_are_split = resolved.desc.weights.IsOpaque();
+  const VectorUnit unit = VectorUnit::Of(resolved.facts.isa);
+  return ProductsCyclesByPlanes(shape, geometry.groups,
+                                resolved.machine.MemoryBytesPerCycle(unit.bytes()));
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreatePlanes(const Request<ConvolutionDesc>& request) {

@@ -8,7 +8,7 @@
 #include "engine/primitives/convolution/implementations.h"
 #include "engine/primitives/convolution/pooled_destination.h"
 #include "engine/primitives/convolution/requirements.h"
-#include "engine/primitives/convolution/winograd/winograd_choice.h"
+#include "engine/primitives/convolution/winograd/winograd_cost.h"
 #include "engine/primitives/convolution/winograd/winograd_driver.h"
 #include "engine/primitives/convolution/winograd/winograd_plan.h"
 #include "engine/primitives/convolution/winograd/winograd_plane_driver.h"
@@ -58,6 +58,9 @@ absl::Status RequireShape(const ConvolutionDesc& desc) {
   if (geometry.batch == 0) return absl::UnimplementedError("takes no batch of 0");
   return absl::OkStatus();
 }
+
+// Where Winograd's algorithm is asked for, the first row of the table that takes it is chosen.
+constexpr double kAskedFor = 0;
 
 int TileOf(const ImplementationFacts& facts) {
   return facts.traits.algorithm == kWinograd4x3 ? 4 : 2;
@@ -128,14 +131,13 @@ absl::StatusOr<ConvolutionDesc> ResolveWinograd(const Request<ConvolutionDesc>& 
   const VectorUnit unit = VectorUnit::Of(request.facts.isa);
   const int tile = TileOf(request.facts);
   ABSL_RETURN_IF_ERROR(RequireWinograd(desc, request.attributes));
-  const Geometry geometry = GeometryOf(desc);
-  if (desc.algorithm == ConvolutionAlgorithm::kAuto) {
-    // No direct convolution pools.
-    if (!request.attributes.post_ops.HasMaxPooling())
-      ABSL_RETURN_IF_ERROR(RequireFasterThanDirect(geometry, tile, unit));
-    ABSL_RETURN_IF_ERROR(RequireFasterTile(geometry, tile, unit));
-  }
-  return ResolveTensors(desc, PlanWinograd(geometry, tile, unit).weights);
+  return ResolveTensors(desc, PlanWinograd(GeometryOf(desc), tile, unit).weights);
+}
+
+double CostWinograd(const Request<ConvolutionDesc>& resolved) {
+  if (resolved.desc.algorithm == ConvolutionAlgorithm::kWinograd) return kAskedFor;
+  return WinogradCycles(GeometryOf(resolved.desc), TileOf(resolved.facts),
+                        VectorUnit::Of(resolved.facts.isa), resolved.machine);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateWinograd(const Request<ConvolutionDesc>& request) {
@@ -148,12 +150,13 @@ absl::StatusOr<ConvolutionDesc> ResolveWinogradByPlanes(const Request<Convolutio
   const ConvolutionDesc& desc = request.desc;
   const int tile = TileOf(request.facts);
   ABSL_RETURN_IF_ERROR(RequireWinograd(desc, request.attributes));
-  const Geometry geometry = GeometryOf(desc);
-  if (desc.algorithm == ConvolutionAlgorithm::kAuto) {
-    ABSL_RETURN_IF_ERROR(RequireFasterByPlanes(geometry, tile, request.attributes.precision,
-                                               request.attributes.post_ops.HasMaxPooling()));
-  }
-  return ResolveTensors(desc, PlanWinogradByPlanes(geometry, tile).weights);
+  return ResolveTensors(desc, PlanWinogradByPlanes(GeometryOf(desc), tile).weights);
+}
+
+double CostWinogradByPlanes(const Request<ConvolutionDesc>& resolved) {
+  if (resolved.desc.algorithm == ConvolutionAlgorithm::kWinograd) return kAskedFor;
+  return WinogradCyclesByPlanes(GeometryOf(resolved.desc), TileOf(resolved.facts),
+                                resolved.machine);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateWinogradByPlanes(

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which row each convolution of the benchmarks' lists takes, on every instruction set: a table,
-// choices.txt, that a change of a cost may not change unnoticed. Rows are created, not run, so that
-// the table is the same on every machine.
+// Which row each convolution of the benchmarks' lists takes, on every instruction set of one
+// machine: a table, choices.txt, that a change of a cost may not change unnoticed. Rows are
+// created, not run, and the machine is given, so that the CPU at hand does not matter.
 //
 // Where it differs, the whole table as it is now is written to choices.txt among the outputs of the
 // test (TEST_UNDECLARED_OUTPUTS_DIR).
@@ -77,7 +77,9 @@ Attributes AttributesFor(const Kind& kind) {
 
 // The row without its primitive's name, or "none".
 std::string ChosenRow(const ConvolutionDesc& desc, const Attributes& attributes, cpu::Isa isa) {
-  const auto primitive = CreateConvolution(desc, attributes, {.max_isa = isa});
+  // CPUs with matrix tiles gain nothing from products of bf16 in vectors.
+  const cpu::Machine machine = {.bf16_gain = isa == cpu::Isa::kAmx ? 1 : 1.75};
+  const auto primitive = CreateConvolution(desc, attributes, {.max_isa = isa, .machine = machine});
   if (!primitive.ok()) return "none";
   return std::string(absl::StripPrefix((*primitive)->name(), "convolution/"));
 }

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/convolution/winograd/winograd_cost.h"
+
+#include "engine/base/checked_math.h"
+#include "engine/kernels/planes/plane_cost.h"
+#include "engine/memory/winograd_layout.h"
+
+namespace tilewire::convolution {
+namespace {
+
+// Weights of one point after the other come at a share of the memory's bandwidth: each part is
+// waited for.
+double WeightsBytesPerCycle(const VectorUnit& unit, const cpu::Machine& machine) {
+  constexpr double kShareOfBandwidth = 0.82;
+  return kShareOfBandwidth * machine.MemoryBytesPerCycle(unit.bytes());
+}
+
+double TilesOf(const Geometry& geometry, int tile) {
+  return 1.0 * DivUp(geometry.out[1], tile) * DivUp(geometry.out[2], tile);
+}
+
+// Instructions of vectors, at the rate of FMAs.
+double TransformsCycles(const Geometry& geometry, int tile, const VectorUnit& unit,
+                        const cpu::Machine& machine) {
+  constexpr double kTile = 400;                  // besides its blocks of channels
+  const double block = tile == 2 ? 220.0 : 420;  // of channels, input or output
+  const double blocks = 1.0 * DivUp(geometry.ic, unit.lanes()) + DivUp(geometry.oc, unit.lanes());
+  return TilesOf(geometry, tile) * (kTile + blocks * block) / machine.FmasPerCycle(unit.bytes());
+}
+
+}  // namespace
+
+double WinogradCycles(const Geometry& geometry, int tile, const VectorUnit& unit,
+                      const cpu::Machine& machine) {
+  constexpr double kShareOfPeak = 0.94;
+  const double weights = 1.0 * (tile + 2) * (tile + 2) * RoundUp(geometry.ic, unit.lanes()) *
+                         RoundUp(geometry.oc, unit.lanes());
+  const double fmas = TilesOf(geometry, tile) * weights / unit.lanes();
+  return fmas / kShareOfPeak / machine.FmasPerCycle(unit.bytes()) +
+         TransformsCycles(geometry, tile, unit, machine) +
+         weights * sizeof(float) / WeightsBytesPerCycle(unit, machine);
+}
+
+double WinogradCyclesByPlanes(const Geometry& geometry, int tile, const cpu::Machine& machine) {
+  const WinogradLayout layout{.tile = tile};
+  const VectorUnit unit = VectorUnit::Of(cpu::Isa::kAmx);
+  const PlaneProductShape shape = {.planes = PlanesFor(Precision::kExact),
+                                   .rows = static_cast<int64_t>(TilesOf(geometry, tile)),
+                                   .channels = RoundUp(geometry.ic, int64_t{kPlaneLanes}),
+                                   .outputs = geometry.oc,
+                                   .weights_are_split = true};
+  return ProductsCyclesByPlanes(shape, layout.points(), WeightsBytesPerCycle(unit, machine)) +
+         TransformsCycles(geometry, tile, unit, machine);
+}
+
+}  // namespace tilewire::convolution

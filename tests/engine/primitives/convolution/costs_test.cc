@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The costs of rows of convolution on a machine of two FMAs and 5.5 bytes from memory per cycle,
+// against the formulas by hand; and that each row is named where another one is chosen.
+// choices_test.cc has what is chosen.
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/engine/primitives/convolution/convolution_case.h"
+#include "tests/support/status_matchers.h"
+
+namespace tilewire::testing {
+namespace {
+
+using ::testing::Contains;
+using ::testing::Field;
+
+struct CostCase {
+  const char* why;
+  const char* row;
+  int64_t ic, oc, size, kernel;
+  Precision precision;
+  double cycles;
+};
+
+std::ostream& operator<<(std::ostream& out, const CostCase& one) {
+  return out << one.row << ": " << one.why;
+}
+
+constexpr CostCase kCostCases[] = {
+    {"4 x 64 x 9 x 56^2 FMAs at 0.92 of 2, 147,456 bytes", "avx512_f32_direct", 64, 64, 56, 3,
+     Precision::kExact, 3'953'627},
+    {"8 x 64 x 9 x 56^2 of half the lanes", "avx2_f32_direct", 64, 64, 56, 3, Precision::kExact,
+     7'880'444},
+    {"196 tiles of 36 points, 8 blocks to transform", "avx512_f32_winograd_4x3", 64, 64, 56, 3,
+     Precision::kExact, 1'460'077},
+    {"784 tiles of 16 points", "avx512_f32_winograd_2x3", 64, 64, 56, 3, Precision::kExact,
+     2'612'964},
+    {"4 outputs of 16 blocks and the sums of lanes", "avx512_f32_few_outputs", 256, 4, 56, 1,
+     Precision::kExact, 132'509},
+    {"a 1.75th, and 6,272 lines to round", "avx512_bf16_direct", 64, 64, 56, 3, Precision::kBf16,
+     2'409'743},
+    {"where rounding is most of it, a little less than direct", "avx512_bf16_direct", 64, 16, 56, 1,
+     Precision::kBf16, 98'840},
+    {"13 x 16 tiles of 8 products, 1,664 lines, 131,072 bytes", "amx_bf16_planes", 256, 256, 14, 1,
+     Precision::kBf16, 67'633},
+};
+
+class ConvolutionCostTest : public ::testing::TestWithParam<CostCase> {
+ protected:
+  ConvolutionDesc Desc() const {
+    const CostCase& one = GetParam();
+    const int64_t pad = one.kernel / 2;
+    return DescOf(Case("", {1, one.ic, one.size, one.size}, one.oc, {one.kernel, one.kernel},
+                       {.left = {pad, pad}}));
+  }
+  absl::StatusOr<std::shared_ptr<const Primitive>> Create(absl::string_view only) const {
+    Attributes attributes = AttributesOf({});
+    attributes.precision = GetParam().precision;
+    const bool is_avx2 = absl::StartsWith(GetParam().row, "avx2");
+    return CreateConvolution(
+        Desc(), attributes,
+        {.max_isa = is_avx2 ? cpu::Isa::kAvx2 : cpu::Isa::kAmx, .only = only, .machine = {}});
+  }
+};
+
+TEST_P(ConvolutionCostTest, IsThatOfTheFormula) {
+  const std::string row = absl::StrCat("convolution/", GetParam().row);
+  ASSERT_OK_AND_ASSIGN(const auto named, Create(row));
+  EXPECT_NEAR(named->info().creation.cycles / GetParam().cycles, 1, 1e-4)
+      << named->info().creation.cycles;
+}
+
+TEST_P(ConvolutionCostTest, IsNamedWhereAnotherRowIsChosen) {
+  const std::string row = absl::StrCat("convolution/", GetParam().row);
+  ASSERT_OK_AND_ASSIGN(const auto chosen, Create(""));
+  const CreationRecord& record = chosen->info().creation;
+  if (chosen->name() == row) {
+    EXPECT_NEAR(record.cycles / GetParam().cycles, 1, 1e-4);
+  } else {
+    EXPECT_THAT(record.refusals, Contains(Field(&Refusal::name, row)));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Rows, ConvolutionCostTest, ::testing::ValuesIn(kCostCases));
+
+}  // namespace
+}  // namespace tilewire::testing
