@@ -5,6 +5,14 @@
 #include "absl/strings/str_format.h"
 
 namespace tilewire::client {
+namespace {
+
+std::string InThousands(int64_t number) {
+  if (number < 1000) return absl::StrCat(number);
+  return absl::StrCat(InThousands(number / 1000), ",", absl::Dec(number % 1000, absl::kZeroPad3));
+}
+
+}  // namespace
 
 std::string BytesText(int64_t bytes) {
   static constexpr struct {
@@ -22,6 +30,10 @@ std::string BytesText(int64_t bytes) {
 
 std::string CountText(int64_t count, absl::string_view what) {
   return absl::StrCat(count, " ", what, count == 1 ? "" : "s");
+}
+
+std::string CyclesText(double cycles) {
+  return absl::StrCat(InThousands(static_cast<int64_t>(cycles)), " cycles");
 }
 
 std::string RateText(double per_second) {

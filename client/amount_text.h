@@ -17,6 +17,9 @@ std::string BytesText(int64_t bytes);
 // "1 answer", "2 answers"; `what` takes an s.
 std::string CountText(int64_t count, absl::string_view what);
 
+// "1,234,567 cycles"; the amount without what follows the point.
+std::string CyclesText(double cycles);
+
 // "48.3", "212", "76.45", "1890": at most four digits, or all before the point; without a unit.
 std::string RateText(double per_second);
 

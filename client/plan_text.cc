@@ -83,6 +83,7 @@ std::string WideText(const v1::PlanStep& step) {
   if (step.scratchpad_bytes() > 0)
     absl::StrAppend(&text, " (scratchpad ", BytesText(step.scratchpad_bytes()), ")");
   if (!step.remark().empty()) absl::StrAppend(&text, " (", step.remark(), ")");
+  if (step.cycles() > 0) absl::StrAppend(&text, " (estimated ", CyclesText(step.cycles()), ")");
   for (const v1::StepRefusal& refusal : step.refusals())
     absl::StrAppend(&text, "\n             not ", refusal.implementation(), ": ", refusal.reason());
   if (step.dumps_size() > 0)

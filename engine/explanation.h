@@ -28,9 +28,11 @@ struct PlanTensor {
   int64_t bytes = 0;     // of its elements and their padding
 };
 
-// An implementation that stood before the chosen one, and why it does not take the step.
+// An implementation that stood before the chosen one or beside it, and why it does not take the
+// step.
 struct StepRefusal {
   std::string implementation, reason;
+  double cycles = 0;  // its estimate, where only that was against it
 };
 
 // One step of a plan, or the reorder of an input into it or of an output out of it.
@@ -42,8 +44,9 @@ struct PlanStep {
   std::vector<PlanTensor> tensors;
   std::string fused;   // "sum:1;relu:0"
   std::string remark;  // why the step exists, or why no faster implementation runs it
-  std::vector<StepRefusal> refusals;  // best first
-  std::vector<std::string> dumps;     // files of its generated code, if the server dumps code
+  std::vector<StepRefusal> refusals;
+  double cycles = 0;               // estimated, of a core for one image; 0: no estimate
+  std::vector<std::string> dumps;  // files of its generated code, if the server dumps code
   int64_t scratchpad_bytes = 0;
   int64_t operations = 0;  // multiplications and additions of matrix products; else 0
   absl::Duration time;     // median of the runs

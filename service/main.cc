@@ -108,14 +108,15 @@ void ListImplementations(cpu::Isa allowed) {
   for (const ImplementationRow& row : AllImplementations()) {
     std::string types;
     for (DataType type : TypesOf(row)) absl::StrAppend(&types, " ", DataTypeName(type));
-    std::printf("%c %-20s %-12s %-40s%s\n", allowed.Includes(row.isa) ? '*' : ' ',
+    std::printf("%c %-20s %-12s %-40s%s%s\n", allowed.Includes(row.isa) ? '*' : ' ',
                 std::string(PrimitiveKindName(row.kind)).c_str(),
                 std::string(cpu::IsaName(row.isa)).c_str(), std::string(row.name).c_str(),
-                types.c_str());
+                types.c_str(), row.has_cost ? ", by cost" : "");
   }
   std::printf(
-      "best first; `tilewire primitive` tells which one a descriptor gets, and why the better "
-      "ones refused\n");
+      "best first, but that neighbours marked `by cost` are asked in the order of their estimated "
+      "cycles; `tilewire primitive` tells which one a descriptor gets, and why the others do not "
+      "serve it\n");
 }
 
 bool RepositoriesAreThere(const Flags& flags) {

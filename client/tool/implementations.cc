@@ -40,8 +40,8 @@ int RunImplementations(const Server& server, const std::string& only) {
   }
   for (const v1::Implementation& row : list->implementations()) {
     if (!only.empty() && row.primitive() != only) continue;
-    absl::PrintF("%c %-12s %-40s %s\n", row.usable() ? '*' : ' ', row.isa(), row.name(),
-                 TypesText(row));
+    absl::PrintF("%c %-12s %-40s %s%s\n", row.usable() ? '*' : ' ', row.isa(), row.name(),
+                 TypesText(row), row.by_cost() ? ", by cost" : "");
   }
   return 0;
 }
@@ -52,7 +52,8 @@ void AddImplementationsCommand(CLI::App* app, const Server& server, int* exit_co
   CLI::App* command = app->add_subcommand(
       "implementations", "List the server's implementations by instruction set and type");
   command->footer(
-      "Best first. Which one a descriptor gets, and why the better ones refused: `tilewire "
+      "Best first, but that neighbours marked `by cost` are asked in the order of their estimated "
+      "cycles. Which one a descriptor gets, and why the others do not serve it: `tilewire "
       "primitive`.");
   auto only = std::make_shared<std::string>();
   command->add_option("--primitive", *only, "only this one's");

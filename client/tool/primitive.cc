@@ -29,6 +29,8 @@ tensors. Integer kernels may exceed the peak.)";
 
 void PrintCreated(const v1::CreateResponse& created) {
   absl::PrintF("implementation  %s\n", created.implementation());
+  if (created.cycles() > 0)
+    absl::PrintF("estimated       %s of a core for one image\n", CyclesText(created.cycles()));
   for (const v1::ArgumentDesc& argument : created.arguments()) {
     absl::PrintF("%-14s  %s, %s\n", argument.name(),
                  argument.text().empty() ? ToText(argument.desc()) : argument.text(),

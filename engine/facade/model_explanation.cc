@@ -45,8 +45,9 @@ PlanStep Describe(const runtime::Step& step) {
     const PrimitiveInfo& info = step.primitive->info();
     described.is_reference = info.traits.is_reference;
     described.scratchpad_bytes = info.scratchpad_bytes;
+    described.cycles = info.creation.cycles;
     for (const Refusal& refusal : info.creation.refusals)
-      described.refusals.push_back({refusal.name, refusal.reason});
+      described.refusals.push_back({refusal.name, refusal.reason, refusal.cycles});
   }
   described.primitive =
       described.implementation.substr(0, described.implementation.find_last_of('/'));

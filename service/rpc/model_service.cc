@@ -50,6 +50,7 @@ void EncodeRefusals(const PlanStep& step, v1::PlanStep* message) {
     v1::StepRefusal* encoded = message->add_refusals();
     encoded->set_implementation(refusal.implementation);
     encoded->set_reason(refusal.reason);
+    encoded->set_cycles(refusal.cycles);
   }
 }
 
@@ -57,6 +58,7 @@ void EncodeStep(const PlanStep& step, double peak_gflops, v1::PlanStep* message)
   message->set_node(step.node);
   message->set_primitive(step.primitive);
   message->set_implementation(step.implementation);
+  message->set_cycles(step.cycles);
   for (const PlanTensor& tensor : step.tensors) {
     v1::PlanTensor* encoded = message->add_tensors();
     encoded->set_argument(tensor.argument);

@@ -110,10 +110,12 @@ class CreateJob final : public Job {
     }
     answer->set_scratchpad_bytes(info.scratchpad_bytes);
     answer->set_operations(info.operations);
+    answer->set_cycles(info.creation.cycles);
     for (const Refusal& refusal : info.creation.refusals) {
       v1::Refusal* message = answer->add_refusals();
       message->set_implementation(refusal.name);
       message->set_reason(refusal.reason);
+      message->set_cycles(refusal.cycles);
     }
     for (const std::string& dump : info.creation.dumps) answer->add_dumps(dump);
     answer->set_cache_hit(compiled.found.hit);
@@ -195,6 +197,7 @@ const v1::ListImplementationsResponse& AllRows(cpu::Isa allowed) {
       implementation->set_name(std::string(row.name));
       implementation->set_isa(std::string(cpu::IsaName(row.isa)));
       implementation->set_usable(allowed.Includes(row.isa) && cpu::Supports(row.isa));
+      implementation->set_by_cost(row.has_cost);
       for (DataType type : TypesOf(row)) {
         implementation->add_types(static_cast<v1::DataType>(type));
       }

@@ -27,6 +27,13 @@ TEST(AmountText, OneIsNotMany) {
   EXPECT_EQ(CountText(2, "answer"), "2 answers");
 }
 
+TEST(AmountText, CyclesAreInThousands) {
+  EXPECT_EQ(CyclesText(0), "0 cycles");
+  EXPECT_EQ(CyclesText(999.4), "999 cycles");
+  EXPECT_EQ(CyclesText(1000), "1,000 cycles");
+  EXPECT_EQ(CyclesText(123'456'789), "123,456,789 cycles");
+}
+
 TEST(AmountText, RatesAreRounded) {
   constexpr struct {
     double rate;

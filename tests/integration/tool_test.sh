@@ -85,6 +85,8 @@ expect 0 'convolution/.* -> .*\+ .*relu' explain digits --wide
 expect 0 '^median of 3 runs [0-9.]+ ms' explain digits --runs=3 --batch=2 --costliest=2
 expect 0 'f32:5x3x24x20:nchw' explain digits --wide --model_version=1 --shape image=5x3x24x20
 expect 0 'in products of matrices, precision exact' explain digits
+expect 0 'convolution/avx[^ ]* .*\(estimated [0-9,]+ cycles\)' explain digits --wide
+expect 0 'not convolution/avx[^ ]*: estimated [0-9,]+ cycles.*, convolution/' explain digits --wide
 expect 1 'NOT_FOUND' explain nope
 expect 1 'INVALID_ARGUMENT.*does not match' explain digits --shape image=1x3x20x24
 expect 2 'image=1x3x224x224' explain digits --shape image=axb

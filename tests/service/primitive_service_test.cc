@@ -331,6 +331,25 @@ TEST_F(PrimitiveServiceTest, TellsWhyBetterImplementationsRefused) {
   }
 }
 
+TEST_F(PrimitiveServiceTest, TellsWhatTheOthersAreEstimatedToTake) {
+  if (!cpu::Supports(cpu::Isa::kAvx2)) GTEST_SKIP() << "the CPU lacks avx2";
+  Start({.max_isa = cpu::Isa::kAvx2});
+  v1::CreateResponse created;
+  ASSERT_TRUE(Create(absl::StrCat("convolution { src ", Md("1,64,56,56", "any"), " weights ",
+                                  Md("64,64,3,3", "any"), " dst ", Md("1,64,54,54", "any"), "}"),
+                     &created)
+                  .ok());
+  EXPECT_EQ(created.implementation(), "convolution/avx2_f32_winograd_4x3");
+  EXPECT_GT(created.cycles(), 0);
+  double direct = 0;
+  for (const v1::Refusal& refusal : created.refusals()) {
+    if (refusal.implementation() != "convolution/avx2_f32_direct") continue;
+    EXPECT_THAT(refusal.reason(), StartsWith("estimated "));
+    direct = refusal.cycles();
+  }
+  EXPECT_GT(direct, created.cycles());
+}
+
 TEST_F(PrimitiveServiceTest, ListsEveryImplementation) {
   Start();
   grpc::ClientContext context;
@@ -342,6 +361,7 @@ TEST_F(PrimitiveServiceTest, ListsEveryImplementation) {
     EXPECT_THAT(row.name(), StartsWith(row.primitive() + "/"));
     EXPECT_TRUE(row.usable() || row.isa() != "baseline") << row.name();
     EXPECT_GT(row.types_size(), 0) << row.name();
+    EXPECT_TRUE(!row.by_cost() || row.primitive() == "convolution") << row.name();
   }
   std::vector<std::string> expected;
   for (const ImplementationRow& row : AllImplementations()) expected.emplace_back(row.name);
