@@ -1,0 +1,99 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The estimates and the claims of this tree on the CPU that it runs on: each row of convolution that says what it
+# costs beside what it takes, in each instruction set and precision that the CPU has, and the ratios
+# that READMEs claim. Prints Markdown, which is kept in tests/bench/figures, a file for each kind of CPU:
+#
+#   tests/bench/on_this_cpu.sh >tests/bench/figures/zen3.md
+#
+# Ends with what is to be looked at: choices that lose more than 10 %, estimates that are off by more than 20 %,
+# claims that do not hold, and instruction sets that this CPU lacks, of which nothing was measured. Takes at most ten
+# minutes beside the build; the machine should do nothing else.
+#
+#   --seconds=S      for each shape, 0.4 by default
+#   --filter=TEXT    only shapes whose name contains this
+#   --binaries=A,B   costs_bench and convolution_bench, built before
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+seconds=0.4 filter='' binaries=''
+for option in "$@"; do
+  case "$option" in
+    --seconds=*) seconds=${option#*=} ;;
+    --filter=*) filter=${option#*=} ;;
+    --binaries=*) binaries=${option#*=} ;;
+    *) echo "$0: no option '$option'" >&2; exit 2 ;;
+  esac
+done
+if [[ -z $binaries ]]; then
+  bazel build //tests/bench:costs_bench //tests/bench:convolution_bench >&2
+  binaries=bazel-bin/tests/bench/costs_bench,bazel-bin/tests/bench/convolution_bench
+fi
+costs=${binaries%,*} against_onednn=${binaries#*,}
+shapes=tests/bench/figures/cost_convs.txt
+findings=$(mktemp)
+trap 'rm -f "$findings"' EXIT
+
+description=$("$costs" --describe)
+has() { grep -q "^has:.*\b$1\b" <<<"$description"; }
+
+# The rows of an instruction set and a precision.
+costs_table() {
+  echo; echo "## Rows up to $1, precision $2"; echo
+  "$costs" --shapes="$shapes" --max_isa="$1" --precision="$2" --seconds="$seconds" --filter="$filter" | tee -a "$findings"
+}
+
+# A claim, the ratio that it names, the ratio measured.
+claims_table=()
+claim() {
+  local text=$1 least=$2 measured=$3 verdict=holds
+  if [[ -z $measured ]]; then verdict='not measured'
+  elif awk -v m="$measured" -v l="$least" 'BEGIN {exit !(m < l)}'; then verdict='**does not hold**'; fi
+  claims_table+=("| $text | $least | ${measured:--} | $verdict |")
+}
+
+# The measured kilocycles of a row for a shape, by the last table that has them.
+measured() { awk -F'|' -v s=" $1 " -v r="$2" '$2 == s && index($3, r) {m = $5} END {gsub(/ /, "", m); print m}' "$findings"; }
+ratio() { [[ -n $1 && -n $2 ]] && awk -v a="$1" -v b="$2" 'BEGIN {printf "%.2f", a / b}' || true; }
+
+echo "# $(sed -n 's/^CPU: //p' <<<"$description")"; echo
+sed 's/^/- /' <<<"$description"
+echo "- one thread; kilocycles per image; weights come from memory; ratio: estimate over measurement"
+for isa in avx2 avx512 amx; do
+  if has "$isa"; then costs_table "$isa" exact; fi
+done
+if has amx; then costs_table amx fast; fi
+if has avx512_bf16; then costs_table avx512_bf16 bf16; fi
+if has amx; then costs_table amx bf16; fi
+if ! grep -q '^| .*convolution/' "$findings"; then
+  echo "$0: nothing was measured" >&2
+  exit 1
+fi
+
+claim 'convolution/README.md: groups of 4 by lanes over merged blocks (0.22 ms and 0.9 ms), 264 channels at 40x40' 4 \
+  "$(ratio "$(measured groups_66_of_4 f32_direct)" "$(measured groups_66_of_4 f32_grouped)")"
+for shape in r1x1_256_64 r1x1_1024_256 r3x3s2_128 r3x3s2_512; do
+  claim "engine/README.md: bf16 over exact, a 1x1 or strided 3x3 convolution gains 1.6 to 2: $shape" 1.6 \
+    "$(ratio "$(measured $shape avx512_f32_direct)" "$(measured $shape avx512_bf16_direct)")"
+done
+for shape in v3x3_64_224 v3x3_128_112 v3x3_256_56 r3x3_64_56 v3x3_512_28 v3x3_512_14; do
+  claim "convolution/README.md: Winograd's f32 is faster than the direct row: $shape" 1.1 \
+    "$(ratio "$(measured $shape f32_direct)" "$(awk -v a="$(measured $shape winograd_4x3)" -v b="$(measured $shape winograd_2x3)" \
+      'BEGIN {if (a != "" && b != "") print a < b ? a : b}')")"
+done
+echo; echo "## Ratios that READMEs claim"; echo
+echo "| claim | at least | measured | |"; echo "|---|---|---|---|"
+printf '%s\n' "${claims_table[@]}"
+
+echo; echo "## Against oneDNN, f32, weights in caches"; echo
+echo '```'
+"$against_onednn" --shapes="$shapes" --seconds="$seconds" --filter="$filter" | tee "$findings.onednn" | cut -c1-110
+echo '```'
+rm -f "$findings.onednn"
+
+echo; echo "## To be looked at"; echo
+grep -h '\*\*the choice takes' "$findings" | sed 's/^| /- /; s/ |.*\*\*the/: the/; s/\*\*.*//' || echo "- no choice loses more than 10 %"
+grep -h 'estimates are off' "$findings" | sed 's/^/- /'
+printf '%s\n' "${claims_table[@]}" | grep 'does not hold' | sed 's/^| /- /; s/ | / - /g; s/ |$//' || echo "- no claim that could be measured fails"
+sed -n 's/^lacks: /- nothing was measured of what this CPU lacks: /p' <<<"$description"
