@@ -53,7 +53,6 @@ enum Algorithm : uint8_t {
   kDirect = 1,
   kFirstLayer,
   kDepthwise,
-  kDepthwiseNchw,
   kFewOutputs,
   kGrouped,
   kWinograd2x3,

@@ -35,11 +35,6 @@ TILEWIRE_ROW(ConvolutionDesc, Bf16FirstLayer);
 // With AVX-512 BF16, dst is bf16, nChw32c: what the row of AVX-512 computes, rounded.
 TILEWIRE_ROW(ConvolutionDesc, Depthwise);
 
-// A depthwise convolution from and to plain tensors whose rows have no gaps (nchw), without depth:
-// rows of dst of 4 pixels or more, with a stride of 1 or 2. Weights are those of Depthwise, and so
-// are the bits.
-TILEWIRE_ROW(ConvolutionDesc, DepthwiseNchw);
-
 // A plain src or dst, of any strides, for which one of the other f32 rows of the instruction set
 // has no fast loops: it runs between reorders in the scratchpad. A src is read as it lies where
 // that costs the row little: by a depthwise convolution, or by a direct one if its channels are

@@ -23,11 +23,9 @@ namespace {
 
 using InnerConvolution = Candidate<ConvolutionDesc>;
 
-// What a row may take in place of a plain tensor. The depthwise row of nchw takes nothing else.
-absl::StatusOr<MemoryDesc> InsteadOfPlain(const MemoryDesc& desc, uint8_t algorithm) {
+absl::StatusOr<MemoryDesc> InsteadOfPlain(const MemoryDesc& desc) {
   if (!desc.IsPlain()) return desc;
-  if (algorithm != kDepthwiseNchw) return MemoryDesc::CreateAny(desc.dims(), desc.data_type());
-  return MemoryDesc::CreatePattern(desc.dims(), desc.data_type(), PlainPattern(desc.rank()));
+  return MemoryDesc::CreateAny(desc.dims(), desc.data_type());
 }
 
 // Whether a plain src is read by the row as it lies: about as fast as channel blocks, or, by a
@@ -36,29 +34,16 @@ bool ReadsAsItIs(const ConvolutionDesc& desc, uint8_t algorithm) {
   if (!desc.src.IsPlain()) return false;
   if (algorithm == kFirstLayer) return true;
   if (algorithm == kDepthwise) return HasNeighbours(desc.src);
-  if (algorithm == kDepthwiseNchw) return HasPlainRows(desc.src);
   return algorithm == kDirect && IsReadAsFastAsBlocks(desc);
-}
-
-// Whether nchw is worth a reorder of src to a depthwise convolution: its rows fill vectors, and dst
-// is not the smaller one to reorder.
-bool SuitsPlainRows(const ConvolutionDesc& desc) {
-  constexpr int64_t kFewestPixels = 12;
-  const Geometry geometry = GeometryOf(desc);
-  return HasPlainRows(desc.dst) && geometry.out[2] >= kFewestPixels &&
-         geometry.stride == Spatial{1, 1, 1};
 }
 
 // `desc` as a row is offered it: what the row does not read and write as it is is reordered.
 absl::StatusOr<InnerConvolution> Offer(const Request<ConvolutionDesc>& request,
                                        const Implementation<ConvolutionDesc>& row) {
   const ConvolutionDesc& desc = request.desc;
-  const uint8_t algorithm = row.traits.algorithm;
-  const bool reads_as_it_is = ReadsAsItIs(desc, algorithm);
-  if (algorithm == kDepthwiseNchw && !reads_as_it_is && !SuitsPlainRows(desc))
-    return absl::UnimplementedError("is not worth a reorder to rows of neighbouring pixels");
-  ABSL_ASSIGN_OR_RETURN(const MemoryDesc any_src, InsteadOfPlain(desc.src, algorithm));
-  ABSL_ASSIGN_OR_RETURN(const MemoryDesc any_dst, InsteadOfPlain(desc.dst, algorithm));
+  const bool reads_as_it_is = ReadsAsItIs(desc, row.traits.algorithm);
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc any_src, InsteadOfPlain(desc.src));
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc any_dst, InsteadOfPlain(desc.dst));
   const MemoryDesc& src = reads_as_it_is ? desc.src : any_src;
   ConvolutionDesc wanted = desc;
   absl::Status refusal;

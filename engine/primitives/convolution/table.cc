@@ -38,7 +38,6 @@ constexpr ImplementationTraits PlainTraits() {
 
 // f32 rows for shapes of their own, and for all shapes.
 constexpr RowKinds<ConvolutionDesc> kSpecialF32 = {
-    {"f32_depthwise_nchw", ResolveDepthwiseNchw, CreateDepthwiseNchw, RealTraits(kDepthwiseNchw)},
     {"f32_depthwise", ResolveDepthwise, CreateDepthwise, RealTraits(kDepthwise)},
     {"f32_first_layer", ResolveFirstLayer, CreateFirstLayer, RealTraits(kFirstLayer)},
     {"f32_few_outputs", ResolveFewOutputs, CreateFewOutputs, RealTraits(kFewOutputs),

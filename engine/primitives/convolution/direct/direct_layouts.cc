@@ -46,7 +46,7 @@ std::string WeightsPattern(const MemoryDesc& weights, bool grouped, int lanes, W
   const int rank = weights.rank();
   std::string pattern(PlainPattern(rank));
   const int o = grouped ? 1 : 0;
-  if (kind == WeightsKind::kDepthwise || kind == WeightsKind::kDepthwiseRows) {
+  if (kind == WeightsKind::kDepthwise) {
     pattern[0] = 'A';
     return absl::StrCat(pattern, lanes, "a");
   }
@@ -70,7 +70,6 @@ bool HasWholePairs(const MemoryDesc& tensor) {
 }
 
 bool TakesSrc(const MemoryDesc& src, int lanes, Activations allowed) {
-  if (allowed == Activations::kRows) return HasPlainRows(src);
   if (!src.IsPlain()) return allowed != Activations::kPlainSrc && IsChannelBlocked(src, lanes);
   if (allowed == Activations::kVectors) return HasWholeVectors(src, lanes);
   if (allowed == Activations::kNeighbours) return HasNeighbours(src);
@@ -78,7 +77,7 @@ bool TakesSrc(const MemoryDesc& src, int lanes, Activations allowed) {
 }
 
 bool TakesDst(const MemoryDesc& dst, int lanes, Activations allowed) {
-  if (allowed == Activations::kRows || allowed == Activations::kPlainDst) return HasPlainRows(dst);
+  if (allowed == Activations::kPlainDst) return HasPlainRows(dst);
   if (IsChannelBlocked(dst, lanes)) return true;
   if (allowed == Activations::kNeighbours) return HasNeighbours(dst);
   return allowed != Activations::kBlocks && HasWholeVectors(dst, lanes);
@@ -135,12 +134,11 @@ absl::StatusOr<ConvolutionDesc> ResolveLayouts(const ConvolutionDesc& desc, cons
   if (desc.weights.IsAny()) resolved.weights = packed;
   if (!(resolved.weights == packed)) return RefuseLayout("weights", desc.weights);
   const Activations depthwise = unit.has_masks() ? Activations::kNeighbours : Activations::kVectors;
-  const Activations allowed = weights == WeightsKind::kFirstLayer      ? Activations::kPlainSrc
-                              : weights == WeightsKind::kFewOutputs    ? Activations::kPlainDst
-                              : weights == WeightsKind::kDepthwise     ? depthwise
-                              : weights == WeightsKind::kDepthwiseRows ? Activations::kRows
-                              : weights == WeightsKind::kGrouped       ? Activations::kVectors
-                                                                       : Activations::kAnySrc;
+  const Activations allowed = weights == WeightsKind::kFirstLayer   ? Activations::kPlainSrc
+                              : weights == WeightsKind::kFewOutputs ? Activations::kPlainDst
+                              : weights == WeightsKind::kDepthwise  ? depthwise
+                              : weights == WeightsKind::kGrouped    ? Activations::kVectors
+                                                                    : Activations::kAnySrc;
   ABSL_RETURN_IF_ERROR(ResolveActivations(lanes, allowed, &resolved));
   return resolved;
 }

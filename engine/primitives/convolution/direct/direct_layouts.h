@@ -14,8 +14,7 @@
 
 namespace tilewire::convolution {
 
-// kDepthwiseRows: those of kDepthwise, for rows of neighbouring pixels.
-enum class WeightsKind { kDense, kDepthwise, kDepthwiseRows, kFirstLayer, kFewOutputs, kGrouped };
+enum class WeightsKind { kDense, kDepthwise, kFirstLayer, kFewOutputs, kGrouped };
 
 // `desc` with `any` replaced; kUnimplemented for a layout that the direct convolution does not read
 // or write.
@@ -24,9 +23,9 @@ absl::StatusOr<ConvolutionDesc> ResolveLayouts(const ConvolutionDesc& desc, cons
 
 // Which src and dst a row takes: channel blocks only; these or tensors of whole vectors (see
 // HasWholeVectors()), or of any number of channels that are neighbours; a plain src, or any src,
-// each with a dst of channel blocks or whole vectors; a src of channel blocks with a plain dst
-// whose rows have no gaps; or both plain with such rows.
-enum class Activations { kBlocks, kVectors, kNeighbours, kPlainSrc, kAnySrc, kPlainDst, kRows };
+// each with a dst of channel blocks or whole vectors; or a src of channel blocks with a plain dst
+// whose rows have no gaps.
+enum class Activations { kBlocks, kVectors, kNeighbours, kPlainSrc, kAnySrc, kPlainDst };
 
 // The same, in place, for src, dst and bias of `desc` only. Tensors of bf16 have blocks of 32
 // channels whatever `lanes` is.

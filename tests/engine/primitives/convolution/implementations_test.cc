@@ -122,7 +122,6 @@ class ConvolutionTest : public TestWithParam<Implementation<ConvolutionDesc>> {
       const bool aligned = shape.groups == 1 || (ic % 16 == 0 && oc % 16 == 0);
       return ic >= 16 && oc >= 16 && aligned && src_pattern.empty();
     }
-    if (algorithm == convolution::kDepthwiseNchw) return false;  // depthwise_nchw_test.cc likewise
     if (algorithm == convolution::kDepthwise) {
       const bool depthwise = shape.groups > 1 && shape.groups == shape.ic && shape.ic == shape.oc;
       return depthwise && src_pattern.empty();
