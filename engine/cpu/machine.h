@@ -37,7 +37,7 @@ struct Machine {
   // Bytes that a core reads from memory, while the others read, too, in the time of such an FMA.
   // One figure for all kinds until tests/bench/on_this_cpu.sh has measured them: the choice between
   // arithmetic and reading is the same on all.
-  double memory_bytes_per_fma = 2.75;
+  double memory_bytes_per_fma = 2.7778;
   // Bytes, of one core or of all that share the cache; 0 where CPUID does not tell.
   std::array<int64_t, 3> cache_bytes{0, 0, 0};
 

@@ -11,7 +11,7 @@ namespace {
 // Weights of one point after the other come at a share of the memory's bandwidth: each part is
 // waited for.
 double WeightsBytesPerCycle(const VectorUnit& unit, const cpu::Machine& machine) {
-  constexpr double kShareOfBandwidth = 0.82;
+  constexpr double kShareOfBandwidth = 0.8182;
   return kShareOfBandwidth * machine.MemoryBytesPerCycle(unit.bytes());
 }
 
