@@ -17,7 +17,7 @@ struct Refusal {
   double cycles = 0;           // its estimate, where only that was against it
 };
 
-// What is known of a primitive's creation beyond what its implementation fills in.
+// The record of a primitive's creation beyond what its implementation fills in.
 struct CreationRecord {
   std::string prop_kind;          // "forward_inference", or nothing
   std::string problem;            // the descriptor beyond its tensors: "kernel:3x3 strides:2x2 ..."

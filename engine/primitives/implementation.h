@@ -72,7 +72,7 @@ struct Implementation : ImplementationFacts {
 // Why the row does not serve with the attributes, whatever the descriptor; "" if it may.
 std::string WhyNotWith(const ImplementationFacts& row, const Attributes& attributes);
 
-// What the row answers to a request.
+// The row's answer to a request.
 //   kUnimplemented  it refuses
 template <typename Desc>
 absl::StatusOr<Candidate<Desc>> Ask(const Implementation<Desc>& row, const Request<Desc>& request) {

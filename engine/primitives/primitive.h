@@ -92,7 +92,7 @@ struct ArgDesc {
   MemoryDesc desc;
 };
 
-// What code must know of an implementation: names are for people, and no code takes them apart.
+// Traits of an implementation for code: names are for people, and no code takes them apart.
 struct ImplementationTraits {
   bool is_reference = false;  // the plain loops that the others are tested against
   bool is_integer = false;    // for integers only, where other rows are for f32
@@ -110,7 +110,7 @@ struct ImplementationTraits {
   float handicap = 1;
 };
 
-// What a row of a primitive's table holds besides its functions, which get it in their request.
+// The facts of a row of a primitive's table, besides its functions, which get it in their request.
 struct ImplementationFacts {
   absl::string_view name;  // "convolution/avx512_f32_direct", of static storage
   cpu::Isa isa;            // what it needs, and so the registers that it uses

@@ -20,7 +20,7 @@ float* ResultOf(float* results, int row, int64_t block) {
   return results + (row * kPlaneBlocks + block % kPlaneBlocks) * kPlaneLanes;
 }
 
-// Of f32 or bf16.
+// Reads numbers of f32 or bf16 as f32.
 void LoadNumbers(DataType type, const std::byte* from, int64_t count, float* to) {
   if (type == DataType::kF32) {
     std::memcpy(to, from, count * sizeof(float));

@@ -21,7 +21,7 @@
 
 namespace tilewire {
 
-// Of 16 rows of dst, or of 16 lines where lines are shared.
+// The number of tiles: of 16 rows of dst, or of 16 lines where lines are shared.
 inline int64_t PlaneTiles(const PlaneProductShape& shape) {
   if (!shape.strips.AreShared()) return DivUp(shape.rows, int64_t{kPlaneLanes});
   int64_t tiles = 0;
@@ -30,7 +30,7 @@ inline int64_t PlaneTiles(const PlaneProductShape& shape) {
   return tiles;
 }
 
-// That are split of src, of one step of channels.
+// The lines of src that are split for one step of channels.
 inline int64_t PlaneSourceLines(const PlaneProductShape& shape) {
   if (shape.strips.AreShared()) return shape.Strips() * shape.strips.lines;
   return RoundUp(shape.rows, int64_t{kPlaneLanes}) * shape.taps;

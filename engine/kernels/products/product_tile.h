@@ -42,7 +42,7 @@ class ProductTile final : public AccumulatorTile {
   using Function = void (*)(const ProductTileArgs*);
   ProductTile(absl::string_view name, const ProductTileConfig& config);
 
-  // Of a whole tile.
+  // The size of a whole tile.
   struct Size {
     int blocks, rows;
   };

@@ -92,7 +92,7 @@ class ConvertGenerator final : public ElementwiseGenerator {
     }
   }
 
-  // Of integers that f32 becomes.
+  // Bounds of integers that f32 becomes.
   void EmitBounds(DataType to, const Xbyak::Xmm& first, const Xbyak::Xmm& second) {
     const bool is_signed = ElementLanes::IsSigned(to);
     if (IsNarrow(to)) {

@@ -79,7 +79,7 @@ class DenseGenerator final : public jit::Generator {
     dd(std::bit_cast<uint32_t>(static_cast<float>(zero_point)));
   }
 
-  // Those of source i, or, after the last, of dst.
+  // Loads the params of source i, or, after the last, of dst.
   void LoadParams(size_t i) {
     const int at = static_cast<int>(i * 2 * sizeof(float));
     vbroadcastss(Scale(), ptr[constants_ + at]);

@@ -214,7 +214,7 @@ class RowGenerator final : public jit::Generator {
     tail_.Load(to, ptr[base + at_ + unroll * vector_bytes()], masked);
   }
 
-  // What is normalized.
+  // The elements that are normalized.
   const Xbyak::Reg64& source() const { return config_.adds ? sum_ : src_; }
   int lanes() const { return config_.unit.lanes(); }
   int vector_bytes() const { return config_.unit.bytes(); }
@@ -277,7 +277,7 @@ class Rows final : public Primitive {
     return row_args;
   }
 
-  // Of the first element of a row, counted in row-major order.
+  // The offset of the first element of a row, counted in row-major order.
   static int64_t Offset(const MemoryDesc& md, int64_t row) {
     int64_t offset = md.offset0();
     for (int d = md.rank() - 2; d >= 0; --d) {

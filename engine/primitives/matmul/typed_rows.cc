@@ -23,7 +23,7 @@ namespace {
 constexpr int64_t kColumnsAtOnce = 256;       // sums that stay in cache
 constexpr int64_t kOperationsAtOnce = 65536;  // in one piece of work
 
-// Of elements that T holds. Immutable.
+// A product of matrices of elements that T holds. Immutable.
 template <typename T>
 class TypedRows final : public Primitive {
  public:

@@ -125,7 +125,7 @@ class BlockedCopy final : public Primitive {
   }
 
  private:
-  // Of the walk over tiles: where it stands.
+  // The position of the walk over tiles.
   struct Position {
     int64_t tile[kMaxRank];
     int64_t extent[kMaxRank];  // elements of this tile inside the tensor

@@ -88,7 +88,7 @@ int64_t RowsAbreast(const SoftmaxDesc& desc, bool in_blocks, int lanes) {
   return desc.src.dim(desc.axis) == 1 ? 1 : stride;  // any stride fits one element
 }
 
-// Of a group of rows out of `abreast`.
+// The code for a group of rows out of `abreast`.
 ColumnsConfig ConfigOf(const SoftmaxDesc& desc, const VectorUnit& unit) {
   const bool in_blocks = IsInChannelBlocks(desc, unit.lanes());
   const int64_t abreast = RowsAbreast(desc, in_blocks, unit.lanes());

@@ -102,7 +102,7 @@ class BestElements {
   bool is_bounded_ = false;
 };
 
-// Of elements that T holds. Immutable.
+// A partial sort of elements that T holds. Immutable.
 template <typename T>
 class PartialSort final : public Primitive {
  public:

@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kPairLanes = 16;  // of f32 in a register
 
-// What a tensor's elements begin with, and the bytes of an image.
+// The first byte of a tensor's elements, and the bytes of an image.
 template <typename T>
 T* FirstByte(T* bytes, const MemoryDesc& desc) {
   return bytes + desc.offset0() * SizeOf(desc.data_type());
@@ -74,7 +74,7 @@ absl::StatusOr<MemoryDesc> PairedWeights(const ConvolutionDesc& desc) {
   return MemoryDesc::CreatePattern(desc.weights.dims(), DataType::kBf16, pattern);
 }
 
-// Of neighbouring channels of a group that lie together, with zeros after them.
+// The multiple of neighbouring channels of a group that lie together, with zeros after them.
 int64_t GroupMultiple(const MemoryDesc& tensor) {
   return IsBf16(tensor) ? kBf16LineNumbers : kPairLanes;
 }

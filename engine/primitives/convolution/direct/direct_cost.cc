@@ -15,8 +15,8 @@ double CountOf(const Spatial& size) { return static_cast<double>(*CheckedProduct
 
 constexpr double kShareOfPeak = 0.92;
 
-// Those of whole vectors of outputs, which the other rows have fewer of where groups are narrow:
-// that is left out, as products are most of the time there.
+// The cycles in which the weights of whole vectors of outputs are read. Where groups are narrow the
+// other rows have fewer of them: that is left out, as products are most of the time there.
 double WeightsCycles(const Geometry& geometry, const VectorUnit& unit,
                      const cpu::Machine& machine) {
   const int64_t outputs = RoundUp(geometry.oc, int64_t{unit.lanes()});

@@ -121,7 +121,7 @@ void IntegerStage::CopyPixels(const uint8_t* from, uint8_t* to, int64_t count) c
   } else if (long_groups_) {
     for (; w < count; ++w) CopyGroups(from + w * strides_[2], to + w * pixel_bytes_);
   } else if (short_pixels_) {
-    // What follows a pixel's channels meets weights of zero; it is read as far as the row goes.
+    // Bytes after a pixel's channels meet weights of zero; they are read as far as the row goes.
     const uint32_t flips = flip_ * 0x01010101u;
     const int64_t end = (count - 1) * strides_[2] + geometry_.ic;
     for (; w < count && w * strides_[2] + kQuad <= end; ++w) {
@@ -136,7 +136,7 @@ void IntegerStage::CopyPixels(const uint8_t* from, uint8_t* to, int64_t count) c
   }
 }
 
-// What follows a group's channels meets weights of zero.
+// Bytes after a group's channels meet weights of zero.
 void IntegerStage::CopyGroups(const uint8_t* from, uint8_t* to) const {
   for (int64_t group = 0; group < geometry_.groups; ++group) {
     CopyFlipped(from, to, geometry_.ic, flip_);
