@@ -10,7 +10,7 @@
 namespace tilewire::jit {
 namespace {
 
-using Function = Elementwise::Function;
+using Function = functions::Elementwise::Function;
 
 // Predicates of vcmpps and of vpcmpd.
 constexpr int kEqualTo = 0, kLessThan = 1, kLessOrEqualTo = 2, kUnordered = 3, kNotEqualTo = 4,
@@ -43,7 +43,7 @@ bool HasReal(Function function) {
     case Function::kNegate:
       return true;
     default:
-      return function <= Function::kWhere && !IsBitwise(function);
+      return function <= Function::kWhere && !functions::IsBitwise(function);
   }
 }
 
@@ -54,7 +54,7 @@ bool ElementwiseEmitter::Has(const VectorUnit& unit, Function function, const La
   if (IsQuotient(function)) return lanes.bytes == 4 && (lanes.orders_signed() || unit.has_masks());
   // A shift to the right would bring in the sign that narrow integers were extended by.
   if (function == Function::kShiftRight) return !(lanes.is_signed && lanes.is_narrow);
-  return function != Function::kPow && TakesIntegers(function);
+  return function != Function::kPow && functions::TakesIntegers(function);
 }
 
 Xbyak::Xmm ElementwiseEmitter::Reals(const Xbyak::Xmm& v) const {
@@ -63,7 +63,7 @@ Xbyak::Xmm ElementwiseEmitter::Reals(const Xbyak::Xmm& v) const {
 
 void ElementwiseEmitter::EmitConstants() {
   const Function function = elementwise_.function;
-  if (IsPredicate(function)) {  // of integers, the lowest byte is stored
+  if (functions::IsPredicate(function)) {  // of integers, the lowest byte is stored
     unit_.BroadcastBits(g_, Constant(0), lanes_.integer_truths ? 1 : kOne, registers_.spare);
   } else if (function == Function::kReciprocal || function == Function::kSoftsign ||
              (lanes_.is_real && function == Function::kSign)) {
@@ -83,7 +83,7 @@ void ElementwiseEmitter::EmitConstants() {
 
 void ElementwiseEmitter::Apply(const Xbyak::Xmm& value, absl::Span<const Xbyak::Xmm> others) {
   if (elementwise_.function == Function::kWhere) return Where(value, others);
-  if (IsPredicate(elementwise_.function)) return Predicate(value, others);
+  if (functions::IsPredicate(elementwise_.function)) return Predicate(value, others);
   lanes_.is_real ? ApplyToReals(value, others) : ApplyToIntegers(value, others);
 }
 

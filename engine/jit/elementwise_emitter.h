@@ -13,7 +13,7 @@
 #define ENGINE_JIT_ELEMENTWISE_EMITTER_H_
 
 #include "absl/types/span.h"
-#include "engine/jit/elementwise.h"
+#include "engine/functions/elementwise.h"
 #include "engine/jit/vector_unit.h"
 #include "xbyak/xbyak.h"
 
@@ -41,10 +41,11 @@ class ElementwiseEmitter {
   };
 
   // Whether there is code for the function.
-  static bool Has(const VectorUnit& unit, Elementwise::Function function, const LaneKind& lanes);
+  static bool Has(const VectorUnit& unit, functions::Elementwise::Function function,
+                  const LaneKind& lanes);
 
   ElementwiseEmitter(Xbyak::CodeGenerator* generator, const VectorUnit& unit,
-                     const Elementwise& elementwise, const LaneKind& lanes,
+                     const functions::Elementwise& elementwise, const LaneKind& lanes,
                      const Registers& registers)
       : g_(generator),
         unit_(unit),
@@ -57,7 +58,7 @@ class ElementwiseEmitter {
   void Apply(const Xbyak::Xmm& value, absl::Span<const Xbyak::Xmm> others);
 
  private:
-  using Function = Elementwise::Function;
+  using Function = functions::Elementwise::Function;
 
   Xbyak::Xmm Scratch(int i) const { return unit_.Vector(registers_.scratch[i]); }
   Xbyak::Xmm Constant(int i) const { return unit_.Vector(registers_.constants[i]); }
@@ -105,7 +106,7 @@ class ElementwiseEmitter {
 
   Xbyak::CodeGenerator* const g_;
   const VectorUnit unit_;
-  const Elementwise elementwise_;
+  const functions::Elementwise elementwise_;
   const LaneKind lanes_;
   const Registers registers_;
 };

@@ -9,9 +9,9 @@
 
 namespace tilewire::jit {
 
-using Algorithm = EltwiseAlgorithm;
+using Algorithm = functions::EltwiseAlgorithm;
 
-int EltwiseEmitter::ScratchCount(EltwiseAlgorithm algorithm) {
+int EltwiseEmitter::ScratchCount(functions::EltwiseAlgorithm algorithm) {
   switch (algorithm) {
     case Algorithm::kSquare:
     case Algorithm::kAbs:
@@ -47,7 +47,7 @@ int EltwiseEmitter::ScratchCount(EltwiseAlgorithm algorithm) {
 }
 
 EltwiseEmitter::EltwiseEmitter(Xbyak::CodeGenerator* generator, const VectorUnit& unit,
-                               const EltwiseOp& op, Registers registers)
+                               const functions::EltwiseOp& op, Registers registers)
     : generator_(generator),
       op_(op),
       registers_(std::move(registers)),
@@ -169,7 +169,7 @@ void EltwiseEmitter::ApplySwish(const Vector& v) {
   generator_->vmulps(v, v, Scratch(3));
 }
 
-// x logistic(2 u), u = sqrt(2/pi) (x + 0.044715 x^3): see EltwiseScalar.
+// x logistic(2 u), u = sqrt(2/pi) (x + 0.044715 x^3): see functions::EltwiseScalar.
 void EltwiseEmitter::ApplyGelu(const Vector& v) {
   const double twice_root = 2 * std::sqrt(2 / M_PI);
   generator_->vmovaps(Scratch(3), v);

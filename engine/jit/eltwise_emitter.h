@@ -9,7 +9,7 @@
 //   ... ret();
 //   relu.EmitTable();           // once, after the last ret: the constants
 //
-// Accuracy against EltwiseScalar: about 2 ulp. relu, abs, square, linear, sqrt and the clips are
+// Accuracy against functions::EltwiseScalar: about 2 ulp. relu, abs, square, linear, sqrt and the clips are
 // exact; gelu and swish add the rounding of their inner argument; gelu_erf, mish and pow have
 // 4 ulp. Used while generating; thread-compatible.
 #ifndef ENGINE_JIT_ELTWISE_EMITTER_H_
@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "engine/jit/eltwise.h"
+#include "engine/functions/eltwise.h"
 #include "engine/jit/vector_math.h"
 #include "engine/jit/vector_unit.h"
 #include "xbyak/xbyak.h"
@@ -34,10 +34,10 @@ class EltwiseEmitter {
   };
 
   // How many scratch vector registers Apply needs (0 to 5).
-  static int ScratchCount(EltwiseAlgorithm algorithm);
+  static int ScratchCount(functions::EltwiseAlgorithm algorithm);
 
-  EltwiseEmitter(Xbyak::CodeGenerator* generator, const VectorUnit& unit, const EltwiseOp& op,
-                 Registers registers);
+  EltwiseEmitter(Xbyak::CodeGenerator* generator, const VectorUnit& unit,
+                 const functions::EltwiseOp& op, Registers registers);
 
   void LoadTable();
   void Apply(absl::Span<const int> vector_registers);
@@ -62,7 +62,7 @@ class EltwiseEmitter {
   Vector Scratch(int i) const { return math_.unit().Vector(registers_.scratch[i]); }
 
   Xbyak::CodeGenerator* generator_;
-  EltwiseOp op_;
+  functions::EltwiseOp op_;
   Registers registers_;
   VectorMath math_;
 };

@@ -31,7 +31,7 @@ std::string ToString(const PostOp& op) {
     return absl::StrCat("prelu:", prelu->slopes.size());
   const auto& eltwise = std::get<EltwisePostOp>(op);
   std::string text =
-      absl::StrCat(jit::EltwiseAlgorithmName(eltwise.op.algorithm), ":", eltwise.op.alpha);
+      absl::StrCat(functions::EltwiseAlgorithmName(eltwise.op.algorithm), ":", eltwise.op.alpha);
   if (eltwise.op.beta != 0) absl::StrAppend(&text, ":", eltwise.op.beta);
   if (eltwise.scale != 1) absl::StrAppend(&text, "*", eltwise.scale);
   return text;

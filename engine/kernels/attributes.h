@@ -14,12 +14,12 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "engine/base/precision.h"
-#include "engine/jit/eltwise.h"
+#include "engine/functions/eltwise.h"
 
 namespace tilewire {
 
-using jit::EltwiseAlgorithm;
-using jit::EltwiseOp;
+using functions::EltwiseAlgorithm;
+using functions::EltwiseOp;
 
 // dst = scale * eltwise(dst)
 struct EltwisePostOp {

@@ -54,7 +54,7 @@ std::optional<int64_t> EvaluateInts(Function function, const int64_t* x) {
     case Function::kAnd:
     case Function::kOr:
     case Function::kXor:
-      return jit::Holds(function, x[0], x[1]);
+      return functions::Holds(function, x[0], x[1]);
     case Function::kWhere:
       return x[0] != 0 ? x[1] : x[2];
     case Function::kBitAnd:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Functions of elements (engine/jit/elementwise.h) in a network: their results for integers, and
+// Functions of elements (engine/functions/elementwise.h) in a network: their results for integers, and
 // the shapes that they broadcast. Pure functions; thread-safe.
 #ifndef ENGINE_NETWORK_ELEMENTWISE_H_
 #define ENGINE_NETWORK_ELEMENTWISE_H_
@@ -8,14 +8,14 @@
 #include <cstdint>
 #include <optional>
 
-#include "engine/jit/elementwise.h"
+#include "engine/functions/elementwise.h"
 #include "engine/memory/dims.h"
 
 namespace tilewire::network {
 
-using jit::ArityOf;
-using jit::Elementwise;
-using jit::Evaluate;
+using functions::ArityOf;
+using functions::Elementwise;
+using functions::Evaluate;
 
 // Returns nullopt on an overflow, a division by zero, or a function not defined for integers.
 std::optional<int64_t> EvaluateInts(Elementwise::Function function, const int64_t* x);

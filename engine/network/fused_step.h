@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/jit/eltwise.h"
+#include "engine/functions/eltwise.h"
 #include "engine/memory/dims.h"
 #include "engine/network/quantization_params.h"
 
@@ -21,7 +21,7 @@ constexpr ValueId kNoValue = -1;
 // and `kPRelu` multiplies negative numbers by the slope of their output channel.
 struct FusedStep {
   enum class Kind { kActivation, kSum, kPRelu } kind = Kind::kActivation;
-  jit::EltwiseOp activation;
+  functions::EltwiseOp activation;
   ValueId addend = kNoValue;
   std::optional<QuantizationParams> quantization;  // of an addend of integers
   std::vector<float> slopes;                       // finite numbers; only a convolution of f32

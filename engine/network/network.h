@@ -15,7 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "engine/jit/eltwise.h"
+#include "engine/functions/eltwise.h"
 #include "engine/memory/data_type.h"
 #include "engine/memory/dims.h"
 #include "engine/network/constant.h"
@@ -68,7 +68,7 @@ struct MaxWindow {
   Dims kernel, strides, dilations, padding_left;
 };
 struct Activation {
-  jit::EltwiseOp op;
+  functions::EltwiseOp op;
 };
 struct Quantize {  // f32 to u8 or s8; one entry in `params`, or one per index of `axis`
   int axis = 0;

@@ -8,12 +8,12 @@
 #include <utility>
 #include <vector>
 
-#include "engine/jit/rnn_cell.h"
+#include "engine/functions/rnn_cell.h"
 #include "engine/network/weights.h"
 
 namespace tilewire::network {
 
-// The cell (engine/jit/rnn_cell.h) passes over the T steps of N sequences, in D directions, each
+// The cell (engine/functions/rnn_cell.h) passes over the T steps of N sequences, in D directions, each
 // with weights of its own. What it reads are sources of the operation or known, each in the dims
 // that its role names, with I inputs, H states and G gates; all but the first three may be left
 // out. Of clip, couples_gates, peepholes and lengths engine/primitives/rnn/rnn.h says what they do.
@@ -28,9 +28,9 @@ struct Rnn {
     kIterC,            // the same of the memory of an lstm
     kSequenceLengths,  // [N], of s32
   };
-  jit::RnnCell cell = jit::RnnCell::kLstm;
-  jit::RnnDirection direction = jit::RnnDirection::kLeftToRight;
-  std::vector<jit::RnnActivation> activations;
+  functions::RnnCell cell = functions::RnnCell::kLstm;
+  functions::RnnDirection direction = functions::RnnDirection::kLeftToRight;
+  std::vector<functions::RnnActivation> activations;
   float clip = 0;
   bool couples_gates = false;
   std::vector<Role> roles;  // of the operation's sources

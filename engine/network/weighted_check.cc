@@ -159,8 +159,8 @@ absl::string_view Lack(const Rnn& rnn, const Tensors& tensors) {
   }
   const Dims& result = tensors.result();
   const int64_t more = rnn.gives_iter + rnn.gives_iter_c;
-  const bool fits =
-      result.size() == 3 && result[0] > more && result[2] % jit::DirectionsOf(rnn.direction) == 0;
+  const bool fits = result.size() == 3 && result[0] > more &&
+                    result[2] % functions::DirectionsOf(rnn.direction) == 0;
   return fits ? "" : "steps of states as its result";
 }
 

@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "engine/jit/eltwise.h"
+#include "engine/functions/eltwise.h"
 #include "engine/memory/index_run.h"
 #include "engine/primitives/fields.h"
 #include "engine/primitives/primitive.h"
@@ -23,8 +23,8 @@ template <typename T>
 std::string Word(const T& value) {
   if constexpr (requires { AlgorithmName(value); }) {
     return std::string(AlgorithmName(value));
-  } else if constexpr (std::is_same_v<T, jit::EltwiseOp>) {
-    return absl::StrCat(jit::EltwiseAlgorithmName(value.algorithm), ":", value.alpha, ":",
+  } else if constexpr (std::is_same_v<T, functions::EltwiseOp>) {
+    return absl::StrCat(functions::EltwiseAlgorithmName(value.algorithm), ":", value.alpha, ":",
                         value.beta);
   } else if constexpr (std::is_same_v<T, IndexRun>) {
     return absl::StrCat(value.start, ":", value.step, ":", value.count);
@@ -56,7 +56,7 @@ std::string ProblemText(const Desc& desc) {
   VisitFields(desc, [&text](absl::string_view name, const auto& value) {
     using Field = std::decay_t<decltype(value)>;
     if constexpr (!kIsTensor<Field> && !std::is_same_v<Field, PropKind>) {
-      const bool is_function = std::is_same_v<Field, jit::EltwiseOp>;
+      const bool is_function = std::is_same_v<Field, functions::EltwiseOp>;
       absl::StrAppend(&text, text.empty() ? "" : " ", is_function ? "algorithm" : name, ":",
                       problem_text::Word(value));
     }

@@ -316,8 +316,8 @@ std::vector<RnnActivation> UsualActivations(RnnCell cell, RnnDirection direction
   const RnnActivation logistic = {.algorithm = EltwiseAlgorithm::kLogistic};
   const RnnActivation tanh = {.algorithm = EltwiseAlgorithm::kTanh};
   std::vector<RnnActivation> all;
-  for (int d = 0; d < jit::DirectionsOf(direction); ++d) {
-    for (int i = 0; i < jit::ActivationsOf(cell); ++i)
+  for (int d = 0; d < functions::DirectionsOf(direction); ++d) {
+    for (int i = 0; i < functions::ActivationsOf(cell); ++i)
       all.push_back(i == 0 && cell != RnnCell::kVanillaRnn ? logistic : tanh);
   }
   return all;

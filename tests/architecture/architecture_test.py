@@ -159,7 +159,7 @@ LEGAL = [
     (merged.check, "engine/onnx/a.cc", "namespace {\nint F(int a) {\n}\nint F(float a) {\n}\n}  // namespace\n"),
     (callers.check, "engine/a.h", "inline int Used(int x) { return x; }\nint Uses() { return 2 * Used(1) + sizeof(Uses); }\n"),
     (callers.check, "engine/a.h", "int64_t Read() override;\nint F##Name();\nint FOther();\nRow r = {FOther};\n"),
-    (includes.check, "engine/onnx/a.cc", '#include "engine/jit/eltwise.h"\n'),
+    (includes.check, "engine/onnx/a.cc", '#include "engine/functions/function.h"\n'),
     (includes.check, "engine/cache/a.cc", '#include "engine/base/status_macros.h"\n'),
     (includes.check, "service/a.cc", '#include "engine/threading/mutex.h"\n'),
     (includes.check, "tests/engine/a.cc", '#include "engine/runtime/plan.h"\n'),

@@ -11,12 +11,13 @@ ROOMS = {
     "engine/cpu": ["engine/base"],
     "engine/memory": ["engine/base"],
     "engine/threading": ["engine/base", "engine/cpu"],
-    "engine/jit": ["engine/base", "engine/cpu"],
+    "engine/functions": ["engine/base"],
+    "engine/jit": ["engine/base", "engine/cpu", "engine/functions"],
     "engine/kernels": ["engine/base", "engine/cpu", "engine/memory", "engine/threading",
                        "engine/jit"],
     "engine/primitives": ["engine/kernels"],
     "engine/cache": ["engine/primitives"],
-    "engine/network": ["engine/base", "engine/memory"],
+    "engine/network": ["engine/base", "engine/functions", "engine/memory"],
     "engine/onnx": ["engine/network", "protos"],
     "engine/runtime": ["engine/cache", "engine/network", "engine/primitives"],
     "engine/lowering": ["engine/runtime"],
@@ -36,9 +37,6 @@ ROOMS = {
 
 # Single headers beyond the room's row.
 HEADERS = {
-    # The names and formulas of elementwise functions are data, not kernels.
-    "engine/network": ["engine/jit/eltwise.h", "engine/jit/elementwise.h", "engine/jit/rnn_cell.h"],
-    "engine/onnx": ["engine/jit/eltwise.h", "engine/jit/elementwise.h", "engine/jit/rnn_cell.h"],
     # `tilewire check` reads a file as a server would, without one.
     "client": ["engine/onnx/model_check.h", "service/models/model_config.h",
                "service/models/repository_scan.h", "service/models/served_tensors.h"],

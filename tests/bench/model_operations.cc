@@ -72,7 +72,7 @@ OpDesc TopK(const Operation& op) {
 
 OpDesc Elementwise(const Operation& op) {
   const MemoryDesc image = Laid(Square(op, op.at("c"), op.at("in")), "abcd");
-  return ElementwiseDesc{{jit::Elementwise::Function::kMod}, {image, image}, image};
+  return ElementwiseDesc{{functions::Elementwise::Function::kMod}, {image, image}, image};
 }
 
 OpDesc Convert(const Operation& op) {

@@ -126,7 +126,7 @@ class Descriptors {
   }
 
   OpDesc Eltwise() const {
-    for (int i = 0; i < jit::kEltwiseAlgorithmCount; ++i) {
+    for (int i = 0; i < functions::kEltwiseAlgorithmCount; ++i) {
       const auto algorithm = static_cast<EltwiseAlgorithm>(i);
       if (EltwiseAlgorithmName(algorithm) != op_.kind) continue;
       return EltwiseDesc{.op = {.algorithm = algorithm, .alpha = 0.5f, .beta = 0.25f},

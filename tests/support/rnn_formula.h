@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The formula of a layer of a recurrent network (engine/jit/rnn_cell.h), as plain loops over
+// The formula of a layer of a recurrent network (engine/functions/rnn_cell.h), as plain loops over
 // row-major tensors of any kind of number: of doubles, or of numbers that know how far rounding may
 // have taken them (tests/engine/primitives/rnn). A kind of number has +, - and *, a constructor
 // from double, and the functions
 //
 //   Number SumOf(const std::vector<Number>& terms);
-//   Number FunctionOf(const jit::RnnActivation& activation, double clip, const Number& x);
+//   Number FunctionOf(const functions::RnnActivation& activation, double clip, const Number& x);
 //
 // which are here for doubles.
 #ifndef TESTS_SUPPORT_RNN_FORMULA_H_
@@ -17,22 +17,22 @@
 #include <numeric>
 #include <vector>
 
-#include "engine/jit/rnn_cell.h"
+#include "engine/functions/rnn_cell.h"
 
 namespace tilewire::testing {
 
 inline double SumOf(const std::vector<double>& terms) {
   return std::accumulate(terms.begin(), terms.end(), 0.0);
 }
-inline double FunctionOf(const jit::RnnActivation& activation, double clip, double x) {
+inline double FunctionOf(const functions::RnnActivation& activation, double clip, double x) {
   if (clip > 0) x = std::clamp(x, -clip, clip);
-  return jit::RnnActivationScalar(activation, static_cast<float>(x));
+  return functions::RnnActivationScalar(activation, static_cast<float>(x));
 }
 
 struct RnnProblem {
-  jit::RnnCell cell;
-  jit::RnnDirection direction;
-  std::vector<jit::RnnActivation> activations;
+  functions::RnnCell cell;
+  functions::RnnDirection direction;
+  std::vector<functions::RnnActivation> activations;
   double clip = 0;
   bool couples_gates = false;
   int64_t steps, sequences, inputs, states;
@@ -58,11 +58,11 @@ class RnnFormula {
   using Numbers = std::vector<Number>;
 
   RnnFormula(const RnnProblem& problem, const RnnSources<Number>& sources)
-      : p_(problem), s_(sources), gates_(jit::GatesOf(problem.cell)) {}
+      : p_(problem), s_(sources), gates_(functions::GatesOf(problem.cell)) {}
 
   RnnResults<Number> Run() {
-    const int directions = jit::DirectionsOf(p_.direction);
-    width_ = p_.states * jit::StatesPerResult(p_.direction);
+    const int directions = functions::DirectionsOf(p_.direction);
+    width_ = p_.states * functions::StatesPerResult(p_.direction);
     results_.layer.assign(p_.steps * p_.sequences * width_, Number(0));
     for (int d = 0; d < directions; ++d) {
       for (int64_t n = 0; n < p_.sequences; ++n) RunSequence(d, n);
@@ -72,8 +72,8 @@ class RnnFormula {
 
  private:
   void RunSequence(int d, int64_t n) {
-    const bool back = d == 1 || p_.direction == jit::RnnDirection::kRightToLeft;
-    const bool beside = p_.direction == jit::RnnDirection::kBidirectionalConcat;
+    const bool back = d == 1 || p_.direction == functions::RnnDirection::kRightToLeft;
+    const bool beside = p_.direction == functions::RnnDirection::kBidirectionalConcat;
     const int64_t length = s_.lengths.empty() ? p_.steps : s_.lengths[n];
     d_ = d;
     n_ = n;
@@ -99,7 +99,7 @@ class RnnFormula {
   }
 
   void Step() {
-    using jit::RnnCell;
+    using functions::RnnCell;
     const Numbers h = h_;
     Numbers u(h), kept(h), reset(h);
     for (int64_t j = 0; j < p_.states; ++j) {
@@ -149,7 +149,7 @@ class RnnFormula {
   }
   Number Bias(int gate, int64_t j) const {
     if (s_.bias.empty()) return Number(0);
-    return s_.bias[(d_ * jit::BiasGatesOf(p_.cell) + gate) * p_.states + j];
+    return s_.bias[(d_ * functions::BiasGatesOf(p_.cell) + gate) * p_.states + j];
   }
   Number Peephole(int gate, int64_t j, const Number& c) const {
     if (s_.peephole.empty()) return Number(0);
@@ -157,8 +157,8 @@ class RnnFormula {
   }
   // The activation of a gate's sum.
   Number F(int which, const Number& x) const { return FunctionOf(Activation(which), p_.clip, x); }
-  const jit::RnnActivation& Activation(int which) const {
-    return p_.activations[d_ * jit::ActivationsOf(p_.cell) + which];
+  const functions::RnnActivation& Activation(int which) const {
+    return p_.activations[d_ * functions::ActivationsOf(p_.cell) + which];
   }
 
   const RnnProblem& p_;

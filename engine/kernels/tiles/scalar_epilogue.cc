@@ -11,7 +11,7 @@ namespace tilewire {
 float ApplyPostOps(const PostOps& post_ops, float value, float before, int64_t channel) {
   for (const PostOp& entry : post_ops.entries()) {
     if (const auto* eltwise = std::get_if<EltwisePostOp>(&entry)) {
-      value = eltwise->scale * jit::EltwiseScalar(eltwise->op, value);
+      value = eltwise->scale * functions::EltwiseScalar(eltwise->op, value);
     } else if (const auto* prelu = std::get_if<PReluPostOp>(&entry)) {
       value = value < 0 ? value * prelu->slopes[channel] : value;
     } else {

@@ -30,7 +30,7 @@ bool IsWeights(Role role) { return role >= Role::kWeightsLayer && role <= Role::
 
 // dst_layer is the first steps of the result, dst_iter and dst_iter_c the steps after them.
 absl::Status SetResults(const network::Rnn& rnn, const Dims& dims, RnnDesc* desc) {
-  const int directions = jit::DirectionsOf(rnn.direction);
+  const int directions = functions::DirectionsOf(rnn.direction);
   const int64_t steps = dims[0] - rnn.gives_iter - rnn.gives_iter_c;
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc whole,
                         MemoryDesc::CreatePattern(dims, DataType::kF32, "abc"));

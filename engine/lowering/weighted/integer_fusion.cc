@@ -8,8 +8,8 @@
 namespace tilewire::lowering {
 namespace {
 
-using jit::EltwiseAlgorithm;
-using jit::EltwiseOp;
+using functions::EltwiseAlgorithm;
+using functions::EltwiseOp;
 using network::FusedStep;
 using network::QuantizationParams;
 

@@ -18,7 +18,7 @@
 namespace tilewire::network {
 namespace {
 
-using jit::EltwiseAlgorithm;
+using functions::EltwiseAlgorithm;
 
 // The pattern found between softmax and the product of q and k.
 struct Scores {

@@ -11,7 +11,7 @@
 namespace tilewire::network {
 namespace {
 
-using jit::EltwiseAlgorithm;
+using functions::EltwiseAlgorithm;
 using Function = Elementwise::Function;
 
 bool Near(float a, double b) { return std::abs(a - b) <= 1e-6; }

@@ -11,7 +11,7 @@
 namespace tilewire::network {
 namespace {
 
-using jit::EltwiseAlgorithm;
+using functions::EltwiseAlgorithm;
 
 // The operation that computes `value`, if it is this function.
 const Activation* FunctionOf(Editor& editor, ValueId value, EltwiseAlgorithm algorithm) {

@@ -11,7 +11,7 @@
 namespace tilewire::network {
 namespace {
 
-using jit::EltwiseAlgorithm;
+using functions::EltwiseAlgorithm;
 using Function = Elementwise::Function;
 
 // Whether the pooling takes the mean of all that `src` has along the last dimension.
@@ -70,7 +70,7 @@ std::optional<ValueId> RootOf(Editor& editor, ValueId value) {
   const int op = editor.producer(value);
   const Activation* root = editor.As<Activation>(op);
   if (root == nullptr) return std::nullopt;
-  const jit::EltwiseOp& function = root->op;
+  const functions::EltwiseOp& function = root->op;
   const bool is_root =
       function.algorithm == EltwiseAlgorithm::kPow && function.alpha == 1 && function.beta == 0.5f;
   return is_root ? std::optional<ValueId>(editor.operation(op).srcs[0]) : std::nullopt;

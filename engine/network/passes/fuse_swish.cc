@@ -8,14 +8,14 @@
 namespace tilewire::network {
 namespace {
 
-using jit::EltwiseAlgorithm;
+using functions::EltwiseAlgorithm;
 
 // The function of x that `gate` * x is, if the operation computes a gate of x.
-std::optional<jit::EltwiseOp> GatedBy(const Activation& gate) {
+std::optional<functions::EltwiseOp> GatedBy(const Activation& gate) {
   if (gate.op.algorithm == EltwiseAlgorithm::kHardSigmoid)
-    return jit::EltwiseOp{EltwiseAlgorithm::kHardSwish, gate.op.alpha, gate.op.beta};
+    return functions::EltwiseOp{EltwiseAlgorithm::kHardSwish, gate.op.alpha, gate.op.beta};
   if (gate.op.algorithm == EltwiseAlgorithm::kLogistic)
-    return jit::EltwiseOp{EltwiseAlgorithm::kSwish, 1, 0};
+    return functions::EltwiseOp{EltwiseAlgorithm::kSwish, 1, 0};
   return std::nullopt;
 }
 
@@ -31,7 +31,7 @@ void FuseSwish(Network* network) {
       const int before = editor.producer(srcs[g]);
       const Activation* gate = editor.As<Activation>(before);
       if (gate == nullptr || editor.operation(before).srcs[0] != srcs[1 - g]) continue;
-      const std::optional<jit::EltwiseOp> op = GatedBy(*gate);
+      const std::optional<functions::EltwiseOp> op = GatedBy(*gate);
       if (!op) continue;
       editor.SetSources(i, {srcs[1 - g]});
       editor.operation(i).params = Activation{*op};

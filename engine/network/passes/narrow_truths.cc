@@ -21,7 +21,7 @@ class Truths {
   explicit Truths(Network* network) : editor_(network), is_narrow_(network->values.size(), false) {
     for (int i = 0; i < editor_.size(); ++i) {
       const auto* elementwise = editor_.As<Elementwise>(i);
-      if (elementwise != nullptr && jit::IsPredicate(elementwise->function))
+      if (elementwise != nullptr && functions::IsPredicate(elementwise->function))
         is_narrow_[editor_.operation(i).dst] = true;
     }
   }

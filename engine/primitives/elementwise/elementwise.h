@@ -4,7 +4,7 @@
 //
 //   dst[i] = function(srcs[0][i], ...)
 //
-// engine/jit/elementwise.h lists the functions. A source whose size is 1 along a dimension is
+// engine/functions/elementwise.h lists the functions. A source whose size is 1 along a dimension is
 // broadcast along it. binary.h and eltwise.h have generated code for some of these functions; this
 // is the primitive of the others.
 //
@@ -22,19 +22,19 @@
 
 #include <vector>
 
-#include "engine/jit/elementwise.h"
+#include "engine/functions/elementwise.h"
 #include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
 
 namespace tilewire {
 
-namespace jit {
+namespace functions {
 TILEWIRE_FIELDS(Elementwise, function, alpha, beta);
-}  // namespace jit
+}  // namespace functions
 
 struct ElementwiseDesc {
-  jit::Elementwise function;
+  functions::Elementwise function;
   std::vector<MemoryDesc> srcs;
   MemoryDesc dst;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The values of the functions of engine/jit/elementwise.h for numbers of any type that
+// The values of the functions of engine/functions/elementwise.h for numbers of any type that
 // elementwise.h takes. Pure functions; thread-safe.
 #ifndef ENGINE_PRIMITIVES_ELEMENTWISE_NUMBER_FUNCTIONS_H_
 #define ENGINE_PRIMITIVES_ELEMENTWISE_NUMBER_FUNCTIONS_H_
@@ -8,8 +8,8 @@
 #include <cmath>
 #include <type_traits>
 
+#include "engine/functions/integer_functions.h"
 #include "engine/primitives/elementwise/elementwise.h"
-#include "engine/primitives/elementwise/integer_functions.h"
 
 namespace tilewire::elementwise {
 
@@ -18,8 +18,8 @@ inline DataType NumberTypeOf(const ElementwiseDesc& desc) { return desc.srcs.bac
 
 // The type of truth values: of the result of a predicate, or of a condition; kF32 without either.
 inline DataType TruthTypeOf(const ElementwiseDesc& desc) {
-  if (jit::IsPredicate(desc.function.function)) return desc.dst.data_type();
-  const bool has_condition = desc.function.function == jit::Elementwise::Function::kWhere;
+  if (functions::IsPredicate(desc.function.function)) return desc.dst.data_type();
+  const bool has_condition = desc.function.function == functions::Elementwise::Function::kWhere;
   return has_condition ? desc.srcs[0].data_type() : DataType::kF32;
 }
 
@@ -37,11 +37,11 @@ inline void SetTruthAt(DataType type, void* truths, int64_t at, bool truth) {
 }
 
 template <typename T>
-T EvaluateNumbers(const jit::Elementwise& function, const T* x) {
+T EvaluateNumbers(const functions::Elementwise& function, const T* x) {
   if constexpr (std::is_integral_v<T>) {
     return EvaluateIntegers(function, x);
   } else {
-    return jit::Evaluate(function, x);
+    return functions::Evaluate(function, x);
   }
 }
 
@@ -57,9 +57,9 @@ inline float RemainderOf(float x, float y) {
 }
 
 // EvaluateNumbers() of kAdd, kSub, kMul, kDiv, kMod or kFloorMod.
-template <jit::Elementwise::Function kFunction, typename T>
+template <functions::Elementwise::Function kFunction, typename T>
 T FunctionOfTwo(T x, T y) {
-  using Function = jit::Elementwise::Function;
+  using Function = functions::Elementwise::Function;
   if constexpr (std::is_integral_v<T>) {
     return OfTwoIntegers(kFunction, x, y);
   } else if constexpr (kFunction == Function::kAdd) {

@@ -6,7 +6,7 @@ namespace tilewire {
 
 std::vector<ElementwiseDesc> ElementwiseProbes(DataType type) {
   const MemoryDesc image = probes::Tagged({2, 32, 8, 8}, type, "nchw");
-  return {ElementwiseDesc{{jit::Elementwise::Function::kMax}, {image, image}, image}};
+  return {ElementwiseDesc{{functions::Elementwise::Function::kMax}, {image, image}, image}};
 }
 
 }  // namespace tilewire

@@ -12,7 +12,7 @@
 namespace tilewire::elementwise {
 namespace {
 
-using Function = jit::Elementwise::Function;
+using Function = functions::Elementwise::Function;
 
 absl::Status RequireTypes(const ElementwiseDesc& desc) {
   const DataType type = NumberTypeOf(desc);
@@ -24,14 +24,14 @@ absl::Status RequireTypes(const ElementwiseDesc& desc) {
     const bool is_condition = desc.function.function == Function::kWhere && s == 0;
     fits = fits && desc.srcs[s].data_type() == (is_condition ? truth_type : type);
   }
-  const bool gives_truth = jit::IsPredicate(desc.function.function);
+  const bool gives_truth = functions::IsPredicate(desc.function.function);
   fits = fits && desc.dst.data_type() == (gives_truth ? truth_type : type);
   if (!fits) {
     ABSL_RETURN_IF_ERROR(RequireF32(desc.dst));
     for (const MemoryDesc& src : desc.srcs) ABSL_RETURN_IF_ERROR(RequireF32(src));
   }
-  const bool is_defined = is_integer ? jit::TakesIntegers(desc.function.function)
-                                     : !jit::IsBitwise(desc.function.function);
+  const bool is_defined = is_integer ? functions::TakesIntegers(desc.function.function)
+                                     : !functions::IsBitwise(desc.function.function);
   if (is_defined) return absl::OkStatus();
   return absl::UnimplementedError(
       absl::StrCat("the function is not defined for ", DataTypeName(type)));
@@ -40,7 +40,7 @@ absl::Status RequireTypes(const ElementwiseDesc& desc) {
 template <typename T>
 void Compute(const ElementwiseDesc& desc, const ReferencePiece& piece) {
   const bool has_condition = desc.function.function == Function::kWhere;
-  const bool gives_truth = jit::IsPredicate(desc.function.function);
+  const bool gives_truth = functions::IsPredicate(desc.function.function);
   const DataType truth_type = TruthTypeOf(desc);
   piece.ForEach([&](const Dims& index) {
     T x[3] = {};

@@ -19,7 +19,7 @@
 namespace tilewire::elementwise {
 namespace {
 
-using Function = jit::Elementwise::Function;
+using Function = functions::Elementwise::Function;
 
 // Offsets of one side by index of dst; broadcast dimensions stand still.
 class Side {
@@ -91,7 +91,7 @@ class Rows final : public Primitive {
         desc_(desc),
         rows_(desc.dst),
         has_condition_(desc.function.function == Function::kWhere),
-        gives_truth_(jit::IsPredicate(desc.function.function)),
+        gives_truth_(functions::IsPredicate(desc.function.function)),
         truth_type_(TruthTypeOf(desc)) {
     for (const MemoryDesc& src : desc.srcs)
       sides_.emplace_back(src, desc.dst.dims(), rows_.inner());

@@ -23,7 +23,7 @@ absl::Status ValidateSource(const ElementwiseDesc& desc, size_t i) {
 }
 
 absl::Status Validate(const ElementwiseDesc& desc, const Attributes&) {
-  const int arity = jit::ArityOf(desc.function.function);
+  const int arity = functions::ArityOf(desc.function.function);
   if (static_cast<int>(desc.srcs.size()) != arity) {
     return absl::InvalidArgumentError(
         absl::StrCat("elementwise: ", desc.srcs.size(), " sources of a function of ", arity));

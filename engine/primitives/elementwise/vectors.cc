@@ -16,7 +16,7 @@
 namespace tilewire::elementwise {
 namespace {
 
-using Function = jit::Elementwise::Function;
+using Function = functions::Elementwise::Function;
 
 jit::LaneKind LanesOf(const ElementwiseDesc& desc) {
   int bytes = ElementLanes::LaneBytes(desc.dst.data_type());

@@ -82,7 +82,7 @@ class Dense final : public Primitive {
         element_bytes_(SizeOf(desc.dst.data_type())),
         count_(desc.dst.PaddedElementCount()),
         dst_(desc.dst),
-        zero_tail_(!jit::PreservesZero(desc.op) && desc.dst.HasPadding()),
+        zero_tail_(!functions::PreservesZero(desc.op) && desc.dst.HasPadding()),
         generator_(std::move(generator)) {}
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Function of each element: dst[i] = f(src[i]), with the formulas of engine/jit/eltwise.h. May run
+// Function of each element: dst[i] = f(src[i]), with the formulas of engine/functions/eltwise.h. May run
 // in place (dst == src). The padded tail of dst stays zero even where f(0) is not.
 //
 // Types    src and dst have one type. f is computed in f32; the result of an integer type is
@@ -16,9 +16,9 @@
 
 namespace tilewire {
 
-namespace jit {
+namespace functions {
 TILEWIRE_FIELDS(EltwiseOp, algorithm, alpha, beta);
-}  // namespace jit
+}  // namespace functions
 
 struct EltwiseDesc {
   PropKind prop_kind = PropKind::kForwardInference;

@@ -3,7 +3,7 @@
 // The executable specification: any layouts and types, one element after the other, computed in
 // f32.
 #include "engine/base/status_macros.h"
-#include "engine/jit/eltwise.h"
+#include "engine/functions/eltwise.h"
 #include "engine/kernels/elements/element_conversion.h"
 #include "engine/memory/layout.h"
 #include "engine/memory/separable_offsets.h"
@@ -26,7 +26,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const Request<Eltwise
                         dst = SeparableOffsets(desc.dst)](const ReferencePiece& piece) {
     piece.ForEach([&](const Dims& index) {
       const float x = LoadElement(type, piece.Find(kArgSrc), src.Offset(index));
-      StoreElement(type, jit::EltwiseScalar(op, x), piece.Find(kArgDst), dst.Offset(index));
+      StoreElement(type, functions::EltwiseScalar(op, x), piece.Find(kArgDst), dst.Offset(index));
     });
   };
   return CreateReferencePrimitive(InfoOf(request), {desc.dst.dims()}, compute);

@@ -6,14 +6,15 @@
 
 namespace tilewire::rnn {
 
-using jit::RnnCell;
+using functions::RnnCell;
 
 CellGenerator::CellGenerator(absl::string_view name, const CellConfig& config)
     : Generator(name), config_(config) {
   const Xbyak::Reg64 tables[] = {rax, rbx, r11, r12};
-  std::vector<jit::EltwiseOp> ops;
-  for (const jit::RnnActivation& function : config.functions) ops.push_back(function.op());
-  if (config.clip > 0) ops.push_back({jit::EltwiseAlgorithm::kClip, -config.clip, config.clip});
+  std::vector<functions::EltwiseOp> ops;
+  for (const functions::RnnActivation& function : config.functions) ops.push_back(function.op());
+  if (config.clip > 0)
+    ops.push_back({functions::EltwiseAlgorithm::kClip, -config.clip, config.clip});
   for (size_t i = 0; i < ops.size(); ++i) {
     emitters_.push_back(std::make_unique<jit::EltwiseEmitter>(
         this, config.unit, ops[i],
@@ -122,17 +123,17 @@ void CellGenerator::ApplyToSum(int function, const Xbyak::Xmm& v) {
 }
 
 void CellGenerator::Apply(int function, const Xbyak::Xmm& v) {
-  const jit::RnnActivation& activation = config_.functions[function];
+  const functions::RnnActivation& activation = config_.functions[function];
   switch (activation.form) {
-    case jit::RnnActivation::Form::kScaledTanh:  // its op is tanh
+    case functions::RnnActivation::Form::kScaledTanh:  // its op is tanh
       Scale(v, activation.beta);
       emitters_[function]->Apply({v.getIdx()});
       return Scale(v, activation.alpha);
-    case jit::RnnActivation::Form::kSoftsign:
+    case functions::RnnActivation::Form::kSoftsign:
       return ApplySoftsign(v);
-    case jit::RnnActivation::Form::kThresholdedRelu:
+    case functions::RnnActivation::Form::kThresholdedRelu:
       return ApplyThreshold(v, activation.alpha);
-    case jit::RnnActivation::Form::kEltwise:
+    case functions::RnnActivation::Form::kEltwise:
       return emitters_[function]->Apply({v.getIdx()});
   }
 }

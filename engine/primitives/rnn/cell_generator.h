@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Generates what follows the products in one step of one sequence: from the sums of the gates to
-// the next state, whole vectors of states at a time. The cells are those of engine/jit/rnn_cell.h.
+// the next state, whole vectors of states at a time. The cells are those of engine/functions/rnn_cell.h.
 #ifndef ENGINE_PRIMITIVES_RNN_CELL_GENERATOR_H_
 #define ENGINE_PRIMITIVES_RNN_CELL_GENERATOR_H_
 
@@ -9,9 +9,9 @@
 #include <memory>
 #include <vector>
 
+#include "engine/functions/rnn_cell.h"
 #include "engine/jit/eltwise_emitter.h"
 #include "engine/jit/generator.h"
-#include "engine/jit/rnn_cell.h"
 #include "engine/jit/vector_unit.h"
 
 namespace tilewire::rnn {
@@ -33,10 +33,10 @@ enum class CellPart : uint8_t {
 
 struct CellConfig {
   VectorUnit unit;
-  jit::RnnCell cell;
+  functions::RnnCell cell;
   CellPart part = CellPart::kWhole;
-  int64_t states = 0;                         // of a row, whole vectors
-  std::vector<jit::RnnActivation> functions;  // f; f and g; f, g and h
+  int64_t states = 0;                               // of a row, whole vectors
+  std::vector<functions::RnnActivation> functions;  // f; f and g; f, g and h
   float clip = 0;
   bool couples_gates = false, peephole = false;
 };

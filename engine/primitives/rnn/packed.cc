@@ -337,7 +337,7 @@ absl::StatusOr<Code> Generate(const Plan& plan, int direction, const Implementat
                               int64_t* code_bytes) {
   const VectorUnit unit = VectorUnit::Of(facts.isa);
   const RnnCell cell = plan.desc.cell;
-  const bool gru = jit::GatesOf(cell) == 3, linear = cell == RnnCell::kLbrGru;
+  const bool gru = functions::GatesOf(cell) == 3, linear = cell == RnnCell::kLbrGru;
   Code code;
   const auto product = [&](const PackedProduct::Shape& shape,
                            std::unique_ptr<const PackedProduct>* to) -> absl::Status {
@@ -351,7 +351,7 @@ absl::StatusOr<Code> Generate(const Plan& plan, int direction, const Implementat
   if (gru) ABSL_RETURN_IF_ERROR(product(ShapeOfIter(plan, 1, linear), &code.last_gate));
   CellConfig config{.unit = unit, .cell = cell};
   config.states = plan.padded;
-  const int count = jit::ActivationsOf(cell);
+  const int count = functions::ActivationsOf(cell);
   for (int i = 0; i < count; ++i)
     config.functions.push_back(plan.desc.activations[direction * count + i]);
   config.clip = plan.desc.clip;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A layer of a recurrent network, forward inference. The cell (engine/jit/rnn_cell.h has the
+// A layer of a recurrent network, forward inference. The cell (engine/functions/rnn_cell.h has the
 // formulas) passes over the T steps of each sequence, from the state src_iter (or zeros) on:
 //
 //   (h, c) = cell(src_layer[t,n,:], h, c),  dst_layer[t,n,:] = h
@@ -33,20 +33,20 @@
 
 #include <vector>
 
-#include "engine/jit/rnn_cell.h"
+#include "engine/functions/rnn_cell.h"
 #include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
 
 namespace tilewire {
 
-namespace jit {
+namespace functions {
 TILEWIRE_FIELDS(RnnActivation, algorithm, alpha, beta, form);
-}  // namespace jit
+}  // namespace functions
 
-using jit::RnnActivation;
-using jit::RnnCell;
-using jit::RnnDirection;
+using functions::RnnActivation;
+using functions::RnnCell;
+using functions::RnnDirection;
 
 struct RnnDesc {
   PropKind prop_kind = PropKind::kForwardInference;

@@ -33,7 +33,7 @@ absl::Status ValidateStates(const RnnDesc& desc, const RnnSizes& sizes) {
     if (!tensor->IsZero()) ABSL_RETURN_IF_ERROR(CheckDestination("rnn: dst_iter", *tensor));
   }
   const Dims layer = {sizes.steps, sizes.sequences,
-                      sizes.states * jit::StatesPerResult(desc.direction)};
+                      sizes.states * functions::StatesPerResult(desc.direction)};
   ABSL_RETURN_IF_ERROR(Expect("dst_layer", desc.dst_layer, layer));
   return Expect("sequence_lengths", desc.sequence_lengths, {sizes.sequences});
 }
@@ -52,7 +52,7 @@ absl::Status ValidateWeights(const RnnDesc& desc, const RnnSizes& sizes) {
 constexpr float kLeastNormal = std::numeric_limits<float>::min();
 
 absl::Status ValidateFunctions(const RnnDesc& desc) {
-  const int wanted = jit::DirectionsOf(desc.direction) * jit::ActivationsOf(desc.cell);
+  const int wanted = functions::DirectionsOf(desc.direction) * functions::ActivationsOf(desc.cell);
   if (static_cast<int>(desc.activations.size()) != wanted) {
     return absl::InvalidArgumentError(
         absl::StrCat("rnn: ", desc.activations.size(), " activations, expected ", wanted));
@@ -99,9 +99,9 @@ RnnSizes::RnnSizes(const RnnDesc& desc)
       sequences(desc.src_layer.dim(1)),
       inputs(desc.src_layer.dim(2)),
       states(desc.weights_iter.dim(2)),
-      directions(jit::DirectionsOf(desc.direction)),
-      gates(jit::GatesOf(desc.cell)),
-      bias_gates(jit::BiasGatesOf(desc.cell)) {}
+      directions(functions::DirectionsOf(desc.direction)),
+      gates(functions::GatesOf(desc.cell)),
+      bias_gates(functions::BiasGatesOf(desc.cell)) {}
 
 PrimitiveInfo InfoOf(const Request<RnnDesc>& request) {
   const RnnDesc& desc = request.desc;

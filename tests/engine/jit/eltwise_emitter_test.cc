@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The emitted functions against EltwiseScalar over a sweep of all bit patterns of f32, both
+// The emitted functions against functions::EltwiseScalar over a sweep of all bit patterns of f32, both
 // instruction sets.
 #include "engine/jit/eltwise_emitter.h"
 
@@ -19,7 +19,7 @@ namespace {
 // values[0..15] = f(values[0..15]); of two vectors at a time, where the function takes several.
 class SixteenValues final : public Generator {
  public:
-  SixteenValues(cpu::Isa isa, const EltwiseOp& op)
+  SixteenValues(cpu::Isa isa, const functions::EltwiseOp& op)
       : Generator("test/eltwise"),
         isa_(isa),
         emitter_(this, VectorUnit::Of(isa), op,
@@ -49,63 +49,63 @@ class SixteenValues final : public Generator {
   EltwiseEmitter emitter_;
 };
 
-constexpr EltwiseOp kOps[] = {
-    {EltwiseAlgorithm::kRelu, 0},
-    {EltwiseAlgorithm::kRelu, 0.1f},
-    {EltwiseAlgorithm::kTanh},
-    {EltwiseAlgorithm::kElu, 0.7f},
-    {EltwiseAlgorithm::kSquare},
-    {EltwiseAlgorithm::kAbs},
-    {EltwiseAlgorithm::kSqrt},
-    {EltwiseAlgorithm::kLinear, 0.3f, -2},
-    {EltwiseAlgorithm::kBoundedRelu, 6},
-    {EltwiseAlgorithm::kSoftRelu},
-    {EltwiseAlgorithm::kLogistic},
-    {EltwiseAlgorithm::kExp},
-    {EltwiseAlgorithm::kGelu},
-    {EltwiseAlgorithm::kClip, -1, 2},
-    {EltwiseAlgorithm::kSwish, 1},
-    {EltwiseAlgorithm::kHardSigmoid, 0.2f, 0.5f},
-    {EltwiseAlgorithm::kHardSwish, 1.0f / 6, 0.5f},
-    {EltwiseAlgorithm::kGeluErf},
-    {EltwiseAlgorithm::kMish},
-    {EltwiseAlgorithm::kLog},
-    {EltwiseAlgorithm::kPow, 1, 0.5f},
-    {EltwiseAlgorithm::kPow, 1, -0.75f},
-    {EltwiseAlgorithm::kPow, 2, 3},
-    {EltwiseAlgorithm::kPow, 0.5f, 2},
-    {EltwiseAlgorithm::kPow, 1, -1},
-    {EltwiseAlgorithm::kPow, 1, 17.3f},
-    {EltwiseAlgorithm::kPow, 1, -1e30f},
-    {EltwiseAlgorithm::kRound},
-    {EltwiseAlgorithm::kFloor},
-    {EltwiseAlgorithm::kCeil},
+constexpr functions::EltwiseOp kOps[] = {
+    {functions::EltwiseAlgorithm::kRelu, 0},
+    {functions::EltwiseAlgorithm::kRelu, 0.1f},
+    {functions::EltwiseAlgorithm::kTanh},
+    {functions::EltwiseAlgorithm::kElu, 0.7f},
+    {functions::EltwiseAlgorithm::kSquare},
+    {functions::EltwiseAlgorithm::kAbs},
+    {functions::EltwiseAlgorithm::kSqrt},
+    {functions::EltwiseAlgorithm::kLinear, 0.3f, -2},
+    {functions::EltwiseAlgorithm::kBoundedRelu, 6},
+    {functions::EltwiseAlgorithm::kSoftRelu},
+    {functions::EltwiseAlgorithm::kLogistic},
+    {functions::EltwiseAlgorithm::kExp},
+    {functions::EltwiseAlgorithm::kGelu},
+    {functions::EltwiseAlgorithm::kClip, -1, 2},
+    {functions::EltwiseAlgorithm::kSwish, 1},
+    {functions::EltwiseAlgorithm::kHardSigmoid, 0.2f, 0.5f},
+    {functions::EltwiseAlgorithm::kHardSwish, 1.0f / 6, 0.5f},
+    {functions::EltwiseAlgorithm::kGeluErf},
+    {functions::EltwiseAlgorithm::kMish},
+    {functions::EltwiseAlgorithm::kLog},
+    {functions::EltwiseAlgorithm::kPow, 1, 0.5f},
+    {functions::EltwiseAlgorithm::kPow, 1, -0.75f},
+    {functions::EltwiseAlgorithm::kPow, 2, 3},
+    {functions::EltwiseAlgorithm::kPow, 0.5f, 2},
+    {functions::EltwiseAlgorithm::kPow, 1, -1},
+    {functions::EltwiseAlgorithm::kPow, 1, 17.3f},
+    {functions::EltwiseAlgorithm::kPow, 1, -1e30f},
+    {functions::EltwiseAlgorithm::kRound},
+    {functions::EltwiseAlgorithm::kFloor},
+    {functions::EltwiseAlgorithm::kCeil},
 };
 
 // Units in the last place of the result that `op` may be off at x.
-double AllowedUlps(const EltwiseOp& op, float x) {
+double AllowedUlps(const functions::EltwiseOp& op, float x) {
   switch (op.algorithm) {
-    case EltwiseAlgorithm::kTanh:
-    case EltwiseAlgorithm::kElu:
-    case EltwiseAlgorithm::kSoftRelu:
-    case EltwiseAlgorithm::kLogistic:
-    case EltwiseAlgorithm::kExp:
+    case functions::EltwiseAlgorithm::kTanh:
+    case functions::EltwiseAlgorithm::kElu:
+    case functions::EltwiseAlgorithm::kSoftRelu:
+    case functions::EltwiseAlgorithm::kLogistic:
+    case functions::EltwiseAlgorithm::kExp:
       return 3;
     // e^u is off by |u| units for each half unit that u = x (c + d x^2) is off: two constants, the
     // square, the sum and the product make 5. t = e^-|u| below the normal range is off by half its
     // own unit, times x.
-    case EltwiseAlgorithm::kGelu: {
+    case functions::EltwiseAlgorithm::kGelu: {
       const double u = 1.6 * std::fabs(x) * (1 + 0.044715 * x * x);
       return 4 + 2.5 * std::fmin(u, 105) + (u > 85 ? std::fabs(x) : 0);
     }
-    case EltwiseAlgorithm::kLog:
-    case EltwiseAlgorithm::kPow:
+    case functions::EltwiseAlgorithm::kLog:
+    case functions::EltwiseAlgorithm::kPow:
       return 3;
     // Below -13 e^(-x^2/2) is denormal and off by half its unit, times x.
-    case EltwiseAlgorithm::kGeluErf:
+    case functions::EltwiseAlgorithm::kGeluErf:
       return 6 + (x < -13 ? std::fabs(x) : 0);
-    case EltwiseAlgorithm::kMish:
-    case EltwiseAlgorithm::kSwish:
+    case functions::EltwiseAlgorithm::kMish:
+    case functions::EltwiseAlgorithm::kSwish:
       return 4 + (std::fabs(x) > 85 ? std::fabs(x) : 0);
     default:
       return 0;
@@ -118,10 +118,11 @@ double Ulp(float value) {
   return std::ldexp(1.0, value == 0 ? -149 : std::max(-149, std::ilogb(value) - 23));
 }
 
-void ExpectClose(const EltwiseOp& op, float x, float actual) {
+void ExpectClose(const functions::EltwiseOp& op, float x, float actual) {
   // Generated squares and reciprocals do not flush their argument.
-  if (op.algorithm == EltwiseAlgorithm::kPow && std::fpclassify(x) == FP_SUBNORMAL) return;
-  const float expected = EltwiseScalar(op, x);
+  if (op.algorithm == functions::EltwiseAlgorithm::kPow && std::fpclassify(x) == FP_SUBNORMAL)
+    return;
+  const float expected = functions::EltwiseScalar(op, x);
   if (std::isnan(expected)) {
     ASSERT_TRUE(std::isnan(actual)) << x << " gives " << actual;
   } else if (actual != expected) {
@@ -132,8 +133,8 @@ void ExpectClose(const EltwiseOp& op, float x, float actual) {
 
 void SweepAll(cpu::Isa isa) {
   SCOPED_TRACE(cpu::IsaName(isa));
-  for (const EltwiseOp& op : kOps) {
-    SCOPED_TRACE(EltwiseAlgorithmName(op.algorithm));
+  for (const functions::EltwiseOp& op : kOps) {
+    SCOPED_TRACE(functions::EltwiseAlgorithmName(op.algorithm));
     auto kernel = Compile<SixteenValues>(isa, op);
     ASSERT_TRUE(kernel.ok()) << kernel.status();
     const auto run = (*kernel)->entry<void (*)(float*)>();
@@ -158,8 +159,8 @@ void TrySpecialValues(cpu::Isa isa) {
       Limits::max(), -Limits::max(), Limits::min(),        -Limits::min(),
       88.72284f,     -103.97f,       Limits::denorm_min(), -87.33655f,
       0.625f,        -0.34657359f,   Limits::quiet_NaN(),  9.01f};
-  for (const EltwiseOp& op : kOps) {
-    SCOPED_TRACE(EltwiseAlgorithmName(op.algorithm));
+  for (const functions::EltwiseOp& op : kOps) {
+    SCOPED_TRACE(functions::EltwiseAlgorithmName(op.algorithm));
     auto kernel = Compile<SixteenValues>(isa, op);
     ASSERT_TRUE(kernel.ok()) << kernel.status();
     float out[16];

@@ -11,7 +11,7 @@
 namespace tilewire::network {
 namespace {
 
-using jit::EltwiseAlgorithm;
+using functions::EltwiseAlgorithm;
 
 Network BranchesAndConcat(int64_t n) {
   NetworkBuilder b;

@@ -8,7 +8,7 @@
 namespace tilewire::network {
 namespace {
 
-using jit::EltwiseAlgorithm;
+using functions::EltwiseAlgorithm;
 
 // The addend of the second sum is dead after it; that of the first is also a source.
 Network Residual(int64_t n) {

@@ -98,7 +98,7 @@ Network RegionsOfImages(int64_t n) {
   const ValueId conv = b.Conv("conv", x, 20);
   const auto scaled = [&](const std::string& name, Dims dims, float factor, float shift) {
     const ValueId numbers = b.Numbers(name + "/numbers", dims);
-    const jit::EltwiseOp linear{jit::EltwiseAlgorithm::kLinear, factor, shift};
+    const functions::EltwiseOp linear{functions::EltwiseAlgorithm::kLinear, factor, shift};
     return b.AddOperation(name, Activation{linear}, {numbers}, dims);
   };
   const ValueId rois = scaled("rois", {n, 4}, 4, 3);
@@ -185,7 +185,7 @@ Network NumbersOfOtherTypes(int64_t n) {
   NetworkBuilder b;
   const Dims dims = {n, 3, 6, 5}, wide = {n, 20, 6, 5};
   const ValueId x = b.Input("x", dims);
-  const jit::EltwiseOp enlarge{jit::EltwiseAlgorithm::kLinear, 100, 0};
+  const functions::EltwiseOp enlarge{functions::EltwiseAlgorithm::kLinear, 100, 0};
   const ValueId large = b.AddOperation("large", Activation{enlarge}, {x}, dims);
   const ValueId whole = b.AddOperation("whole", Convert{}, {large}, dims, DataType::kS32);
   const ValueId square = b.AddOperation("square", network::Elementwise{Function::kMul},

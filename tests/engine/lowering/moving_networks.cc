@@ -7,7 +7,7 @@
 namespace tilewire::network {
 namespace {
 
-using jit::EltwiseAlgorithm;
+using functions::EltwiseAlgorithm;
 
 // ShuffleNet's shuffle as Reshape, Transpose and Reshape, then a flatten and a classifier.
 Network ReshapesAndTransposes(int64_t n) {

@@ -44,7 +44,7 @@ std::vector<float> PseudoRandom(const std::string& name, int64_t count, float fr
   return testing::RandomFloats(count, seed, from, to);
 }
 
-FusedStep Relu() { return {.activation = {jit::EltwiseAlgorithm::kRelu}}; }
+FusedStep Relu() { return {.activation = {functions::EltwiseAlgorithm::kRelu}}; }
 FusedStep Add(ValueId addend) { return {.kind = FusedStep::Kind::kSum, .addend = addend}; }
 
 ValueId NetworkBuilder::AddValue(const std::string& name, Dims dims) {
@@ -147,7 +147,7 @@ ValueId NetworkBuilder::GlobalAverage(const std::string& name, ValueId src) {
   return AddOperation(name, std::move(pooling), {src}, out);
 }
 
-ValueId NetworkBuilder::Elementwise(const std::string& name, ValueId src, jit::EltwiseOp op) {
+ValueId NetworkBuilder::Elementwise(const std::string& name, ValueId src, functions::EltwiseOp op) {
   return AddOperation(name, Activation{op}, {src}, dims(src));
 }
 

@@ -48,7 +48,7 @@ class NetworkBuilder {
     return Pool(name, src, Pooling::Algorithm::kMax, kernel, stride, padding);
   }
   ValueId GlobalAverage(const std::string& name, ValueId src);
-  ValueId Elementwise(const std::string& name, ValueId src, jit::EltwiseOp op);
+  ValueId Elementwise(const std::string& name, ValueId src, functions::EltwiseOp op);
   ValueId SumOf(const std::string& name, std::vector<ValueId> srcs);
   ValueId ConcatOf(const std::string& name, std::vector<ValueId> srcs, int axis = 1);
   ValueId Shuffled(const std::string& name, ValueId src, int64_t group_size);

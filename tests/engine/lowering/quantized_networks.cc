@@ -259,8 +259,8 @@ Network QuantizedOrdinary(int64_t n) {
   NetworkBuilder b;
   const QuantizationParams input{0.0079f, 117}, output{kOrdinaryStep, 93};
   const float step = 0.0031f;
-  const FusedStep swish{.activation = {jit::EltwiseAlgorithm::kSwish, 1, 0}};
-  const FusedStep clip{.activation = {jit::EltwiseAlgorithm::kClip, -0.7f, 1.9f}};
+  const FusedStep swish{.activation = {functions::EltwiseAlgorithm::kSwish, 1, 0}};
+  const FusedStep clip{.activation = {functions::EltwiseAlgorithm::kClip, -0.7f, 1.9f}};
   const ValueId x = b.Input("x", {n, 5, 6, 7});
   const ValueId q = ToIntegers(&b, "q", x, input, kU8);
   b.Conv("plain", q, 20, {.padding = 0});

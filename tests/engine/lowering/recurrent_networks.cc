@@ -7,9 +7,9 @@
 namespace tilewire::network {
 namespace {
 
-using jit::EltwiseAlgorithm;
-using jit::RnnCell;
-using jit::RnnDirection;
+using functions::EltwiseAlgorithm;
+using functions::RnnCell;
+using functions::RnnDirection;
 using Role = Rnn::Role;
 
 struct Sizes {
@@ -29,21 +29,21 @@ Weights KnownNumbers(const std::string& name, const Dims& dims, float range) {
 
 // A layer with known weights; its source comes first in `roles`.
 Rnn LayerOf(const std::string& name, RnnCell cell, RnnDirection direction, const Sizes& sizes) {
-  const int64_t directions = jit::DirectionsOf(direction), gates = jit::GatesOf(cell);
+  const int64_t directions = functions::DirectionsOf(direction), gates = functions::GatesOf(cell);
   Rnn rnn;
   rnn.cell = cell;
   rnn.direction = direction;
   rnn.roles = {Role::kLayer};
   for (int64_t d = 0; d < directions; ++d) {
     if (cell != RnnCell::kVanillaRnn) rnn.activations.push_back({EltwiseAlgorithm::kLogistic});
-    rnn.activations.resize((d + 1) * jit::ActivationsOf(cell));
+    rnn.activations.resize((d + 1) * functions::ActivationsOf(cell));
   }
   const auto add = [&](Role role, const std::string& part, const Dims& dims, float range) {
     rnn.known.emplace_back(role, KnownNumbers(name + part, dims, range));
   };
   add(Role::kWeightsLayer, "/w", {1, directions, sizes.inputs, gates, sizes.states}, 0.3f);
   add(Role::kWeightsIter, "/r", {1, directions, sizes.states, gates, sizes.states}, 0.2f);
-  add(Role::kBias, "/b", {1, directions, jit::BiasGatesOf(cell), sizes.states}, 0.5f);
+  add(Role::kBias, "/b", {1, directions, functions::BiasGatesOf(cell), sizes.states}, 0.5f);
   return rnn;
 }
 

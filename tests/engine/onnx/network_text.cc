@@ -47,8 +47,9 @@ std::string AxisQuantizationText(const std::vector<network::QuantizationParams>&
                       quantization.size() == 1 ? "" : absl::StrCat(",... axis=", axis));
 }
 
-std::string ActivationText(const jit::EltwiseOp& op) {
-  return absl::StrCat(jit::EltwiseAlgorithmName(op.algorithm), "(", op.alpha, ",", op.beta, ")");
+std::string ActivationText(const functions::EltwiseOp& op) {
+  return absl::StrCat(functions::EltwiseAlgorithmName(op.algorithm), "(", op.alpha, ",", op.beta,
+                      ")");
 }
 
 absl::string_view FunctionName(network::Elementwise::Function function) {

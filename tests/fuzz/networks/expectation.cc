@@ -70,7 +70,8 @@ bool IsJump(const network::Elementwise& elementwise) {
     case Function::kShrink:
       return true;
     default:
-      return jit::IsPredicate(elementwise.function) || jit::IsBitwise(elementwise.function);
+      return functions::IsPredicate(elementwise.function) ||
+             functions::IsBitwise(elementwise.function);
   }
 }
 
@@ -78,9 +79,10 @@ bool IsJump(const Operation& operation, const Network& network) {
   if (const auto* elementwise = std::get_if<network::Elementwise>(&operation.params))
     return IsJump(*elementwise);
   if (const auto* activation = std::get_if<network::Activation>(&operation.params)) {
-    const jit::EltwiseAlgorithm algorithm = activation->op.algorithm;
-    return algorithm == jit::EltwiseAlgorithm::kFloor ||
-           algorithm == jit::EltwiseAlgorithm::kCeil || algorithm == jit::EltwiseAlgorithm::kRound;
+    const functions::EltwiseAlgorithm algorithm = activation->op.algorithm;
+    return algorithm == functions::EltwiseAlgorithm::kFloor ||
+           algorithm == functions::EltwiseAlgorithm::kCeil ||
+           algorithm == functions::EltwiseAlgorithm::kRound;
   }
   const bool chooses = std::holds_alternative<network::TopK>(operation.params) ||
                        std::holds_alternative<network::MaxWindow>(operation.params) ||

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/jit/eltwise.h"
+#include "engine/functions/eltwise.h"
+#include "engine/functions/integer_functions.h"
 #include "engine/memory/element_types.h"
 #include "engine/network/elementwise.h"
-#include "engine/primitives/elementwise/integer_functions.h"
 #include "tests/support/oracle/operations.h"
 
 namespace tilewire::testing {
@@ -58,7 +58,7 @@ double OfIntegers(const network::Elementwise& elementwise, const double* x, Data
   int64_t integers[3] = {};
   for (int s = 0; s < network::ArityOf(elementwise.function); ++s)
     integers[s] = static_cast<int64_t>(x[s]);
-  const int64_t result = elementwise::EvaluateIntegers(elementwise, integers);
+  const int64_t result = functions::EvaluateIntegers(elementwise, integers);
   double kept = 0;
   VisitIntegerOrDouble(type, [&](auto element) {
     kept = static_cast<double>(static_cast<decltype(element)>(result));
@@ -71,7 +71,7 @@ double OfIntegers(const network::Elementwise& elementwise, const double* x, Data
 Elements Compute(const network::Activation& activation, const Operands& operands) {
   Elements dst = operands.srcs[0].elements;
   for (double& element : dst)
-    element = jit::EltwiseScalar(activation.op, static_cast<float>(element));
+    element = functions::EltwiseScalar(activation.op, static_cast<float>(element));
   return dst;
 }
 

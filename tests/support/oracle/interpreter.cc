@@ -5,7 +5,7 @@
 #include <utility>
 #include <variant>
 
-#include "engine/jit/eltwise.h"
+#include "engine/functions/eltwise.h"
 
 namespace tilewire::testing {
 namespace {
@@ -145,7 +145,7 @@ class Interpreter {
             elements[i] *= step.slopes[static_cast<int64_t>(i) / pixels % dst_dims[1]];
       } else {
         for (double& element : elements)
-          element = jit::EltwiseScalar(step.activation, static_cast<float>(element));
+          element = functions::EltwiseScalar(step.activation, static_cast<float>(element));
       }
     }
   }

@@ -23,7 +23,7 @@ void SetSource(Role role, Elements elements, RnnSources<double>* sources) {
 
 // [D,N,H] as [N,D,H], after what is there.
 void AppendStates(const Elements& states, const RnnProblem& problem, Elements* dst) {
-  const int64_t directions = jit::DirectionsOf(problem.direction);
+  const int64_t directions = functions::DirectionsOf(problem.direction);
   for (int64_t n = 0; n < problem.sequences; ++n) {
     for (int64_t d = 0; d < directions; ++d) {
       const auto begin = states.begin() + (d * problem.sequences + n) * problem.states;
@@ -45,7 +45,7 @@ Elements Compute(const network::Rnn& rnn, const Operands& operands) {
     const network::HeldFloats held = network::LoadElements(weights).value();
     SetSource(role, {held.values.begin(), held.values.end()}, &sources);
   }
-  const int64_t states = operands.dst[2] / jit::DirectionsOf(rnn.direction);
+  const int64_t states = operands.dst[2] / functions::DirectionsOf(rnn.direction);
   const RnnProblem problem{rnn.cell, rnn.direction, rnn.activations, rnn.clip, rnn.couples_gates,
                            layer[0], layer[1],      layer[2],        states};
   RnnResults<double> results = RnnFormula<double>(problem, sources).Run();

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "engine/jit/eltwise.h"
+#include "engine/functions/eltwise.h"
 #include "engine/onnx/ops/activations/activation_of.h"
 #include "engine/onnx/ops/arithmetic/element_functions.h"
 #include "engine/onnx/ops/ops.h"
@@ -19,7 +19,7 @@ using network::Elementwise;
 using network::ValueId;
 namespace {
 
-using jit::EltwiseAlgorithm;
+using functions::EltwiseAlgorithm;
 
 // A bound of Clip: an attribute before opset 11, then an optional input of one element.
 absl::StatusOr<float> ReadBound(const NodeContext& context, int input, absl::string_view name,
@@ -184,7 +184,7 @@ absl::Status BuildClip(NodeContext& context) {
   constexpr float kMost = std::numeric_limits<float>::max();
   ABSL_ASSIGN_OR_RETURN(const float low, ReadBound(context, 1, "min", -kMost));
   ABSL_ASSIGN_OR_RETURN(const float high, ReadBound(context, 2, "max", kMost));
-  jit::EltwiseOp op{EltwiseAlgorithm::kClip, low, high};
+  functions::EltwiseOp op{EltwiseAlgorithm::kClip, low, high};
   if (low == 0) op = {EltwiseAlgorithm::kBoundedRelu, high, 0};
   if (low == 0 && high >= kMost) op = {EltwiseAlgorithm::kRelu, 0, 0};
   ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Numbers(context.input(0)));

@@ -13,9 +13,9 @@ namespace {
 
 // The function that computes an activation of integers.
 //   kUnimplemented  nothing does
-absl::StatusOr<Elementwise> FunctionOf(const NodeContext& context, const jit::EltwiseOp& op,
+absl::StatusOr<Elementwise> FunctionOf(const NodeContext& context, const functions::EltwiseOp& op,
                                        DataType type) {
-  using Algorithm = jit::EltwiseAlgorithm;
+  using Algorithm = functions::EltwiseAlgorithm;
   if (op.algorithm == Algorithm::kAbs) return Elementwise{Elementwise::Function::kAbs};
   if (op.algorithm == Algorithm::kLinear && op.alpha == -1 && op.beta == 0)
     return Elementwise{Elementwise::Function::kNegate};
@@ -25,8 +25,8 @@ absl::StatusOr<Elementwise> FunctionOf(const NodeContext& context, const jit::El
 
 }  // namespace
 
-absl::StatusOr<Operand> ActivationOf(NodeContext& context, jit::EltwiseOp op, const Operand& src,
-                                     absl::string_view suffix) {
+absl::StatusOr<Operand> ActivationOf(NodeContext& context, functions::EltwiseOp op,
+                                     const Operand& src, absl::string_view suffix) {
   const DataType own = context.TypeOf(src);
   if (own == DataType::kF64 || (src.constant != nullptr && src.constant->doubles != nullptr))
     return ActivationOfDoubles(context, op, src, suffix);
@@ -42,10 +42,10 @@ absl::StatusOr<Operand> ActivationOf(NodeContext& context, jit::EltwiseOp op, co
 
 absl::StatusOr<Operand> LinearOf(NodeContext& context, const Operand& src, float scale, float shift,
                                  absl::string_view suffix) {
-  return ActivationOf(context, {jit::EltwiseAlgorithm::kLinear, scale, shift}, src, suffix);
+  return ActivationOf(context, {functions::EltwiseAlgorithm::kLinear, scale, shift}, src, suffix);
 }
 
-absl::Status FinishActivation(NodeContext& context, const jit::EltwiseOp& op) {
+absl::Status FinishActivation(NodeContext& context, const functions::EltwiseOp& op) {
   ABSL_ASSIGN_OR_RETURN(const Operand dst, ActivationOf(context, op, context.input(0)));
   return context.SetOutput(dst);
 }

@@ -7,22 +7,22 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "engine/jit/eltwise.h"
+#include "engine/functions/eltwise.h"
 #include "engine/onnx/node_context.h"
 
 namespace tilewire::reader {
 
 // An activation of a value; of integers, where a function of integers computes it.
 //   kUnimplemented  nothing does
-absl::StatusOr<Operand> ActivationOf(NodeContext& context, jit::EltwiseOp op, const Operand& src,
-                                     absl::string_view suffix = "");
+absl::StatusOr<Operand> ActivationOf(NodeContext& context, functions::EltwiseOp op,
+                                     const Operand& src, absl::string_view suffix = "");
 
 // scale * src + shift, as ActivationOf().
 absl::StatusOr<Operand> LinearOf(NodeContext& context, const Operand& src, float scale, float shift,
                                  absl::string_view suffix = "");
 
 // ActivationOf() of input 0, as the node's output.
-absl::Status FinishActivation(NodeContext& context, const jit::EltwiseOp& op);
+absl::Status FinishActivation(NodeContext& context, const functions::EltwiseOp& op);
 
 }  // namespace tilewire::reader
 

@@ -18,7 +18,7 @@ using network::Elementwise;
 namespace {
 
 using Function = Elementwise::Function;
-using Algorithm = jit::EltwiseAlgorithm;
+using Algorithm = functions::EltwiseAlgorithm;
 
 // Operations one after the other. Once one is refused, the rest do nothing.
 class Chain {
@@ -73,7 +73,7 @@ class Chain {
   absl::Status status_;
 };
 
-Operand Gated(Chain& chain, const jit::EltwiseOp& op, const Operand& x) {
+Operand Gated(Chain& chain, const functions::EltwiseOp& op, const Operand& x) {
   switch (op.algorithm) {
     case Algorithm::kHardSigmoid:
       return chain.Bounded(chain.Plus(chain.Times(x, op.alpha), op.beta), 0, 1);
@@ -91,7 +91,7 @@ Operand Gated(Chain& chain, const jit::EltwiseOp& op, const Operand& x) {
   }
 }
 
-Operand Applied(Chain& chain, const jit::EltwiseOp& op, const Operand& x) {
+Operand Applied(Chain& chain, const functions::EltwiseOp& op, const Operand& x) {
   switch (op.algorithm) {
     case Algorithm::kRelu:
       return op.alpha == 0 ? chain.Of(Function::kMax, {x, chain.Number(0)})
@@ -142,7 +142,7 @@ Operand Applied(Chain& chain, const jit::EltwiseOp& op, const Operand& x) {
 
 }  // namespace
 
-absl::StatusOr<Operand> ActivationOfDoubles(NodeContext& context, const jit::EltwiseOp& op,
+absl::StatusOr<Operand> ActivationOfDoubles(NodeContext& context, const functions::EltwiseOp& op,
                                             const Operand& src, absl::string_view suffix) {
   ABSL_ASSIGN_OR_RETURN(const network::ValueId value, context.InType(src, DataType::kF64));
   Chain chain(context, suffix);

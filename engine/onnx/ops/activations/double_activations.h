@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Activations (engine/jit/eltwise.h) of f64, as operations on f64 that follow each other.
+// Activations (engine/functions/eltwise.h) of f64, as operations on f64 that follow each other.
 #ifndef ENGINE_ONNX_OPS_ACTIVATIONS_DOUBLE_ACTIVATIONS_H_
 #define ENGINE_ONNX_OPS_ACTIVATIONS_DOUBLE_ACTIVATIONS_H_
 
@@ -11,7 +11,7 @@
 namespace tilewire::reader {
 
 // `src` is a value or a constant of f64, and so is the result a value.
-absl::StatusOr<Operand> ActivationOfDoubles(NodeContext& context, const jit::EltwiseOp& op,
+absl::StatusOr<Operand> ActivationOfDoubles(NodeContext& context, const functions::EltwiseOp& op,
                                             const Operand& src, absl::string_view suffix);
 
 }  // namespace tilewire::reader

@@ -81,8 +81,9 @@ absl::Status BuildLogSoftmax(NodeContext& context) {
   using Function = Elementwise::Function;
   ABSL_ASSIGN_OR_RETURN(const SoftmaxAxis axis, ReadAxis(context));
   ABSL_ASSIGN_OR_RETURN(const Shifted shifted, LessMaximum(context, axis));
-  ABSL_ASSIGN_OR_RETURN(const Operand exp, ActivationOf(context, {jit::EltwiseAlgorithm::kExp},
-                                                        shifted.values, "/exp"));
+  ABSL_ASSIGN_OR_RETURN(
+      const Operand exp,
+      ActivationOf(context, {functions::EltwiseAlgorithm::kExp}, shifted.values, "/exp"));
   ABSL_ASSIGN_OR_RETURN(const Operand sum,
                         ReduceOf(context, Reduce::Function::kSum, exp, shifted.reduced, "/sum"));
   ABSL_ASSIGN_OR_RETURN(const Operand log, ElementwiseOf(context, {Function::kLog}, {sum}, "/log"));

@@ -48,7 +48,7 @@ absl::StatusOr<ConstantPtr> FoldFloats(const Elementwise& function,
     }
     result.push_back(Evaluate(function, x));
   }
-  if (!jit::IsPredicate(function.function))
+  if (!functions::IsPredicate(function.function))
     return network::MakeFloats(std::move(name), dims, std::move(result));
   return MakeInts(std::move(name), dims, std::vector<int64_t>(result.begin(), result.end()));
 }
@@ -68,7 +68,7 @@ absl::StatusOr<ConstantPtr> FoldDoubles(const Elementwise& function,
     }
     result.push_back(Evaluate(function, x));
   }
-  if (jit::IsPredicate(function.function))
+  if (functions::IsPredicate(function.function))
     return MakeInts(std::move(name), dims, std::vector<int64_t>(result.begin(), result.end()));
   return network::MakeDoubles(std::move(name), dims, std::move(result));
 }
@@ -163,7 +163,8 @@ absl::StatusOr<std::optional<Operand>> TryLinear(NodeContext& context, Function 
   if (!linear) return std::nullopt;
   ABSL_ASSIGN_OR_RETURN(const ValueId numbers, context.AsValue(src));
   if (one) {
-    const jit::EltwiseOp op{jit::EltwiseAlgorithm::kLinear, linear->scale[0], linear->shift[0]};
+    const functions::EltwiseOp op{functions::EltwiseAlgorithm::kLinear, linear->scale[0],
+                                  linear->shift[0]};
     ABSL_ASSIGN_OR_RETURN(const ValueId value,
                           context.Emit(network::Activation{op}, {numbers}, src.dims, suffix));
     return Operand{nullptr, value, src.dims};
@@ -195,7 +196,7 @@ absl::StatusOr<Operand> EmitInType(NodeContext& context, const Elementwise& func
     ABSL_ASSIGN_OR_RETURN(srcs.emplace_back(),
                           is_condition ? context.Numbers(operand) : context.InType(operand, type));
   }
-  const bool gives_truth = jit::IsPredicate(function.function);
+  const bool gives_truth = functions::IsPredicate(function.function);
   ABSL_ASSIGN_OR_RETURN(const ValueId value,
                         context.Emit(Elementwise(function), std::move(srcs), dims, suffix,
                                      gives_truth ? DataType::kF32 : type));
@@ -222,7 +223,7 @@ absl::StatusOr<Operand> ElementwiseOf(NodeContext& context, const Elementwise& f
                            absl::StrCat(context.output_name(), suffix));
   }
   const DataType own = OwnTypeOf(context, function.function, operands);
-  if (own == DataType::kF32 && jit::IsBitwise(function.function))
+  if (own == DataType::kF32 && functions::IsBitwise(function.function))
     return context.node.Unimplemented("of integers that are held in f32");
   if (own != DataType::kF32)
     return EmitInType(context, function, operands, own, *std::move(dims), suffix);
@@ -232,7 +233,7 @@ absl::StatusOr<Operand> ElementwiseOf(NodeContext& context, const Elementwise& f
   std::vector<ValueId> srcs;
   bool same = true;
   for (const Operand& operand : operands) {
-    const bool is_number = operand.constant != nullptr || jit::IsPredicate(function.function);
+    const bool is_number = operand.constant != nullptr || functions::IsPredicate(function.function);
     ABSL_ASSIGN_OR_RETURN(srcs.emplace_back(),
                           is_number ? context.Numbers(operand) : context.AsValue(operand));
     same = same && operand.dims == *dims;
@@ -257,7 +258,7 @@ absl::Status FinishThroughReals(NodeContext& context, const Elementwise& functio
     std::vector<int64_t> results;
     for (const int64_t number : known->ints) {
       const auto real = static_cast<double>(number);
-      results.push_back(static_cast<int64_t>(jit::Evaluate(function, &real)));
+      results.push_back(static_cast<int64_t>(functions::Evaluate(function, &real)));
     }
     return context.SetOutput(MakeInts(context.output_name(), src.dims, std::move(results)));
   }

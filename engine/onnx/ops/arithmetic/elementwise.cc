@@ -199,8 +199,9 @@ absl::Status BuildPow(NodeContext& context) {
       exponent->dims.size() <= context.input(0).dims.size()) {
     ABSL_ASSIGN_OR_RETURN(const ConstantPtr known, network::InMemory(exponent));
     const float power = known->is_float ? known->floats[0] : static_cast<float>(known->ints[0]);
-    const jit::EltwiseOp op = power == 2 ? jit::EltwiseOp{jit::EltwiseAlgorithm::kSquare}
-                                         : jit::EltwiseOp{jit::EltwiseAlgorithm::kPow, 1, power};
+    const functions::EltwiseOp op =
+        power == 2 ? functions::EltwiseOp{functions::EltwiseAlgorithm::kSquare}
+                   : functions::EltwiseOp{functions::EltwiseAlgorithm::kPow, 1, power};
     ABSL_ASSIGN_OR_RETURN(const Operand dst, ActivationOf(context, op, context.input(0)));
     return context.SetOutput(dst);
   }
@@ -220,7 +221,7 @@ absl::Status BuildPRelu(NodeContext& context) {
   if (known != nullptr && known->count() == 1 && slope.size() <= dims.size() &&
       context.input(0).constant == nullptr && context.TypeOf(context.input(0)) == DataType::kF32) {
     ABSL_ASSIGN_OR_RETURN(const network::HeldFloats held, network::LoadNumbers(*known));
-    return FinishActivation(context, {jit::EltwiseAlgorithm::kRelu, held.values[0]});
+    return FinishActivation(context, {functions::EltwiseAlgorithm::kRelu, held.values[0]});
   }
   if (slope.size() == 1 && dims.size() > 2 && slope[0] == dims[1] && context.node.opset() < 7) {
     Dims channel(dims.size() - 1, 1);

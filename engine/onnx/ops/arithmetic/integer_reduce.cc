@@ -119,7 +119,7 @@ absl::StatusOr<Operand> ReduceInType(NodeContext& context, Reduction function, c
   ABSL_ASSIGN_OR_RETURN(Operand lines, LinesOf(context, src, reduced, name));
   if (function == Reduction::kSumOfAbs) {
     ABSL_ASSIGN_OR_RETURN(
-        lines, ActivationOf(context, {jit::EltwiseAlgorithm::kAbs}, lines, name + "/sizes"));
+        lines, ActivationOf(context, {functions::EltwiseAlgorithm::kAbs}, lines, name + "/sizes"));
   }
   if (function == Reduction::kSumOfSquares) {
     ABSL_ASSIGN_OR_RETURN(lines, ElementwiseOf(context, {Elementwise::Function::kMul},

@@ -21,7 +21,7 @@ using network::Elementwise;
 namespace {
 
 using Reduction = network::Reduce::Function;
-using jit::EltwiseAlgorithm;
+using functions::EltwiseAlgorithm;
 
 // Refuses integers, for functions whose result is then not exact.
 absl::Status CheckReal(const NodeContext& context) {

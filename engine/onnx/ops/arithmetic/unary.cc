@@ -68,16 +68,16 @@ absl::Status BuildSinh(NodeContext& context) {
 absl::Status BuildTan(NodeContext& context) { return FinishElementwise(context, {Function::kTan}); }
 
 absl::Status BuildAbs(NodeContext& context) {
-  return FinishActivation(context, {jit::EltwiseAlgorithm::kAbs});
+  return FinishActivation(context, {functions::EltwiseAlgorithm::kAbs});
 }
 absl::Status BuildExp(NodeContext& context) {
-  return FinishActivation(context, {jit::EltwiseAlgorithm::kExp});
+  return FinishActivation(context, {functions::EltwiseAlgorithm::kExp});
 }
 
 // Uses a power, because the kernels' square root gives 0 for a negative number.
 absl::Status BuildSqrt(NodeContext& context) {
   if (context.input(0).value != kNoValue)
-    return FinishActivation(context, {jit::EltwiseAlgorithm::kPow, 1, 0.5f});
+    return FinishActivation(context, {functions::EltwiseAlgorithm::kPow, 1, 0.5f});
   return FinishElementwise(context, {Function::kSqrt});
 }
 

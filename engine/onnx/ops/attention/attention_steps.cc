@@ -81,7 +81,7 @@ absl::StatusOr<Operand> MaskOf(NodeContext& context, const Operand& truth, float
 
 absl::StatusOr<Operand> ScoresOf(NodeContext& context, const Operand& queries, const Operand& keys,
                                  float scale, float softcap) {
-  using jit::EltwiseAlgorithm;
+  using functions::EltwiseAlgorithm;
   ABSL_ASSIGN_OR_RETURN(const Operand scaled, LinearOf(context, queries, scale, 0, "/scaled"));
   ABSL_ASSIGN_OR_RETURN(const Operand turned, TurnedOf(context, keys, {0, 1, 3, 2}, "/keys"));
   ABSL_ASSIGN_OR_RETURN(Operand scores, MatMulOf(context, scaled, turned, "/scores"));

@@ -18,7 +18,7 @@ using network::ValueId;
 namespace {
 
 using Function = network::Elementwise::Function;
-using jit::EltwiseAlgorithm;
+using functions::EltwiseAlgorithm;
 
 absl::StatusOr<int> BitsOf(const NodeContext& context, int past) {
   const Node& node = context.node;

@@ -15,7 +15,7 @@
 namespace tilewire::reader {
 
 using Function = network::Elementwise::Function;
-using jit::EltwiseAlgorithm;
+using functions::EltwiseAlgorithm;
 
 namespace {
 

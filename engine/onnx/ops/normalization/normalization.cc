@@ -27,7 +27,7 @@ using network::ValueId;
 namespace {
 
 using Function = network::Elementwise::Function;
-using jit::EltwiseAlgorithm;
+using functions::EltwiseAlgorithm;
 
 absl::StatusOr<Operand> DeviationOf(NodeContext& context, const Operand& variance, float epsilon) {
   ABSL_ASSIGN_OR_RETURN(const Operand shifted, LinearOf(context, variance, 1, epsilon, "/shifted"));

@@ -325,7 +325,7 @@ absl::StatusOr<Operand> QuantizeBy(NodeContext& context, const Operand& src, con
   if (!IsByte(type)) {
     const bool is_signed = type == DataType::kS16;
     return ActivationOf(context,
-                        {jit::EltwiseAlgorithm::kClip, is_signed ? -32768.0f : 0.0f,
+                        {functions::EltwiseAlgorithm::kClip, is_signed ? -32768.0f : 0.0f,
                          is_signed ? 32767.0f : 65535.0f},
                         shifted, suffix);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // LSTM, GRU and RNN: each is one operation Rnn (engine/network/recurrent.h). Gates that ONNX orders
-// otherwise are put into the order of engine/jit/rnn_cell.h, those of known weights when the
+// otherwise are put into the order of engine/functions/rnn_cell.h, those of known weights when the
 // weights are packed.
 #include <algorithm>
 #include <numeric>
@@ -26,8 +26,8 @@ using network::Rnn;
 using network::ValueId;
 namespace {
 
-using jit::RnnCell;
-using jit::RnnDirection;
+using functions::RnnCell;
+using functions::RnnDirection;
 using Order = std::vector<int64_t>;
 
 // Known weights [D, G * outputs, inputs] as [1, D, inputs, G, outputs], gate g of which is gate
@@ -106,7 +106,7 @@ class Layer {
     rnn_.direction = direction == "forward"   ? RnnDirection::kLeftToRight
                      : direction == "reverse" ? RnnDirection::kRightToLeft
                                               : RnnDirection::kBidirectionalConcat;
-    directions_ = jit::DirectionsOf(rnn_.direction);
+    directions_ = functions::DirectionsOf(rnn_.direction);
     ABSL_ASSIGN_OR_RETURN(rnn_.activations, ReadRnnActivations(node, rnn_.cell, directions_));
     ABSL_ASSIGN_OR_RETURN(rnn_.clip, node.Float("clip", 0));
     if (!(rnn_.clip >= 0)) return node.Invalid(absl::StrCat("clip ", rnn_.clip));

@@ -10,9 +10,9 @@
 namespace tilewire::reader {
 namespace {
 
-using jit::EltwiseAlgorithm;
-using jit::RnnActivation;
-using Form = jit::RnnActivation::Form;
+using functions::EltwiseAlgorithm;
+using functions::RnnActivation;
+using Form = functions::RnnActivation::Form;
 
 struct Named {
   absl::string_view name;
@@ -42,19 +42,20 @@ absl::StatusOr<Named> FindFunction(const Node& node, absl::string_view name) {
 }
 
 // f, g and h.
-std::vector<std::string> UsualNames(jit::RnnCell cell, int64_t directions) {
+std::vector<std::string> UsualNames(functions::RnnCell cell, int64_t directions) {
   std::vector<std::string> names;
   for (int64_t d = 0; d < directions; ++d) {
-    if (cell != jit::RnnCell::kVanillaRnn) names.push_back("Sigmoid");
+    if (cell != functions::RnnCell::kVanillaRnn) names.push_back("Sigmoid");
     names.push_back("Tanh");
-    if (cell == jit::RnnCell::kLstm) names.push_back("Tanh");
+    if (cell == functions::RnnCell::kLstm) names.push_back("Tanh");
   }
   return names;
 }
 
 }  // namespace
 
-absl::StatusOr<std::vector<RnnActivation>> ReadRnnActivations(const Node& node, jit::RnnCell cell,
+absl::StatusOr<std::vector<RnnActivation>> ReadRnnActivations(const Node& node,
+                                                              functions::RnnCell cell,
                                                               int64_t directions) {
   ABSL_ASSIGN_OR_RETURN(std::vector<std::string> names, node.Strings("activations"));
   ABSL_ASSIGN_OR_RETURN(const std::vector<float> alphas, node.Floats("activation_alpha"));

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "engine/jit/rnn_cell.h"
+#include "engine/functions/rnn_cell.h"
 #include "engine/onnx/file/node.h"
 
 namespace tilewire::reader {
@@ -17,9 +17,9 @@ namespace tilewire::reader {
 // them the usual ones.
 //   kInvalidArgument  another count than the cell has in all directions, a name that ONNX does not
 //                     know, more numbers than are taken
-absl::StatusOr<std::vector<jit::RnnActivation>> ReadRnnActivations(const Node& node,
-                                                                   jit::RnnCell cell,
-                                                                   int64_t directions);
+absl::StatusOr<std::vector<functions::RnnActivation>> ReadRnnActivations(const Node& node,
+                                                                         functions::RnnCell cell,
+                                                                         int64_t directions);
 
 }  // namespace tilewire::reader
 

@@ -3,7 +3,7 @@
 
 #include <variant>
 
-#include "engine/jit/eltwise.h"
+#include "engine/functions/eltwise.h"
 
 namespace tilewire::testing {
 namespace {
@@ -33,7 +33,7 @@ double Applied(const std::vector<PostOp>& chain, double value, float before, int
       if (value < 0) value *= prelu->slopes[channel];
     } else {
       const auto& eltwise = std::get<EltwisePostOp>(entry);
-      value = eltwise.scale * jit::EltwiseScalar(eltwise.op, static_cast<float>(value));
+      value = eltwise.scale * functions::EltwiseScalar(eltwise.op, static_cast<float>(value));
     }
   }
   return value;

@@ -4,14 +4,14 @@
 #include <cmath>
 #include <limits>
 
+#include "engine/functions/integer_functions.h"
 #include "engine/memory/element_types.h"
-#include "engine/primitives/elementwise/integer_functions.h"
 #include "tests/engine/primitives/row_test.h"
 
 namespace tilewire::testing {
 namespace {
 
-using Function = jit::Elementwise::Function;
+using Function = functions::Elementwise::Function;
 
 constexpr int kFunctionCount = static_cast<int>(Function::kBitNot) + 1;
 
@@ -76,17 +76,17 @@ TEST_P(ElementwiseTest, FormulasInEveryLayout) {
 TEST_P(ElementwiseTest, EveryFunction) {
   const MemoryDesc md = Plain({2, 17, 3, 4});
   for (int i = 0; i < kFunctionCount; ++i) {
-    const jit::Elementwise function{static_cast<Function>(i), 0.75f, 0.5f};
-    const int arity = jit::ArityOf(function.function);
+    const functions::Elementwise function{static_cast<Function>(i), 0.75f, 0.5f};
+    const int arity = functions::ArityOf(function.function);
     ExpectFunction({function, std::vector<MemoryDesc>(arity, md), md},
-                   [&](const float* x) { return jit::Evaluate(function, x); });
+                   [&](const float* x) { return functions::Evaluate(function, x); });
   }
 }
 
 TEST(ElementwiseFormulas, OfWhatIsNoNumber) {
   const float infinity = HUGE_VALF;
   const auto of = [](Function function, std::vector<float> x) {
-    return jit::Evaluate({function}, x.data());
+    return functions::Evaluate({function}, x.data());
   };
   EXPECT_TRUE(std::isnan(of(Function::kSign, {std::nanf("")})));
   EXPECT_TRUE(std::isnan(of(Function::kSqrt, {-infinity})));
@@ -187,10 +187,10 @@ class IntegerElementwiseTest : public ElementwiseTest {
   // The function of sources that have these dims each, with truth values of both types.
   void ExpectFunctionOf(Function function, DataType type, const std::vector<Dims>& sources,
                         const Dims& dims) {
-    const bool gives_truth = jit::IsPredicate(function);
+    const bool gives_truth = functions::IsPredicate(function);
     for (const DataType truth : {DataType::kF32, DataType::kU8}) {
       ElementwiseDesc desc{{function}, {}, Plain(dims, gives_truth ? truth : type)};
-      for (int s = 0; s < jit::ArityOf(function); ++s) {
+      for (int s = 0; s < functions::ArityOf(function); ++s) {
         const bool is_condition = function == Function::kWhere && s == 0;
         desc.srcs.push_back(Plain(sources[s], is_condition ? truth : type));
       }
@@ -203,7 +203,7 @@ class IntegerElementwiseTest : public ElementwiseTest {
   void ExpectEveryFunction(DataType type, const std::vector<Dims>& sources, const Dims& dims) {
     for (int i = 0; i <= static_cast<int>(Function::kBitNot); ++i) {
       const auto function = static_cast<Function>(i);
-      if (jit::TakesIntegers(function)) ExpectFunctionOf(function, type, sources, dims);
+      if (functions::TakesIntegers(function)) ExpectFunctionOf(function, type, sources, dims);
     }
   }
 };
@@ -222,7 +222,7 @@ TEST_P(IntegerElementwiseTest, EveryFunctionAndLength) {
 TEST_P(IntegerElementwiseTest, TruthValuesOfRealNumbers) {
   for (int i = 0; i <= static_cast<int>(Function::kBitNot); ++i) {
     const auto function = static_cast<Function>(i);
-    if (!jit::IsPredicate(function) && function != Function::kWhere) continue;
+    if (!functions::IsPredicate(function) && function != Function::kWhere) continue;
     for (int64_t length : {1, 7, 8, 16, 23, 133}) {
       const Dims dims = {2, length};
       ExpectFunctionOf(function, DataType::kF32, {dims, dims, dims}, dims);
@@ -283,7 +283,7 @@ class TypedElementwiseTest : public ::testing::Test {
     const Dims dims = {static_cast<int64_t>(expected.size())};
     ElementwiseDesc desc{{function},
                          std::vector<MemoryDesc>(srcs.size(), Plain(dims, type)),
-                         Plain(dims, jit::IsPredicate(function) ? DataType::kF32 : type)};
+                         Plain(dims, functions::IsPredicate(function) ? DataType::kF32 : type)};
     const auto primitive = CreateElementwise(desc, {}, {});
     ASSERT_THAT(primitive, IsOk());
     const std::vector<Bytes> packed = PackAll(desc.srcs, srcs);

@@ -67,7 +67,7 @@ double InnerArgument(const EltwiseOp& op, double x) {
 // Two units in the last place (engine/jit/eltwise_emitter.h), up to four roundings of the inner
 // argument, and results whose denormals, or those of a factor of theirs, may be flushed.
 void ExpectClose(const EltwiseOp& op, float x, float result) {
-  const float expected = jit::EltwiseScalar(op, x);
+  const float expected = functions::EltwiseScalar(op, x);
   if (std::isnan(expected)) {
     EXPECT_TRUE(std::isnan(result)) << "f(" << x << ") = " << result;
   } else if (std::isinf(expected)) {
@@ -123,7 +123,7 @@ class EltwiseTest : public RowTest<EltwiseDesc> {
     if (!primitive) return;
     const Bytes src = RandomTensor(md, 5);
     std::vector<float> expected = ElementValues(md, src);
-    for (float& value : expected) value = jit::EltwiseScalar(op, value);
+    for (float& value : expected) value = functions::EltwiseScalar(op, value);
     EXPECT_TRUE(
         ElementBits(md, ExecuteAllWays(*primitive, {{kArgSrc, &src}}, kArgDst, Garbage(md, 7))) ==
         BitsAs(md.data_type(), expected));
@@ -133,7 +133,7 @@ class EltwiseTest : public RowTest<EltwiseDesc> {
 TEST(EltwiseCasesTest, EveryAlgorithmIsTested) {
   std::set<Algorithm> tested;
   for (const OpCase& one : Ops()) tested.insert(one.op.algorithm);
-  EXPECT_EQ(tested.size(), static_cast<size_t>(jit::kEltwiseAlgorithmCount));
+  EXPECT_EQ(tested.size(), static_cast<size_t>(functions::kEltwiseAlgorithmCount));
 }
 
 TEST_P(EltwiseTest, EveryAlgorithmOnEveryMagnitude) {
@@ -147,7 +147,7 @@ TEST_P(EltwiseTest, EveryAlgorithmOnEveryMagnitude) {
 
 TEST_P(EltwiseTest, InfinityAndNan) {
   const float infinity = std::numeric_limits<float>::infinity();
-  EXPECT_TRUE(std::isnan(jit::EltwiseScalar({Algorithm::kPow, 1, 0.5f}, -infinity)));
+  EXPECT_TRUE(std::isnan(functions::EltwiseScalar({Algorithm::kPow, 1, 0.5f}, -infinity)));
   const std::vector<float> values = {infinity, -infinity, std::numeric_limits<float>::quiet_NaN()};
   for (const OpCase& one : Ops()) {
     SCOPED_TRACE(one.why);

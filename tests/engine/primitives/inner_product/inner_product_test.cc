@@ -86,7 +86,7 @@ Bounded Expected(const Shape& shape, const Contents& contents, const PostOps& po
   double error = (static_cast<double>(k + 2) * 0x1p-24 + left_out) * magnitude;
   for (const PostOp& entry : post_ops.entries()) {
     if (const auto* eltwise = std::get_if<EltwisePostOp>(&entry)) {
-      value = eltwise->scale * jit::EltwiseScalar(eltwise->op, static_cast<float>(value));
+      value = eltwise->scale * functions::EltwiseScalar(eltwise->op, static_cast<float>(value));
       error = std::abs(eltwise->scale) * error + 4 * 0x1p-23 * std::abs(value);
     } else {
       const double before = std::get<SumPostOp>(entry).scale * contents.dst[n * shape.outputs + oc];

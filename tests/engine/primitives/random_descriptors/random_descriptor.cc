@@ -39,7 +39,7 @@ int RandomAxis(TensorMaker& make, const Dims& dims) {
 }
 
 EltwiseOp RandomEltwise(TensorMaker& make) {
-  const int64_t algorithm = make.random().Integer(0, jit::kEltwiseAlgorithmCount - 1);
+  const int64_t algorithm = make.random().Integer(0, functions::kEltwiseAlgorithmCount - 1);
   return {static_cast<EltwiseAlgorithm>(algorithm), make.Real(), make.Real()};
 }
 

@@ -9,7 +9,7 @@
 namespace tilewire::testing {
 namespace {
 
-using Function = jit::Elementwise::Function;
+using Function = functions::Elementwise::Function;
 
 Dims SizesOfAnyRank(TensorMaker& make) {
   Random& random = make.random();
@@ -229,7 +229,7 @@ absl::StatusOr<OpDesc> RandomElementwise(TensorMaker& make) {
   desc.function.alpha = make.Real();
   desc.function.beta = make.Real();
   const Dims dims = SizesOfAnyRank(make);
-  const int64_t arity = jit::ArityOf(desc.function.function);
+  const int64_t arity = functions::ArityOf(desc.function.function);
   for (int64_t n = Chance(random, 95) ? arity : random.Integer(0, 4); n > 0; --n) {
     Dims src = dims;
     for (int64_t& dim : src) dim = Chance(random, 80) ? dim : 1;
@@ -249,14 +249,15 @@ absl::StatusOr<OpDesc> RandomRnn(TensorMaker& make) {
   desc.direction = static_cast<RnnDirection>(random.Integer(0, 3));
   desc.couples_gates = Chance(random, 10);
   desc.clip = Chance(random, 30) ? make.Real() : 0;
-  const int64_t directions = jit::DirectionsOf(desc.direction);
-  for (int64_t n = make.Number(directions * jit::ActivationsOf(desc.cell)); n > 0 && n < 9; --n)
+  const int64_t directions = functions::DirectionsOf(desc.direction);
+  for (int64_t n = make.Number(directions * functions::ActivationsOf(desc.cell)); n > 0 && n < 9;
+       --n)
     desc.activations.push_back({static_cast<EltwiseAlgorithm>(random.Integer(0, 22)), make.Real(),
                                 make.Real(),
                                 static_cast<RnnActivation::Form>(random.Integer(0, 3))});
   const int64_t steps = random.Integer(0, 6), sequences = random.Integer(0, 5);
   const int64_t inputs = random.Integer(0, 40), states = random.Integer(0, 40);
-  const int64_t gates = jit::GatesOf(desc.cell);
+  const int64_t gates = functions::GatesOf(desc.cell);
   const auto fill = [&](MemoryDesc* tensor, const Dims& dims, int percent,
                         DataType type = DataType::kF32) -> absl::Status {
     if (!Chance(random, percent)) return absl::OkStatus();
@@ -264,13 +265,14 @@ absl::StatusOr<OpDesc> RandomRnn(TensorMaker& make) {
     return absl::OkStatus();
   };
   const Dims state = {1, directions, sequences, states};
-  const Dims result = {steps, sequences, states * jit::StatesPerResult(desc.direction)};
+  const Dims result = {steps, sequences, states * functions::StatesPerResult(desc.direction)};
   const int with_memory = desc.cell == RnnCell::kLstm ? 50 : 2;
   ABSL_RETURN_IF_ERROR(fill(&desc.src_layer, {steps, sequences, inputs}, 100));
   ABSL_RETURN_IF_ERROR(fill(&desc.weights_layer, {1, directions, inputs, gates, states}, 100));
   ABSL_RETURN_IF_ERROR(fill(&desc.weights_iter, {1, directions, states, gates, states}, 100));
   ABSL_RETURN_IF_ERROR(fill(&desc.dst_layer, result, 100));
-  ABSL_RETURN_IF_ERROR(fill(&desc.bias, {1, directions, jit::BiasGatesOf(desc.cell), states}, 50));
+  ABSL_RETURN_IF_ERROR(
+      fill(&desc.bias, {1, directions, functions::BiasGatesOf(desc.cell), states}, 50));
   ABSL_RETURN_IF_ERROR(fill(&desc.src_iter, state, 50));
   ABSL_RETURN_IF_ERROR(fill(&desc.dst_iter, state, 50));
   ABSL_RETURN_IF_ERROR(fill(&desc.src_iter_c, state, with_memory));

@@ -71,7 +71,7 @@ double SlopeOf(const RnnActivation& activation) {
 Bounded FunctionOf(const RnnActivation& activation, double clip, const Bounded& x) {
   double argument = x.value;
   if (clip > 0) argument = std::clamp(argument, -clip, clip);
-  const double value = jit::RnnActivationScalar(activation, static_cast<float>(argument));
+  const double value = functions::RnnActivationScalar(activation, static_cast<float>(argument));
   const double slope = SlopeOf(activation);
   const double passed_on = slope * (x.error + 2 * kUnit * std::abs(argument));
   return {value, passed_on + 8 * kUnit * (std::abs(value) + slope)};
@@ -100,7 +100,7 @@ RnnProblem ProblemOf(const Case& one) {
                      one.steps, one.sequences, one.inputs,      one.states};
   if (problem.activations.empty()) problem.activations = UsualActivations(one.cell);
   const size_t each = problem.activations.size();
-  if (jit::DirectionsOf(one.direction) == 2) {
+  if (functions::DirectionsOf(one.direction) == 2) {
     for (size_t i = 0; i < each; ++i) problem.activations.push_back(problem.activations[i]);
   }
   return problem;
@@ -109,7 +109,8 @@ RnnProblem ProblemOf(const Case& one) {
 // The descriptor's tensors in row-major order, weights as the row wants them.
 RnnDesc DescOf(const Case& one) {
   const RnnProblem problem = ProblemOf(one);
-  const int64_t directions = jit::DirectionsOf(one.direction), gates = jit::GatesOf(one.cell);
+  const int64_t directions = functions::DirectionsOf(one.direction),
+                gates = functions::GatesOf(one.cell);
   RnnDesc desc;
   desc.cell = one.cell;
   desc.direction = one.direction;
@@ -121,10 +122,10 @@ RnnDesc DescOf(const Case& one) {
   };
   desc.src_layer = Plain({one.steps, one.sequences, one.inputs});
   desc.dst_layer =
-      Plain({one.steps, one.sequences, one.states * jit::StatesPerResult(one.direction)});
+      Plain({one.steps, one.sequences, one.states * functions::StatesPerResult(one.direction)});
   desc.weights_layer = any({1, directions, one.inputs, gates, one.states});
   desc.weights_iter = any({1, directions, one.states, gates, one.states});
-  if (one.bias) desc.bias = any({1, directions, jit::BiasGatesOf(one.cell), one.states});
+  if (one.bias) desc.bias = any({1, directions, functions::BiasGatesOf(one.cell), one.states});
   if (one.peephole) desc.weights_peephole = any({1, directions, 3, one.states});
   if (one.lengths) desc.sequence_lengths = Plain({one.sequences}, DataType::kS32);
   const MemoryDesc state = Plain({1, directions, one.sequences, one.states});
@@ -136,14 +137,15 @@ RnnDesc DescOf(const Case& one) {
 // The numbers of a case: those of a sequence do not depend on how many sequences there are.
 struct Numbers {
   explicit Numbers(const Case& one) {
-    const int64_t directions = jit::DirectionsOf(one.direction), gates = jit::GatesOf(one.cell);
+    const int64_t directions = functions::DirectionsOf(one.direction),
+                  gates = functions::GatesOf(one.cell);
     const int64_t states = one.states, of_states = directions * one.sequences * states;
     layer = RandomFloats(one.steps * one.sequences * one.inputs, 1);
     weights_layer = RandomFloats(directions * one.inputs * gates * states, 2, -0.5f, 0.5f);
     // The error of a state may not grow from step to step.
     const float most = 1.0f / static_cast<float>(states);
     weights_iter = RandomFloats(directions * states * gates * states, 3, -most, most);
-    if (one.bias) bias = RandomFloats(directions * jit::BiasGatesOf(one.cell) * states, 4);
+    if (one.bias) bias = RandomFloats(directions * functions::BiasGatesOf(one.cell) * states, 4);
     if (one.peephole) peephole = RandomFloats(directions * 3 * states, 5);
     if (one.iter) iter = RandomFloats(of_states, 6);
     if (one.iter && one.cell == RnnCell::kLstm) iter_c = RandomFloats(of_states, 7);
@@ -357,9 +359,9 @@ TILEWIRE_TEST_EVERY_ROW(Rnn);
 TEST(RnnActivationTest, AThresholdKeepsWhatIsAboveIt) {
   const RnnActivation above = {EltwiseAlgorithm::kTanh, 0.5f, 0,
                                RnnActivation::Form::kThresholdedRelu};
-  EXPECT_EQ(jit::RnnActivationScalar(above, 0.5f), 0);
-  EXPECT_EQ(jit::RnnActivationScalar(above, 0.75f), 0.75f);
-  EXPECT_EQ(jit::RnnActivationScalar(above, -3), 0);
+  EXPECT_EQ(functions::RnnActivationScalar(above, 0.5f), 0);
+  EXPECT_EQ(functions::RnnActivationScalar(above, 0.75f), 0.75f);
+  EXPECT_EQ(functions::RnnActivationScalar(above, -3), 0);
 }
 
 TEST(RnnErrorsTest, CreationNamesWhatDoesNotFit) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/jit/rnn_cell.h"
+#include "engine/functions/rnn_cell.h"
 
 #include <cmath>
 
-namespace tilewire::jit {
+namespace tilewire::functions {
 
 float RnnActivationScalar(const RnnActivation& activation, float x) {
   switch (activation.form) {
@@ -20,4 +20,4 @@ float RnnActivationScalar(const RnnActivation& activation, float x) {
   return x;
 }
 
-}  // namespace tilewire::jit
+}  // namespace tilewire::functions

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/jit/eltwise.h"
+#include "engine/functions/eltwise.h"
 
 #include <bit>
 #include <cmath>
 #include <limits>
 
-namespace tilewire::jit {
+namespace tilewire::functions {
 namespace {
 
 // NaN stays NaN in both: a comparison with NaN is false.
@@ -108,4 +108,4 @@ bool PreservesZero(const EltwiseOp& op) {
   return std::bit_cast<uint32_t>(EltwiseScalar(op, 0)) == 0;
 }
 
-}  // namespace tilewire::jit
+}  // namespace tilewire::functions

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/jit/elementwise.h"
+#include "engine/functions/elementwise.h"
 
 #include <algorithm>
 #include <cmath>
 
-namespace tilewire::jit {
+namespace tilewire::functions {
 namespace {
 
 using Function = Elementwise::Function;
@@ -180,4 +180,4 @@ double Evaluate(const Elementwise& elementwise, const double* x) {
   return EvaluateAs(elementwise, x);
 }
 
-}  // namespace tilewire::jit
+}  // namespace tilewire::functions

@@ -3,10 +3,10 @@
 // Functions of elements of one to three tensors, and what they give for single numbers; those that
 // vectors and post-ops have are in eltwise.h. NaN gives NaN where the formula of a function does.
 // Pure functions; thread-safe. Source: ONNX.
-#ifndef ENGINE_JIT_ELEMENTWISE_H_
-#define ENGINE_JIT_ELEMENTWISE_H_
+#ifndef ENGINE_FUNCTIONS_ELEMENTWISE_H_
+#define ENGINE_FUNCTIONS_ELEMENTWISE_H_
 
-namespace tilewire::jit {
+namespace tilewire::functions {
 
 // dst = function(srcs...), element by element; sources are broadcast to dst by numpy's rule. Truth
 // values are 1 and 0.
@@ -110,6 +110,6 @@ bool Holds(Elementwise::Function predicate, T x, T y) {
 float Evaluate(const Elementwise& elementwise, const float* x);
 double Evaluate(const Elementwise& elementwise, const double* x);
 
-}  // namespace tilewire::jit
+}  // namespace tilewire::functions
 
-#endif  // ENGINE_JIT_ELEMENTWISE_H_
+#endif  // ENGINE_FUNCTIONS_ELEMENTWISE_H_

@@ -12,15 +12,15 @@
 //                fourth bias b'
 //
 // Pure functions; thread-safe. Source: MKL-DNN 1.0, "RNN"; ONNX's operators LSTM, GRU and RNN.
-#ifndef ENGINE_JIT_RNN_CELL_H_
-#define ENGINE_JIT_RNN_CELL_H_
+#ifndef ENGINE_FUNCTIONS_RNN_CELL_H_
+#define ENGINE_FUNCTIONS_RNN_CELL_H_
 
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
-#include "engine/jit/eltwise.h"
+#include "engine/functions/eltwise.h"
 
-namespace tilewire::jit {
+namespace tilewire::functions {
 
 enum class RnnCell : uint8_t { kVanillaRnn, kLstm, kGru, kLbrGru };
 enum class RnnDirection : uint8_t {
@@ -71,6 +71,6 @@ struct RnnActivation {
 // The reference: the formula above.
 float RnnActivationScalar(const RnnActivation& activation, float x);
 
-}  // namespace tilewire::jit
+}  // namespace tilewire::functions
 
-#endif  // ENGINE_JIT_RNN_CELL_H_
+#endif  // ENGINE_FUNCTIONS_RNN_CELL_H_

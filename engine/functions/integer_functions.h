@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the functions of engine/jit/elementwise.h give for integers: sums, differences, products and
+// What the functions of engine/functions/elementwise.h give for integers: sums, differences, products and
 // powers modulo 2^bits; quotients cut towards zero, and 0 where the divisor is 0. Pure functions;
 // thread-safe. Source: ONNX.
-#ifndef ENGINE_PRIMITIVES_ELEMENTWISE_INTEGER_FUNCTIONS_H_
-#define ENGINE_PRIMITIVES_ELEMENTWISE_INTEGER_FUNCTIONS_H_
+#ifndef ENGINE_FUNCTIONS_INTEGER_FUNCTIONS_H_
+#define ENGINE_FUNCTIONS_INTEGER_FUNCTIONS_H_
 
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
 
-#include "engine/jit/elementwise.h"
+#include "engine/functions/elementwise.h"
 
-namespace tilewire::elementwise {
+namespace tilewire::functions {
 
 // Integers that wrap around without being promoted to a signed type.
 template <typename T>
@@ -35,8 +35,8 @@ T PowerOf(T base, T exponent) {
 
 // A quotient by 0, and its remainder, is 0; that of the lowest integer by -1 wraps around.
 template <typename T>
-T DivisionOf(jit::Elementwise::Function function, T x, T y) {
-  using Function = jit::Elementwise::Function;
+T DivisionOf(Elementwise::Function function, T x, T y) {
+  using Function = Elementwise::Function;
   if (y == 0) return 0;
   if (std::is_signed_v<T> && y == static_cast<T>(-1))
     return function == Function::kDiv ? static_cast<T>(-static_cast<Wrapping<T>>(x)) : T{0};
@@ -47,8 +47,8 @@ T DivisionOf(jit::Elementwise::Function function, T x, T y) {
 }
 
 template <typename T>
-T ShiftOf(jit::Elementwise::Function function, T x, T by) {
-  using Function = jit::Elementwise::Function;
+T ShiftOf(Elementwise::Function function, T x, T by) {
+  using Function = Elementwise::Function;
   if (by < 0 || static_cast<uint64_t>(by) >= sizeof(T) * 8) return 0;
   const auto bits = static_cast<std::make_unsigned_t<T>>(x);
   return static_cast<T>(function == Function::kShiftLeft ? static_cast<Wrapping<T>>(bits) << by
@@ -56,8 +56,8 @@ T ShiftOf(jit::Elementwise::Function function, T x, T by) {
 }
 
 template <typename T>
-T OfTwoIntegers(jit::Elementwise::Function function, T x, T y) {
-  using Function = jit::Elementwise::Function;
+T OfTwoIntegers(Elementwise::Function function, T x, T y) {
+  using Function = Elementwise::Function;
   const auto a = static_cast<Wrapping<T>>(x), b = static_cast<Wrapping<T>>(y);
   switch (function) {
     case Function::kAdd:
@@ -88,13 +88,13 @@ T OfTwoIntegers(jit::Elementwise::Function function, T x, T y) {
     case Function::kFloorMod:
       return DivisionOf(function, x, y);
     default:
-      return jit::Holds(function, x, y);
+      return Holds(function, x, y);
   }
 }
 
 template <typename T>
-T OfOneInteger(jit::Elementwise::Function function, T x) {
-  using Function = jit::Elementwise::Function;
+T OfOneInteger(Elementwise::Function function, T x) {
+  using Function = Elementwise::Function;
   const auto negated = static_cast<T>(-static_cast<Wrapping<T>>(x));
   switch (function) {
     case Function::kSign:
@@ -112,15 +112,15 @@ T OfOneInteger(jit::Elementwise::Function function, T x) {
   }
 }
 
-// `x` holds as many integers as the function takes, of which jit::TakesIntegers() is true.
+// `x` holds as many integers as the function takes, of which functions::TakesIntegers() is true.
 template <typename T>
-T EvaluateIntegers(const jit::Elementwise& elementwise, const T* x) {
-  using Function = jit::Elementwise::Function;
+T EvaluateIntegers(const Elementwise& elementwise, const T* x) {
+  using Function = Elementwise::Function;
   if (elementwise.function == Function::kWhere) return x[0] != 0 ? x[1] : x[2];
   return elementwise.function < Function::kWhere ? OfTwoIntegers(elementwise.function, x[0], x[1])
                                                  : OfOneInteger(elementwise.function, x[0]);
 }
 
-}  // namespace tilewire::elementwise
+}  // namespace tilewire::functions
 
-#endif  // ENGINE_PRIMITIVES_ELEMENTWISE_INTEGER_FUNCTIONS_H_
+#endif  // ENGINE_FUNCTIONS_INTEGER_FUNCTIONS_H_

@@ -21,14 +21,14 @@
 //
 // Source: MKL-DNN 1.0.4 for the twelve from relu to gelu (tests/engine/rows.txt A15); ONNX and
 // current models for the others.
-#ifndef ENGINE_JIT_ELTWISE_H_
-#define ENGINE_JIT_ELTWISE_H_
+#ifndef ENGINE_FUNCTIONS_ELTWISE_H_
+#define ENGINE_FUNCTIONS_ELTWISE_H_
 
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
 
-namespace tilewire::jit {
+namespace tilewire::functions {
 
 enum class EltwiseAlgorithm : uint8_t {
   kRelu,
@@ -73,6 +73,6 @@ float EltwiseScalar(const EltwiseOp& op, float x);
 // Whether f(0) is 0 and not -0, so that every byte of a tail padded with zeros stays zero.
 bool PreservesZero(const EltwiseOp& op);
 
-}  // namespace tilewire::jit
+}  // namespace tilewire::functions
 
-#endif  // ENGINE_JIT_ELTWISE_H_
+#endif  // ENGINE_FUNCTIONS_ELTWISE_H_
