@@ -18,7 +18,7 @@
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
-#include "engine/functions/eltwise.h"
+#include "engine/functions/function.h"
 
 namespace tilewire::functions {
 
@@ -56,20 +56,7 @@ constexpr int StatesPerResult(RnnDirection direction) {
   return direction == RnnDirection::kBidirectionalConcat ? 2 : 1;
 }
 
-// A function of a cell: one of eltwise.h, or
-//   scaled_tanh  alpha tanh(beta x)       softsign  x / (1 + |x|)
-//   thresholded_relu  x > alpha ? x : 0
-struct RnnActivation {
-  enum class Form : uint8_t { kEltwise, kScaledTanh, kSoftsign, kThresholdedRelu };
-  EltwiseAlgorithm algorithm = EltwiseAlgorithm::kTanh;  // of Form::kEltwise
-  float alpha = 0, beta = 0;
-  Form form = Form::kEltwise;
-  EltwiseOp op() const { return {algorithm, alpha, beta}; }
-  bool operator==(const RnnActivation&) const = default;
-};
-
-// The reference: the formula above.
-float RnnActivationScalar(const RnnActivation& activation, float x);
+using RnnActivation = EltwiseOp;  // a function of a cell, one that has code
 
 }  // namespace tilewire::functions
 

@@ -4,57 +4,57 @@
 // in the lanes of a vector. The arithmetic of integers is in integer_elementwise.cc.
 #include "engine/jit/elementwise_emitter.h"
 
+#include <iterator>
+#include <utility>
+#include <vector>
+
 #include "engine/jit/extremum.h"
 #include "engine/jit/prelu.h"
 
 namespace tilewire::jit {
 namespace {
 
-using Function = functions::Elementwise::Function;
+using functions::Function;
 
 // Predicates of vcmpps and of vpcmpd.
-constexpr int kEqualTo = 0, kLessThan = 1, kLessOrEqualTo = 2, kUnordered = 3, kNotEqualTo = 4,
-              kOrdered = 7;
-constexpr uint32_t kOne = 0x3F800000, kInfinity = 0x7F800000, kWithoutSign = 0x7FFFFFFF;
+constexpr int kEqualTo = 0, kLessThan = 1, kLessOrEqualTo = 2, kNotEqualTo = 4;
+constexpr uint32_t kOne = 0x3F800000;
 
 bool IsQuotient(Function function) {
   return function == Function::kDiv || function == Function::kMod ||
          function == Function::kFloorMod;
 }
 
-bool HasReal(Function function) {
-  switch (function) {
-    case Function::kPow:
-    case Function::kMod:
-    case Function::kFloorMod:
-      return false;
-    case Function::kReciprocal:
-    case Function::kFloor:
-    case Function::kCeil:
-    case Function::kRound:
-    case Function::kTruncate:
-    case Function::kSign:
-    case Function::kNot:
-    case Function::kIsNan:
-    case Function::kIsInf:
-    case Function::kThresholdedRelu:
-    case Function::kSoftsign:
-    case Function::kAbs:
-    case Function::kNegate:
-      return true;
-    default:
-      return function <= Function::kWhere && !functions::IsBitwise(function);
-  }
+bool IsOrder(Function function) {
+  return function == Function::kEqual || function == Function::kLess ||
+         function == Function::kLessOrEqual;
 }
 
 }  // namespace
 
 bool ElementwiseEmitter::Has(const VectorUnit& unit, Function function, const LaneKind& lanes) {
-  if (lanes.is_real) return HasReal(function);
+  if (lanes.is_real) return functions::HasCode(function);
   if (IsQuotient(function)) return lanes.bytes == 4 && (lanes.orders_signed() || unit.has_masks());
   // A shift to the right would bring in the sign that narrow integers were extended by.
   if (function == Function::kShiftRight) return !(lanes.is_signed && lanes.is_narrow);
-  return function != Function::kPow && functions::TakesIntegers(function);
+  return function != Function::kPower && functions::TakesIntegers(function);
+}
+
+ElementwiseEmitter::ElementwiseEmitter(Xbyak::CodeGenerator* generator, const VectorUnit& unit,
+                                       const functions::Elementwise& elementwise,
+                                       const LaneKind& lanes, const Registers& registers)
+    : g_(generator), unit_(unit), elementwise_(elementwise), lanes_(lanes), registers_(registers) {
+  if (!lanes.is_real || !functions::IsOfOneReal(elementwise.function)) return;
+  std::vector<int> scratch(std::begin(registers.scratch), std::end(registers.scratch));
+  scratch.insert(scratch.end(), std::begin(registers.constants), std::end(registers.constants));
+  of_one_real_.emplace(
+      generator, unit, elementwise,
+      EltwiseEmitter::Registers{
+          .table = registers.spare, .scratch = std::move(scratch), .mask = registers.masks[0]});
+}
+
+void ElementwiseEmitter::EmitTable() {
+  if (of_one_real_) of_one_real_->EmitTable();
 }
 
 Xbyak::Xmm ElementwiseEmitter::Reals(const Xbyak::Xmm& v) const {
@@ -62,33 +62,25 @@ Xbyak::Xmm ElementwiseEmitter::Reals(const Xbyak::Xmm& v) const {
 }
 
 void ElementwiseEmitter::EmitConstants() {
-  const Function function = elementwise_.function;
-  if (functions::IsPredicate(function)) {  // of integers, the lowest byte is stored
-    unit_.BroadcastBits(g_, Constant(0), lanes_.integer_truths ? 1 : kOne, registers_.spare);
-  } else if (function == Function::kReciprocal || function == Function::kSoftsign ||
-             (lanes_.is_real && function == Function::kSign)) {
-    unit_.BroadcastBits(g_, Constant(0), kOne, registers_.spare);
-  }
-  if (function == Function::kIsInf)
-    unit_.BroadcastBits(g_, Constant(1), kInfinity, registers_.spare);
-  if (function == Function::kSoftsign || (lanes_.is_real && function == Function::kAbs))
-    unit_.BroadcastBits(g_, Constant(1), kWithoutSign, registers_.spare);
-  if (lanes_.is_real && function == Function::kTruncate) {
-    unit_.Broadcast(g_, Constant(0), 0x1p63f, registers_.spare);
-    unit_.Broadcast(g_, Constant(1), -0x1p63f, registers_.spare);
-  }
-  if (function == Function::kThresholdedRelu)
-    unit_.Broadcast(g_, Constant(0), elementwise_.alpha, registers_.spare);
+  if (of_one_real_ || !functions::IsPredicate(elementwise_.function)) return;
+  // Where truths are integers, their lowest byte is stored.
+  unit_.BroadcastBits(g_, Constant(0), lanes_.integer_truths ? 1 : kOne, registers_.spare);
 }
 
 void ElementwiseEmitter::Apply(const Xbyak::Xmm& value, absl::Span<const Xbyak::Xmm> others) {
+  if (of_one_real_) return ApplyToOneReal(value);
   if (elementwise_.function == Function::kWhere) return Where(value, others);
   if (functions::IsPredicate(elementwise_.function)) return Predicate(value, others);
   lanes_.is_real ? ApplyToReals(value, others) : ApplyToIntegers(value, others);
 }
 
+void ElementwiseEmitter::ApplyToOneReal(const Xbyak::Xmm& v) {
+  of_one_real_->LoadTable();
+  of_one_real_->Apply({v.getIdx()});
+  if (functions::IsPredicate(elementwise_.function) && lanes_.integer_truths) g_->vcvttps2dq(v, v);
+}
+
 void ElementwiseEmitter::ApplyToReals(const Xbyak::Xmm& v, absl::Span<const Xbyak::Xmm> others) {
-  constexpr int kDown = 1, kUp = 2, kQuiet = 8;  // of VectorUnit::Round()
   const Xbyak::Opmask& mask = registers_.masks[0];
   switch (elementwise_.function) {
     case Function::kAdd:
@@ -103,65 +95,9 @@ void ElementwiseEmitter::ApplyToReals(const Xbyak::Xmm& v, absl::Span<const Xbya
     case Function::kMin:
       return EmitExtremum(g_, unit_, elementwise_.function == Function::kMax, v, others[0],
                           Scratch(0), Scratch(1), mask);
-    case Function::kPRelu:
+    default:  // kPRelu
       return EmitPRelu(g_, unit_, v, others[0], Scratch(0), Scratch(1), mask);
-    case Function::kReciprocal:
-      return g_->vdivps(v, Constant(0), v);
-    case Function::kFloor:
-      return unit_.Round(g_, v, kDown | kQuiet);
-    case Function::kCeil:
-      return unit_.Round(g_, v, kUp | kQuiet);
-    case Function::kRound:
-      return unit_.Round(g_, v, kQuiet);
-    case Function::kTruncate:
-      return Truncate(v);
-    default:
-      return ApplyToSignOfReals(v);
   }
-}
-
-// To a 64-bit integer.
-void ElementwiseEmitter::Truncate(const Xbyak::Xmm& v) {
-  constexpr int kCut = 3, kQuiet = 8;  // of VectorUnit::Round()
-  RealsWhere(v, v, v, kOrdered, v);
-  g_->vminps(v, v, Constant(0));
-  g_->vmaxps(v, v, Constant(1));
-  unit_.Round(g_, v, kCut | kQuiet);
-}
-
-void ElementwiseEmitter::ApplyToSignOfReals(const Xbyak::Xmm& v) {
-  const Xbyak::Xmm zero = Scratch(0), other = Scratch(1);
-  unit_.Zero(g_, zero);
-  switch (elementwise_.function) {
-    case Function::kNegate:  // -0 of 0
-      unit_.BroadcastBits(g_, zero, ~kWithoutSign, registers_.spare);
-      return Xor(v, v, zero);
-    case Function::kAbs:
-      return unit_.And(g_, v, v, Constant(1));
-    case Function::kSign:
-      RealsWhere(other, v, zero, kLessThan, Constant(0));
-      RealsWhere(zero, zero, v, kLessThan, Constant(0));
-      g_->vsubps(zero, zero, other);
-      RealsWhere(v, v, v, kUnordered, v);  // NaN, or 0
-      return g_->vaddps(v, v, zero);
-    case Function::kThresholdedRelu:
-      return RealsWhere(v, Constant(0), v, kLessThan, v);
-    default:  // kSoftsign
-      unit_.And(g_, zero, v, Constant(1));
-      g_->vaddps(zero, zero, Constant(0));
-      return g_->vdivps(v, v, zero);
-  }
-}
-
-void ElementwiseEmitter::RealsWhere(const Xbyak::Xmm& to, const Xbyak::Xmm& a, const Xbyak::Xmm& b,
-                                    int predicate, const Xbyak::Xmm& reals) {
-  if (unit_.has_masks()) {
-    g_->vcmpps(registers_.masks[0], a, b, predicate);
-    return g_->vmovaps(to | registers_.masks[0] | Xbyak::util::T_z, reals);
-  }
-  const Xbyak::Xmm holds = Scratch(2);
-  g_->vcmpps(holds, a, b, predicate);
-  g_->vandps(to, holds, reals);
 }
 
 void ElementwiseEmitter::Predicate(const Xbyak::Xmm& v, absl::Span<const Xbyak::Xmm> others) {
@@ -185,7 +121,7 @@ void ElementwiseEmitter::Predicate(const Xbyak::Xmm& v, absl::Span<const Xbyak::
 void ElementwiseEmitter::CompareToMask(const Xbyak::Xmm& v, absl::Span<const Xbyak::Xmm> others) {
   const Xbyak::Opmask &mask = registers_.masks[0], &other = registers_.masks[1];
   const Function function = elementwise_.function;
-  if (function <= Function::kLessOrEqual) {
+  if (IsOrder(function)) {
     const int predicate = function == Function::kEqual  ? kEqualTo
                           : function == Function::kLess ? kLessThan
                                                         : kLessOrEqualTo;
@@ -195,12 +131,6 @@ void ElementwiseEmitter::CompareToMask(const Xbyak::Xmm& v, absl::Span<const Xby
                        : g_->vpcmpd(mask, v, others[0], predicate);
     return is_wide() ? g_->vpcmpuq(mask, v, others[0], predicate)
                      : g_->vpcmpud(mask, v, others[0], predicate);
-  }
-  if (function == Function::kIsNan) return g_->vcmpps(mask, v, v, kUnordered);
-  if (function == Function::kIsInf) {
-    unit_.BroadcastBits(g_, Scratch(0), kWithoutSign, registers_.spare);
-    unit_.And(g_, v, v, Scratch(0));
-    return g_->vcmpps(mask, v, Constant(1), kEqualTo);
   }
   NonZeroToMask(mask, v);
   if (function == Function::kNot) return g_->knotw(mask, mask);
@@ -218,17 +148,7 @@ void ElementwiseEmitter::NonZeroToMask(const Xbyak::Opmask& to, const Xbyak::Xmm
 // The same as all ones in the lanes of `v`, or in the others where the result is true.
 bool ElementwiseEmitter::CompareToVector(const Xbyak::Xmm& v, absl::Span<const Xbyak::Xmm> others) {
   const Function function = elementwise_.function;
-  if (function <= Function::kLessOrEqual) return OrderToVector(v, others[0]);
-  if (function == Function::kIsNan) {
-    g_->vcmpps(v, v, v, kUnordered);
-    return false;
-  }
-  if (function == Function::kIsInf) {
-    unit_.BroadcastBits(g_, Scratch(0), kWithoutSign, registers_.spare);
-    unit_.And(g_, v, v, Scratch(0));
-    g_->vcmpps(v, v, Constant(1), kEqualTo);
-    return false;
-  }
+  if (IsOrder(function)) return OrderToVector(v, others[0]);
   ZeroToVector(v, v);
   if (function == Function::kNot) return false;
   const Xbyak::Xmm other = Scratch(1);

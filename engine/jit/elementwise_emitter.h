@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Emits functions of elementwise.h on vectors of f32, or of integers in lanes of 4 or 8 bytes.
+// Emits functions of functions.inc on vectors of f32, or of integers in lanes of 4 or 8 bytes;
+// those of one f32 by eltwise_emitter.h.
 // Integers of fewer bits are extended to 4 bytes or more, and results hold theirs in the low bits.
 // Truth values are f32, and take half a register beside lanes of 8 bytes, or integers in lanes.
 //
 //   ElementwiseEmitter emitter(this, unit, {function}, {.bytes = 4}, registers);
 //   emitter.EmitConstants();          // once
 //   emitter.Apply(value, others);     // value = function(value, others...)
+//   emitter.EmitTable();              // once, after the last ret
 //
 // Used while generating; thread-compatible.
 #ifndef ENGINE_JIT_ELEMENTWISE_EMITTER_H_
 #define ENGINE_JIT_ELEMENTWISE_EMITTER_H_
 
+#include <optional>
+
 #include "absl/types/span.h"
-#include "engine/functions/elementwise.h"
+#include "engine/functions/function.h"
+#include "engine/jit/eltwise_emitter.h"
 #include "engine/jit/vector_unit.h"
 #include "xbyak/xbyak.h"
 
@@ -41,24 +46,19 @@ class ElementwiseEmitter {
   };
 
   // Whether there is code for the function.
-  static bool Has(const VectorUnit& unit, functions::Elementwise::Function function,
-                  const LaneKind& lanes);
+  static bool Has(const VectorUnit& unit, functions::Function function, const LaneKind& lanes);
 
   ElementwiseEmitter(Xbyak::CodeGenerator* generator, const VectorUnit& unit,
                      const functions::Elementwise& elementwise, const LaneKind& lanes,
-                     const Registers& registers)
-      : g_(generator),
-        unit_(unit),
-        elementwise_(elementwise),
-        lanes_(lanes),
-        registers_(registers) {}
+                     const Registers& registers);
 
   void EmitConstants();
   // Leaves `others` as they are.
   void Apply(const Xbyak::Xmm& value, absl::Span<const Xbyak::Xmm> others);
+  void EmitTable();
 
  private:
-  using Function = functions::Elementwise::Function;
+  using Function = functions::Function;
 
   Xbyak::Xmm Scratch(int i) const { return unit_.Vector(registers_.scratch[i]); }
   Xbyak::Xmm Constant(int i) const { return unit_.Vector(registers_.constants[i]); }
@@ -67,14 +67,10 @@ class ElementwiseEmitter {
   static Xbyak::Xmm LowestOf(const Xbyak::Xmm& v) { return Xbyak::Xmm(v.getIdx()); }
   bool is_wide() const { return lanes_.bytes == 8; }
   Xbyak::Xmm Truths(const Xbyak::Xmm& v) const { return lanes_.integer_truths ? v : Reals(v); }
+  void ApplyToOneReal(const Xbyak::Xmm& v);
   void ApplyToReals(const Xbyak::Xmm& v, absl::Span<const Xbyak::Xmm> others);
-  void ApplyToSignOfReals(const Xbyak::Xmm& v);
-  void Truncate(const Xbyak::Xmm& v);
   void ApplyToIntegers(const Xbyak::Xmm& v, absl::Span<const Xbyak::Xmm> others);
   void ApplyToOneInteger(const Xbyak::Xmm& v);
-  // to = `reals` where the predicate of vcmpps holds for a and b, else 0.
-  void RealsWhere(const Xbyak::Xmm& to, const Xbyak::Xmm& a, const Xbyak::Xmm& b, int predicate,
-                  const Xbyak::Xmm& reals);
 
   void Xor(const Xbyak::Xmm& to, const Xbyak::Xmm& a, const Xbyak::Xmm& b);
   void Subtract(const Xbyak::Xmm& to, const Xbyak::Xmm& a, const Xbyak::Xmm& b);
@@ -109,6 +105,7 @@ class ElementwiseEmitter {
   const functions::Elementwise elementwise_;
   const LaneKind lanes_;
   const Registers registers_;
+  std::optional<EltwiseEmitter> of_one_real_;
 };
 
 }  // namespace tilewire::jit

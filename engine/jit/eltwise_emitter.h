@@ -9,16 +9,19 @@
 //   ... ret();
 //   relu.EmitTable();           // once, after the last ret: the constants
 //
-// Accuracy against functions::EltwiseScalar: about 2 ulp. relu, abs, square, linear, sqrt and the clips are
-// exact; gelu and swish add the rounding of their inner argument; gelu_erf, mish and pow have
-// 4 ulp. Used while generating; thread-compatible.
+// eltwise_emitter.cc has the table of their code: a row for each function of one real number that
+// functions.inc says CODE of, which is asserted when it is compiled.
+//
+// Accuracy against functions::EltwiseScalar: about 2 ulp. Whatever has no exponential function and
+// no logarithm is exact; gelu and swish add the rounding of their inner argument; gelu_erf, mish
+// and pow have 4 ulp. Used while generating; thread-compatible.
 #ifndef ENGINE_JIT_ELTWISE_EMITTER_H_
 #define ENGINE_JIT_ELTWISE_EMITTER_H_
 
 #include <vector>
 
 #include "absl/types/span.h"
-#include "engine/functions/eltwise.h"
+#include "engine/functions/function.h"
 #include "engine/jit/vector_math.h"
 #include "engine/jit/vector_unit.h"
 #include "xbyak/xbyak.h"
@@ -33,9 +36,10 @@ class EltwiseEmitter {
     Xbyak::Opmask mask = Xbyak::Opmask(1);  // overwritten by Apply where the unit has masks
   };
 
-  // How many scratch vector registers Apply needs (0 to 5).
-  static int ScratchCount(functions::EltwiseAlgorithm algorithm);
+  // How many scratch vector registers Apply needs (0 to 5) for a function that has code.
+  static int ScratchCount(functions::Function function);
 
+  // `op` is of one real number and has code.
   EltwiseEmitter(Xbyak::CodeGenerator* generator, const VectorUnit& unit,
                  const functions::EltwiseOp& op, Registers registers);
 
@@ -45,9 +49,16 @@ class EltwiseEmitter {
 
  private:
   using Vector = VectorMath::Vector;
-  void ApplyTo(const Vector& v);
+  struct Codes;  // the table
   void ApplyRelu(const Vector& v);
   void ApplyElu(const Vector& v);
+  void ApplySelu(const Vector& v);
+  void ApplyCelu(const Vector& v);
+  void ApplyShrink(const Vector& v);
+  void ApplySign(const Vector& v);
+  void ApplyTruncate(const Vector& v);
+  void ApplySoftsign(const Vector& v);
+  void ApplyScaledTanh(const Vector& v);
   void ApplyClamp(const Vector& v, float low, float high);
   void ApplyLine(const Vector& v);  // alpha v + beta
   void ApplyHardSwish(const Vector& v);
@@ -55,6 +66,9 @@ class EltwiseEmitter {
   void ApplyGelu(const Vector& v);
   void ApplyGeluErf(absl::Span<const int> vector_registers);
   void ApplyPow(const Vector& v);
+  // v = a `predicate` b ? 1 : 0
+  void ApplyTruth(const Vector& v, const Vector& a, VectorMath::Predicate predicate,
+                  const Xbyak::Operand& b);
   VectorMath::Scratch5 ScratchFrom(int i) const {
     return {Scratch(i), Scratch(i + 1), Scratch(i + 2), Scratch(i + 3), Scratch(i + 4)};
   }

@@ -9,7 +9,9 @@
 //   logistic  with t = e^-|v|: t / (1 + t) for v < 0, 1 / (1 + t) otherwise; t never overflows.
 //   tanh      v + v^3 P(v^2) for |v| < 0.625, and 1 - 2 / (e^2|v| + 1) with v's sign above.
 //   softplus  max(v, 0) + log1p(t); log1p(t) = 2 atanh(t / (2 + t)) by a polynomial (error 1e-10).
-//   mish      see Mish() in eltwise.cc.
+//   erf       x + x P(x^2) for |x| < 0.93 (error 2e-8), and 1 - e^-t(1 + P(t)) with t = |x| and
+//             x's sign above (error 3e-9; erf rounds to 1 from 4 on).
+//   mish      see MishOf() in engine/functions/function.cc.
 //
 // Coefficients: minimax fits of the relative error, rounded to float.
 #include "engine/jit/vector_math.h"
@@ -22,6 +24,7 @@ namespace {
 constexpr float kLog2E = 1.44269504f;
 // e^low rounds to 0 and e^high to infinity.
 constexpr float kExpLow = -105.0f, kExpHigh = 89.0f;
+constexpr float kNoSmaller = -30.0f;  // e^v - 1 is -1 to the last bit from there on
 constexpr std::initializer_list<float> kExpCoefficients = {
     1.39505998e-3f, 8.36895406e-3f, 4.16662060e-2f, 1.66665182e-1f, 0.5f, 1, 1};
 
@@ -76,6 +79,26 @@ void VectorMath::AtLeast(const Vector& v, float low, const Vector& s0) {
 void VectorMath::AtMost(const Vector& v, float high, const Vector& s0) {
   Load(s0, high);
   generator_->vminps(v, s0, v);
+}
+
+void VectorMath::KeepWhere(const Vector& v, const Vector& a, Predicate predicate,
+                           const Xbyak::Operand& b, const Vector& s0) {
+  if (unit_.has_masks()) {
+    generator_->vcmpps(mask_, a, b, static_cast<int>(predicate));
+    return generator_->vmovaps(v | mask_ | Xbyak::util::T_z, v);
+  }
+  generator_->vcmpps(s0, a, b, static_cast<int>(predicate));
+  generator_->vandps(v, v, s0);
+}
+
+void VectorMath::TakeWhere(const Vector& v, const Vector& a, Predicate predicate,
+                           const Xbyak::Operand& b, const Vector& other, const Vector& s0) {
+  if (unit_.has_masks()) {
+    generator_->vcmpps(mask_, a, b, static_cast<int>(predicate));
+    return generator_->vmovaps(v | mask_, other);
+  }
+  generator_->vcmpps(s0, a, b, static_cast<int>(predicate));
+  generator_->vblendvps(v, v, other, s0);
 }
 
 void VectorMath::Polynomial(const Vector& p, const Vector& x,
@@ -138,17 +161,34 @@ void VectorMath::ScaleByPowerOf2(const Vector& v, const Vector& p, const Vector&
   generator_->vmulps(v, v, n);
 }
 
-void VectorMath::ExpMinus1(const Vector& v, const Vector& s0, const Vector& s1) {
-  AtLeast(v, -30.0f, s0);  // -1 to the last bit from there on
-  const Vector &n = s0, &p = s1;
+void VectorMath::ReduceMinus1(const Vector& v, const Vector& n, const Vector& p) {
   ReduceByLn2(v, n);
   Polynomial(p, v, {1.39505998e-3f, 8.36895406e-3f, 4.16662060e-2f, 1.66665182e-1f, 0.5f});
   generator_->vmulps(p, p, v);
   generator_->vfmadd213ps(p, v, v);  // e^r - 1 = r + r (r q)
   generator_->vcvtps2dq(n, n);
+}
+
+void VectorMath::ExpMinus1(const Vector& v, const Vector& s0, const Vector& s1) {
+  AtLeast(v, kNoSmaller, s0);
+  const Vector &n = s0, &p = s1;
+  ReduceMinus1(v, n, p);
   PowerOf2(n);
   generator_->vsubps(v, n, Constant(1));
   generator_->vfmadd231ps(v, n, p);
+}
+
+// Half of it, because 2^n is infinite for the largest powers that are not, and then twice that.
+void VectorMath::ExpMinus1OfAny(const Vector& v, const Vector& s0, const Vector& s1) {
+  AtLeast(v, kNoSmaller, s0);
+  AtMost(v, kExpHigh, s0);
+  const Vector &n = s0, &p = s1;
+  ReduceMinus1(v, n, p);
+  generator_->vpsubd(n, n, ConstantBits(1));
+  PowerOf2(n);
+  generator_->vsubps(v, n, Constant(0.5f));
+  generator_->vfmadd231ps(v, n, p);
+  generator_->vaddps(v, v, v);
 }
 
 void VectorMath::NegativeAbs(const Vector& v) {
@@ -186,6 +226,32 @@ void VectorMath::Tanh(const Vector& v, const Vector& s0, const Vector& s1, const
   generator_->vmulps(p, p, z);
   generator_->vfmadd213ps(p, x, x);
   generator_->vsubps(z, z, Constant(0.625f * 0.625f));
+  TakeWhereNegative(v, z, p);
+}
+
+void VectorMath::Erf(const Vector& v, const Vector& s0, const Vector& s1, const Vector& s2) {
+  constexpr float kFarthest = 4, kNear = 0.927734375f;
+  const Vector &x = s2, &p = s1;
+  generator_->vmovaps(x, v);
+  Abs(v);
+  AtMost(v, kFarthest, s0);
+  Polynomial(p, v,
+             {-2.137238771e-4f, 3.212797688e-3f, -2.288302407e-2f, 1.052509770e-1f, 6.357265711e-1f,
+              1.285119057e-1f});
+  generator_->vfnmsub213ps(p, v, v);
+  generator_->vmovaps(v, p);
+  Exp(v, s0, s1);
+  Load(s0, 1);
+  generator_->vsubps(v, s0, v);  // erf|x|, at least 0 where it is used
+  unit_.And(generator_, s0, x, ConstantBits(0x80000000));
+  unit_.Or(generator_, v, v, s0);
+  const Vector& z = s0;
+  generator_->vmulps(z, x, x);
+  Polynomial(p, z,
+             {-5.964098964e-4f, 4.987973720e-3f, -2.676310390e-2f, 1.128172055e-1f,
+              -3.761248589e-1f, 1.283791512e-1f});
+  generator_->vfmadd213ps(p, x, x);
+  generator_->vsubps(z, z, Constant(kNear * kNear));
   TakeWhereNegative(v, z, p);
 }
 

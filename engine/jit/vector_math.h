@@ -49,9 +49,24 @@ class VectorMath {
   void TakeWhereNegative(const Vector& v, const Vector& sign, const Vector& negative) {
     unit_.TakeWhereNegative(generator_, v, sign, negative, mask_);
   }
+  // v = (a `predicate` b) ? v : 0, and v = (a `predicate` b) ? other : v.
+  enum class Predicate : uint8_t {  // as vcmpps takes them; all but kUnordered are false for NaN
+    kEqual = 0,
+    kLess = 1,
+    kUnordered = 3,
+    kOrdered = 7,
+    kUnequal = 12,
+    kGreater = 14,
+  };
+  void KeepWhere(const Vector& v, const Vector& a, Predicate predicate, const Xbyak::Operand& b,
+                 const Vector& s0);
+  void TakeWhere(const Vector& v, const Vector& a, Predicate predicate, const Xbyak::Operand& b,
+                 const Vector& other, const Vector& s0);
   void Exp(const Vector& v, const Vector& s0, const Vector& s1);
   // e^v - 1 without cancellation, v <= 0.
   void ExpMinus1(const Vector& v, const Vector& s0, const Vector& s1);
+  // The same of any v; what is below 2^-126 loses a bit.
+  void ExpMinus1OfAny(const Vector& v, const Vector& s0, const Vector& s1);
   // 1 / (1 + e^-v).
   void Logistic(const Vector& v, const Vector& s0, const Vector& s1, const Vector& s2);
   void Tanh(const Vector& v, const Vector& s0, const Vector& s1, const Vector& s2);
@@ -60,7 +75,8 @@ class VectorMath {
   // v tanh(log(1 + e^v)).
   void Mish(const Vector& v, const Vector& s0, const Vector& s1, const Vector& s2,
             const Vector& s3);
-  enum class Rounding : uint8_t { kNearest = 0, kDown = 1, kUp = 2 };
+  void Erf(const Vector& v, const Vector& s0, const Vector& s1, const Vector& s2);
+  enum class Rounding : uint8_t { kNearest = 0, kDown = 1, kUp = 2, kCut = 3 };
   void Round(const Vector& v, Rounding rounding) {
     unit_.Round(generator_, v, static_cast<int>(rounding));
   }
@@ -92,6 +108,8 @@ class VectorMath {
   void LogParts(const Vector& v, const Vector& low, const Vector& s0, const Vector& s1,
                 const Vector& s2);
   void FinishPow(const Vector& v, const Vector& x, float y, const Vector& s0, const Vector& s1);
+  // e^v - 1 = 2^n p + (2^n - 1), with n as an integer in each lane.
+  void ReduceMinus1(const Vector& v, const Vector& n, const Vector& p);
   // n = 2^n for integral n in [-126, 127].
   void PowerOf2(const Vector& n);
 

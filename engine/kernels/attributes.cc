@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "engine/memory/key_bytes.h"
 
 namespace tilewire {
@@ -30,8 +31,7 @@ std::string ToString(const PostOp& op) {
   if (const auto* prelu = std::get_if<PReluPostOp>(&op))
     return absl::StrCat("prelu:", prelu->slopes.size());
   const auto& eltwise = std::get<EltwisePostOp>(op);
-  std::string text =
-      absl::StrCat(functions::EltwiseAlgorithmName(eltwise.op.algorithm), ":", eltwise.op.alpha);
+  std::string text = absl::StrCat(AlgorithmName(eltwise.op.function), ":", eltwise.op.alpha);
   if (eltwise.op.beta != 0) absl::StrAppend(&text, ":", eltwise.op.beta);
   if (eltwise.scale != 1) absl::StrAppend(&text, "*", eltwise.scale);
   return text;
@@ -47,7 +47,7 @@ void AppendKey(const PostOp& op, std::string* key) {
     return;
   }
   const auto& eltwise = std::get<EltwisePostOp>(op);
-  AppendBytes(eltwise.op.algorithm, key);
+  AppendBytes(eltwise.op.function, key);
   AppendBytes(eltwise.op.alpha, key);
   AppendBytes(eltwise.op.beta, key);
   AppendBytes(eltwise.scale, key);
@@ -66,6 +66,9 @@ absl::Status PostOps::Append(const PostOp& op) {
   }
   if (Slopes() != nullptr && std::holds_alternative<PReluPostOp>(op))
     return absl::InvalidArgumentError("a chain holds at most one prelu");
+  if (const auto* eltwise = std::get_if<EltwisePostOp>(&op)) {
+    ABSL_RETURN_IF_ERROR(functions::CheckHasCode("post-op", eltwise->op.function));
+  }
   if (!IsFinite(op)) {
     return absl::InvalidArgumentError(
         absl::StrCat("post-op ", tilewire::ToString(op), ": its numbers must be finite"));

@@ -14,7 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "engine/base/precision.h"
-#include "engine/functions/eltwise.h"
+#include "engine/functions/function.h"
 
 namespace tilewire {
 

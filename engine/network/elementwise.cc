@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "engine/base/checked_math.h"
+#include "engine/functions/integer_functions.h"
 
 namespace tilewire::network {
 namespace {
@@ -42,38 +43,19 @@ std::optional<int64_t> EvaluateInts(Function function, const int64_t* x) {
     case Function::kMod:
     case Function::kFloorMod:
       return DivideInts(function, x[0], x[1]);
-    case Function::kPow:
+    case Function::kPower:
       return PowInts(x[0], x[1]);
-    case Function::kMax:
-      return std::max(x[0], x[1]);
-    case Function::kMin:
-      return std::min(x[0], x[1]);
-    case Function::kEqual:
-    case Function::kLess:
-    case Function::kLessOrEqual:
-    case Function::kAnd:
-    case Function::kOr:
-    case Function::kXor:
-      return functions::Holds(function, x[0], x[1]);
-    case Function::kWhere:
-      return x[0] != 0 ? x[1] : x[2];
-    case Function::kBitAnd:
-      return x[0] & x[1];
-    case Function::kBitOr:
-      return x[0] | x[1];
-    case Function::kBitXor:
-      return x[0] ^ x[1];
-    case Function::kNot:
-      return x[0] == 0;
-    case Function::kSign:
-      return (x[0] > 0) - (x[0] < 0);
-    case Function::kFloor:
-    case Function::kCeil:
-    case Function::kRound:
-      return x[0];
+    case Function::kPRelu:
+      return x[0] < 0 ? CheckedMul(x[0], x[1]) : x[0];
+    case Function::kAbs:
+    case Function::kNegate:
+      if (x[0] == INT64_MIN) return std::nullopt;
+      break;
     default:
-      return std::nullopt;
+      break;
   }
+  if (!functions::TakesIntegers(function)) return std::nullopt;
+  return functions::EvaluateIntegers({function}, x);
 }
 
 std::optional<Dims> Broadcast(const Dims& a, const Dims& b) {

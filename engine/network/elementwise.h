@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Functions of elements (engine/functions/elementwise.h) in a network: their results for integers, and
+// Functions of elements (engine/functions/function.h) in a network: their results for integers, and
 // the shapes that they broadcast. Pure functions; thread-safe.
 #ifndef ENGINE_NETWORK_ELEMENTWISE_H_
 #define ENGINE_NETWORK_ELEMENTWISE_H_
@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "engine/functions/elementwise.h"
+#include "engine/functions/function.h"
 #include "engine/memory/dims.h"
 
 namespace tilewire::network {

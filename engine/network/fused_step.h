@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/functions/eltwise.h"
+#include "engine/functions/function.h"
 #include "engine/memory/dims.h"
 #include "engine/network/quantization_params.h"
 

@@ -15,7 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "engine/functions/eltwise.h"
+#include "engine/functions/function.h"
 #include "engine/memory/data_type.h"
 #include "engine/memory/dims.h"
 #include "engine/network/constant.h"

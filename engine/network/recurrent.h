@@ -13,10 +13,10 @@
 
 namespace tilewire::network {
 
-// The cell (engine/functions/rnn_cell.h) passes over the T steps of N sequences, in D directions, each
-// with weights of its own. What it reads are sources of the operation or known, each in the dims
-// that its role names, with I inputs, H states and G gates; all but the first three may be left
-// out. Of clip, couples_gates, peepholes and lengths engine/primitives/rnn/rnn.h says what they do.
+// The cell (engine/functions/rnn_cell.h) passes over the T steps of N sequences, in D directions,
+// each with weights of its own. What it reads are sources of the operation or known, each in the
+// dims that its role names, with I inputs, H states and G gates; all but the first three may be
+// left out. As for clip, couples_gates, peepholes and lengths, see engine/primitives/rnn/rnn.h.
 struct Rnn {
   enum class Role : uint8_t {
     kLayer,            // [T,N,I]

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "engine/functions/function.h"
 #include "engine/memory/key_bytes.h"
 #include "engine/memory/memory_desc.h"
 
@@ -87,6 +88,10 @@ void VisitTensors(const Desc& desc, const Visit& visit) {
     }
   });
 }
+
+namespace functions {
+TILEWIRE_FIELDS(Elementwise, function, alpha, beta);
+}  // namespace functions
 
 }  // namespace tilewire
 

@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "engine/functions/eltwise.h"
+#include "engine/functions/function.h"
 #include "engine/memory/index_run.h"
 #include "engine/primitives/fields.h"
 #include "engine/primitives/primitive.h"
@@ -23,9 +23,8 @@ template <typename T>
 std::string Word(const T& value) {
   if constexpr (requires { AlgorithmName(value); }) {
     return std::string(AlgorithmName(value));
-  } else if constexpr (std::is_same_v<T, functions::EltwiseOp>) {
-    return absl::StrCat(functions::EltwiseAlgorithmName(value.algorithm), ":", value.alpha, ":",
-                        value.beta);
+  } else if constexpr (std::is_same_v<T, functions::Elementwise>) {
+    return absl::StrCat(AlgorithmName(value.function), ":", value.alpha, ":", value.beta);
   } else if constexpr (std::is_same_v<T, IndexRun>) {
     return absl::StrCat(value.start, ":", value.step, ":", value.count);
   } else if constexpr (requires { VisitFields(value, [](absl::string_view, const auto&) {}); }) {
@@ -56,7 +55,7 @@ std::string ProblemText(const Desc& desc) {
   VisitFields(desc, [&text](absl::string_view name, const auto& value) {
     using Field = std::decay_t<decltype(value)>;
     if constexpr (!kIsTensor<Field> && !std::is_same_v<Field, PropKind>) {
-      const bool is_function = std::is_same_v<Field, functions::EltwiseOp>;
+      const bool is_function = std::is_same_v<Field, functions::Elementwise>;
       absl::StrAppend(&text, text.empty() ? "" : " ", is_function ? "algorithm" : name, ":",
                       problem_text::Word(value));
     }

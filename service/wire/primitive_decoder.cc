@@ -61,9 +61,10 @@ absl::StatusOr<PropKind> DecodePropKind(v1::PropKind kind) {
 }
 
 absl::StatusOr<EltwiseOp> DecodeEltwiseOp(const v1::EltwiseOp& message) {
-  if (message.algorithm() < v1::ELTWISE_RELU || message.algorithm() > v1::ELTWISE_CEIL) {
+  if (message.algorithm() < v1::ELTWISE_RELU || message.algorithm() > v1::EltwiseAlgorithm_MAX) {
     return absl::InvalidArgumentError(
-        absl::StrCat("unknown eltwise algorithm ", message.algorithm()));
+        absl::StrCat("unknown eltwise algorithm ", static_cast<int>(message.algorithm()),
+                     "; allowed are ", v1::ELTWISE_RELU, " to ", v1::EltwiseAlgorithm_MAX));
   }
   for (const auto& [name, number] :
        {std::pair{"alpha", message.alpha()}, {"beta", message.beta()}}) {
@@ -85,15 +86,17 @@ absl::StatusOr<Dims> Spatial(const google::protobuf::RepeatedField<int64_t>& val
   return Dims(values.begin(), values.end());
 }
 
-// An algorithm whose numbers are those of the engine's enum, from 0 to the generated enum's last.
+// An algorithm whose numbers, from 0 to the generated enum's last, count the engine's from `first`
+// on.
 template <typename Algorithm, typename Message>
-absl::StatusOr<Algorithm> DecodeAlgorithm(Message number, int last, absl::string_view primitive) {
+absl::StatusOr<Algorithm> DecodeAlgorithm(Message number, int last, absl::string_view primitive,
+                                          Algorithm first = Algorithm{}) {
   if (number < 0 || number > last) {
     return absl::InvalidArgumentError(absl::StrCat("unknown ", primitive, " algorithm ",
                                                    static_cast<int>(number), "; allowed are 0 to ",
                                                    last));
   }
-  return static_cast<Algorithm>(number);
+  return static_cast<Algorithm>(static_cast<int>(first) + number);
 }
 
 // The tensors of a primitive with one source.
@@ -245,9 +248,9 @@ absl::StatusOr<OpDesc> Decode(const v1::Lrn& message) {
 
 absl::StatusOr<OpDesc> Decode(const v1::Binary& message) {
   BinaryDesc desc;
-  ABSL_ASSIGN_OR_RETURN(
-      desc.algorithm,
-      DecodeAlgorithm<BinaryAlgorithm>(message.algorithm(), v1::BinaryAlgorithm_MAX, "binary"));
+  ABSL_ASSIGN_OR_RETURN(desc.algorithm,
+                        DecodeAlgorithm(message.algorithm(), v1::BinaryAlgorithm_MAX, "binary",
+                                        BinaryAlgorithm::kAdd));
   ABSL_ASSIGN_OR_RETURN(desc.src0, Named(message.src0(), "src0"));
   ABSL_ASSIGN_OR_RETURN(desc.src1, Named(message.src1(), "src1"));
   ABSL_ASSIGN_OR_RETURN(desc.dst, Named(message.dst(), "dst"));
@@ -313,8 +316,8 @@ absl::StatusOr<OpDesc> Decode(const v1::Deconvolution& message) {
 
 // The functions of a cell of MKL-DNN's, once per direction.
 std::vector<RnnActivation> UsualActivations(RnnCell cell, RnnDirection direction) {
-  const RnnActivation logistic = {.algorithm = EltwiseAlgorithm::kLogistic};
-  const RnnActivation tanh = {.algorithm = EltwiseAlgorithm::kTanh};
+  const RnnActivation logistic = {.function = EltwiseAlgorithm::kLogistic};
+  const RnnActivation tanh = {.function = EltwiseAlgorithm::kTanh};
   std::vector<RnnActivation> all;
   for (int d = 0; d < functions::DirectionsOf(direction); ++d) {
     for (int i = 0; i < functions::ActivationsOf(cell); ++i)
@@ -339,8 +342,7 @@ absl::Status DecodeCell(const v1::Rnn& message, RnnDesc* desc) {
                                                    ", expected ", desc->activations.size()));
   }
   for (int i = 0; i < message.activations_size(); ++i) {
-    ABSL_ASSIGN_OR_RETURN(const EltwiseOp op, DecodeEltwiseOp(message.activations(i)));
-    desc->activations[i] = {op.algorithm, op.alpha, op.beta};
+    ABSL_ASSIGN_OR_RETURN(desc->activations[i], DecodeEltwiseOp(message.activations(i)));
   }
   return absl::OkStatus();
 }

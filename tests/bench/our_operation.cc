@@ -126,10 +126,10 @@ class Descriptors {
   }
 
   OpDesc Eltwise() const {
-    for (int i = 0; i < functions::kEltwiseAlgorithmCount; ++i) {
+    for (int i = 0; i < functions::kRealFunctionCount; ++i) {
       const auto algorithm = static_cast<EltwiseAlgorithm>(i);
-      if (EltwiseAlgorithmName(algorithm) != op_.kind) continue;
-      return EltwiseDesc{.op = {.algorithm = algorithm, .alpha = 0.5f, .beta = 0.25f},
+      if (functions::AlgorithmName(algorithm) != op_.kind) continue;
+      return EltwiseDesc{.op = {.function = algorithm, .alpha = 0.5f, .beta = 0.25f},
                          .src = Image(),
                          .dst = Image()};
     }

@@ -29,7 +29,7 @@ class PrimitiveExecutionTest : public ::testing::Test {
   // dst = 2 src + 1 on nChw16c, through the cache as the engine does it.
   std::shared_ptr<const Primitive> Linear() {
     EltwiseDesc desc;
-    desc.op = {.algorithm = EltwiseAlgorithm::kLinear, .alpha = 2, .beta = 1};
+    desc.op = {.function = EltwiseAlgorithm::kLinear, .alpha = 2, .beta = 1};
     desc.src = desc.dst = Tagged(FormatTag::k_nChw16c);
     return Create(desc, {});
   }

@@ -89,6 +89,8 @@ std::vector<RefusedCase> Refused() {
        Rnn("1", "activations { algorithm: ELTWISE_TANH } activations { algorithm: ELTWISE_TANH }"),
        bad},
       {"a function that nothing has", Rnn("1", "activations { }"), bad},
+      {"an eltwise that nothing has", Unary("eltwise { op { algorithm: 99 }", Md("1,2", "nc")),
+       bad},
       {"an alpha that is not a number",
        Unary("eltwise { op { algorithm: ELTWISE_ELU alpha: nan }", Md("1,2", "nc")), bad},
       {"a beta that is not a number",

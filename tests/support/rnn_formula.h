@@ -26,7 +26,7 @@ inline double SumOf(const std::vector<double>& terms) {
 }
 inline double FunctionOf(const functions::RnnActivation& activation, double clip, double x) {
   if (clip > 0) x = std::clamp(x, -clip, clip);
-  return functions::RnnActivationScalar(activation, static_cast<float>(x));
+  return functions::EltwiseScalar(activation, static_cast<float>(x));
 }
 
 struct RnnProblem {

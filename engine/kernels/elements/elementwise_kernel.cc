@@ -89,6 +89,7 @@ void ElementwiseGenerator::Emit() {
     if (emitter != nullptr) emitter->EmitTable();
   }
   lanes_.EmitTable();
+  EmitTables();
 }
 
 // The lanes of the columns after the last whole vector.

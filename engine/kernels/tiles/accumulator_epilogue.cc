@@ -41,7 +41,7 @@ int AccumulatorEpilogue::ScratchCount(const PostOps& post_ops) {
   int count = post_ops.Slopes() == nullptr ? 1 : kPReluScratch;
   for (const PostOp& entry : post_ops.entries()) {
     if (const auto* eltwise = std::get_if<EltwisePostOp>(&entry)) {
-      count = std::max(count, jit::EltwiseEmitter::ScratchCount(eltwise->op.algorithm));
+      count = std::max(count, jit::EltwiseEmitter::ScratchCount(eltwise->op.function));
     }
   }
   return count;
@@ -166,7 +166,7 @@ bool AccumulatorEpilogue::IsAbsorbed(int entry) const {
   const absl::Span<const PostOp> entries = config_.post_ops.entries();
   const auto* op = std::get_if<EltwisePostOp>(&entries[entry]);
   return config_.dst_type == DataType::kU8 && entry == static_cast<int>(entries.size()) - 1 &&
-         op != nullptr && op->op.algorithm == EltwiseAlgorithm::kRelu && op->op.alpha == 0 &&
+         op != nullptr && op->op.function == EltwiseAlgorithm::kRelu && op->op.alpha == 0 &&
          op->scale == 1;
 }
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -14,45 +13,6 @@ using network::ValueId;
 using runtime::LayoutLike;
 using runtime::SameMemory;
 using Function = network::Elementwise::Function;
-
-// The eltwise primitive's form of a function of one tensor.
-std::optional<EltwiseOp> EltwiseOf(Function function) {
-  switch (function) {
-    case Function::kLog:
-      return EltwiseOp{EltwiseAlgorithm::kLog};
-    case Function::kFloor:
-      return EltwiseOp{EltwiseAlgorithm::kFloor};
-    case Function::kCeil:
-      return EltwiseOp{EltwiseAlgorithm::kCeil};
-    case Function::kRound:
-      return EltwiseOp{EltwiseAlgorithm::kRound};
-    case Function::kReciprocal:
-      return EltwiseOp{EltwiseAlgorithm::kPow, 1, -1};
-    default:
-      return std::nullopt;
-  }
-}
-
-std::optional<BinaryAlgorithm> BinaryOf(Function function) {
-  switch (function) {
-    case Function::kAdd:
-      return BinaryAlgorithm::kAdd;
-    case Function::kSub:
-      return BinaryAlgorithm::kSub;
-    case Function::kMul:
-      return BinaryAlgorithm::kMul;
-    case Function::kDiv:
-      return BinaryAlgorithm::kDiv;
-    case Function::kMax:
-      return BinaryAlgorithm::kMax;
-    case Function::kMin:
-      return BinaryAlgorithm::kMin;
-    case Function::kPRelu:
-      return BinaryAlgorithm::kPRelu;
-    default:
-      return std::nullopt;
-  }
-}
 
 // Whether a dimension that neither tensor broadcasts is blocked differently in the two.
 bool BlockedApart(const MemoryDesc& a, const MemoryDesc& b) {
@@ -86,10 +46,11 @@ absl::StatusOr<Place> PlaceLike(ValueId id, const MemoryDesc& layout, OperationC
 
 absl::StatusOr<bool> TryEltwise(const network::Elementwise& elementwise,
                                 OperationContext& context) {
-  const std::optional<EltwiseOp> function = EltwiseOf(elementwise.function);
-  if (!function) return false;
+  const Function function = elementwise.function;
+  if (!functions::IsOfOneReal(function) || !functions::HasCode(function)) return false;
+  if (functions::IsPredicate(function)) return false;  // its result may be of bytes
   ABSL_ASSIGN_OR_RETURN(const Place src, context.DenseHome(context.src()));
-  auto primitive = context.Create(EltwiseDesc{.op = *function, .src = src.desc, .dst = src.desc});
+  auto primitive = context.Create(EltwiseDesc{.op = elementwise, .src = src.desc, .dst = src.desc});
   if (!primitive.ok() || (*primitive)->info().traits.is_reference) return false;
   ABSL_RETURN_IF_ERROR(context.EmitUnaryInPlace(*std::move(primitive), src));
   return true;
@@ -153,9 +114,8 @@ class BinaryOperation {
 };
 
 absl::StatusOr<bool> TryBinary(const network::Elementwise& elementwise, OperationContext& context) {
-  const std::optional<BinaryAlgorithm> algorithm = BinaryOf(elementwise.function);
-  if (!algorithm) return false;
-  return BinaryOperation(*algorithm, context.srcs(), context).Try();
+  if (!IsBinaryAlgorithm(elementwise.function)) return false;
+  return BinaryOperation(elementwise.function, context.srcs(), context).Try();
 }
 
 // By the primitive for any function, which reads every source where it is, in the layout of the

@@ -15,7 +15,7 @@ using network::QuantizationParams;
 
 // The function g with g(x * unit) = f(x) * unit for `op` = f; nullopt where there is none.
 std::optional<EltwiseOp> InUnits(EltwiseOp op, float unit) {
-  switch (op.algorithm) {
+  switch (op.function) {
     case EltwiseAlgorithm::kRelu:
     case EltwiseAlgorithm::kAbs:
       return op;

@@ -26,13 +26,13 @@ int SoleRelu(Editor& editor, ValueId value) {
   const int op = editor.producer(value);
   const Activation* activation = editor.As<Activation>(op);
   const bool is_relu = activation != nullptr && activation->op.alpha == 0 &&
-                       activation->op.algorithm == functions::EltwiseAlgorithm::kRelu;
+                       activation->op.function == functions::EltwiseAlgorithm::kRelu;
   return is_relu && editor.use_count(value) == 1 ? op : Editor::kNone;
 }
 
 std::optional<float> PositiveFactor(const OperationParams& operation) {
   const auto* activation = std::get_if<Activation>(&operation);
-  if (activation == nullptr || activation->op.algorithm != functions::EltwiseAlgorithm::kLinear ||
+  if (activation == nullptr || activation->op.function != functions::EltwiseAlgorithm::kLinear ||
       activation->op.beta != 0 || !(activation->op.alpha > 0)) {
     return std::nullopt;
   }

@@ -31,7 +31,7 @@ struct Scores {
 ValueId WithoutFactor(Editor& editor, ValueId value, float* scale) {
   const int op = editor.producer(value);
   const Activation* linear = editor.As<Activation>(op);
-  if (linear == nullptr || linear->op.algorithm != EltwiseAlgorithm::kLinear ||
+  if (linear == nullptr || linear->op.function != EltwiseAlgorithm::kLinear ||
       linear->op.beta != 0 || !std::isfinite(*scale * linear->op.alpha)) {
     return value;
   }

@@ -32,8 +32,7 @@ bool KeepsNumbers(Editor& editor, int op) {
   if (const Quantize* quantize = editor.As<Quantize>(op)) return IsOne(quantize->params);
   if (const Dequantize* dequantize = editor.As<Dequantize>(op)) return IsOne(dequantize->params);
   const Activation* activation = editor.As<Activation>(op);
-  return activation != nullptr &&
-         activation->op.algorithm == functions::EltwiseAlgorithm::kLinear &&
+  return activation != nullptr && activation->op.function == functions::EltwiseAlgorithm::kLinear &&
          activation->op.alpha == 1 && activation->op.beta == 0;
 }
 
@@ -75,7 +74,7 @@ std::optional<float> FactorOfScale(Editor& editor, ValueId value, ValueId range)
     const int op = editor.producer(value);
     const Activation* activation = editor.As<Activation>(op);
     const bool scales = activation != nullptr && activation->op.beta == 0 &&
-                        activation->op.algorithm == functions::EltwiseAlgorithm::kLinear;
+                        activation->op.function == functions::EltwiseAlgorithm::kLinear;
     if (!scales && editor.As<Reshape>(op) == nullptr) return std::nullopt;
     if (scales) factor *= activation->op.alpha;
     value = editor.operation(op).srcs[0];
@@ -187,7 +186,7 @@ std::optional<float> FactorOfScales(Editor& editor, ValueId value, ValueId a, Va
     }
     const Activation* activation = editor.As<Activation>(op);
     const bool scales = activation != nullptr && activation->op.beta == 0 &&
-                        activation->op.algorithm == functions::EltwiseAlgorithm::kLinear;
+                        activation->op.function == functions::EltwiseAlgorithm::kLinear;
     if (!scales && editor.As<Reshape>(op) == nullptr) return std::nullopt;
     if (scales) factor *= activation->op.alpha;
     value = editor.operation(op).srcs[0];

@@ -20,7 +20,7 @@ bool Near(float a, double b) { return std::abs(a - b) <= 1e-6; }
 std::optional<ValueId> LinearOf(Editor& editor, ValueId value, double alpha, double beta) {
   const int op = editor.producer(value);
   const Activation* linear = editor.As<Activation>(op);
-  if (linear == nullptr || linear->op.algorithm != EltwiseAlgorithm::kLinear ||
+  if (linear == nullptr || linear->op.function != EltwiseAlgorithm::kLinear ||
       !Near(linear->op.alpha, alpha) || !Near(linear->op.beta, beta)) {
     return std::nullopt;
   }

@@ -16,7 +16,7 @@ using functions::EltwiseAlgorithm;
 // The operation that computes `value`, if it is this function.
 const Activation* FunctionOf(Editor& editor, ValueId value, EltwiseAlgorithm algorithm) {
   const Activation* activation = editor.As<Activation>(editor.producer(value));
-  return activation != nullptr && activation->op.algorithm == algorithm ? activation : nullptr;
+  return activation != nullptr && activation->op.function == algorithm ? activation : nullptr;
 }
 
 // A value that is min(max(alpha * x + beta, 0), bound).
@@ -51,8 +51,8 @@ std::optional<BoundedLinear> GatedProductOf(Editor& editor, ValueId value) {
 void FuseAt(Editor& editor, int op) {
   const Activation* last = editor.As<Activation>(op);
   if (last == nullptr) return;
-  const bool scales = last->op.algorithm == EltwiseAlgorithm::kLinear && last->op.beta == 0;
-  const bool bounds = last->op.algorithm == EltwiseAlgorithm::kBoundedRelu;
+  const bool scales = last->op.function == EltwiseAlgorithm::kLinear && last->op.beta == 0;
+  const bool bounds = last->op.function == EltwiseAlgorithm::kBoundedRelu;
   if (!scales && !bounds) return;
   const ValueId unscaled = bounds ? editor.operation(op).dst : editor.operation(op).srcs[0];
   const float factor = bounds ? 1 : last->op.alpha;

@@ -107,7 +107,7 @@ std::optional<ScaleShift> OfConvolution(Editor& editor, int op) {
 
 std::optional<ScaleShift> ScaleShiftOf(Editor& editor, int op, ValueId value) {
   const Activation* linear = editor.As<Activation>(op);
-  if (linear != nullptr && linear->op.algorithm == functions::EltwiseAlgorithm::kLinear)
+  if (linear != nullptr && linear->op.function == functions::EltwiseAlgorithm::kLinear)
     return ScaleShift{0, {linear->op.alpha}, {linear->op.beta}};
   std::optional<ScaleShift> result = OfElementwise(editor, op, value);
   return result ? result : OfConvolution(editor, op);

@@ -52,7 +52,7 @@ std::optional<ValueId> CentredOf(Editor& editor, ValueId value) {
 std::optional<ValueId> SquareOf(Editor& editor, ValueId value) {
   const int op = editor.producer(value);
   const Activation* square = editor.As<Activation>(op);
-  if (square != nullptr && square->op.algorithm == EltwiseAlgorithm::kSquare)
+  if (square != nullptr && square->op.function == EltwiseAlgorithm::kSquare)
     return editor.operation(op).srcs[0];
   const Elementwise* product = editor.As<Elementwise>(op);
   if (product == nullptr || product->function != Function::kMul) return std::nullopt;
@@ -72,7 +72,7 @@ std::optional<ValueId> RootOf(Editor& editor, ValueId value) {
   if (root == nullptr) return std::nullopt;
   const functions::EltwiseOp& function = root->op;
   const bool is_root =
-      function.algorithm == EltwiseAlgorithm::kPow && function.alpha == 1 && function.beta == 0.5f;
+      function.function == EltwiseAlgorithm::kPow && function.alpha == 1 && function.beta == 0.5f;
   return is_root ? std::optional<ValueId>(editor.operation(op).srcs[0]) : std::nullopt;
 }
 
@@ -82,7 +82,7 @@ std::optional<float> DeviationOf(Editor& editor, ValueId value, ValueId x) {
   if (!shifted) return std::nullopt;
   const int op = editor.producer(*shifted);
   const Activation* linear = editor.As<Activation>(op);
-  if (linear == nullptr || linear->op.algorithm != EltwiseAlgorithm::kLinear ||
+  if (linear == nullptr || linear->op.function != EltwiseAlgorithm::kLinear ||
       linear->op.alpha != 1) {
     return std::nullopt;
   }

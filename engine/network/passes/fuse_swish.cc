@@ -12,9 +12,9 @@ using functions::EltwiseAlgorithm;
 
 // The function of x that `gate` * x is, if the operation computes a gate of x.
 std::optional<functions::EltwiseOp> GatedBy(const Activation& gate) {
-  if (gate.op.algorithm == EltwiseAlgorithm::kHardSigmoid)
+  if (gate.op.function == EltwiseAlgorithm::kHardSigmoid)
     return functions::EltwiseOp{EltwiseAlgorithm::kHardSwish, gate.op.alpha, gate.op.beta};
-  if (gate.op.algorithm == EltwiseAlgorithm::kLogistic)
+  if (gate.op.function == EltwiseAlgorithm::kLogistic)
     return functions::EltwiseOp{EltwiseAlgorithm::kSwish, 1, 0};
   return std::nullopt;
 }

@@ -35,6 +35,7 @@ absl::Span<const OpRow> DeterminantOperators();
 absl::Span<const OpRow> EinsumOperators();
 absl::Span<const OpRow> ElementwiseOperators();
 absl::Span<const OpRow> FourierOperators();
+absl::Span<const OpRow> FunctionOperators();  // functions.cc
 absl::Span<const OpRow> GatherOperators();
 absl::Span<const OpRow> GatherElementsOperators();
 absl::Span<const OpRow> GridSampleOperators();
@@ -97,6 +98,7 @@ inline constexpr OpFamily kOpFamilies[] = {
     EinsumOperators,
     ElementwiseOperators,
     FourierOperators,
+    FunctionOperators,
     GatherOperators,
     GatherElementsOperators,
     GridSampleOperators,

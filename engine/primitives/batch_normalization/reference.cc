@@ -77,7 +77,7 @@ absl::StatusOr<BatchNormalizationDesc> ResolveReference(
   const absl::Span<const PostOp> entries = request.attributes.post_ops.entries();
   for (const PostOp& entry : entries) {
     const auto* eltwise = std::get_if<EltwisePostOp>(&entry);
-    const bool relu = eltwise != nullptr && eltwise->op.algorithm == EltwiseAlgorithm::kRelu;
+    const bool relu = eltwise != nullptr && eltwise->op.function == EltwiseAlgorithm::kRelu;
     if (!relu || entries.size() > 1) {
       return absl::UnimplementedError(
           absl::StrCat("takes one relu at most, got ", request.attributes.post_ops.ToString()));

@@ -17,15 +17,18 @@
 #ifndef ENGINE_PRIMITIVES_BINARY_BINARY_H_
 #define ENGINE_PRIMITIVES_BINARY_BINARY_H_
 
+#include "engine/functions/function.h"
 #include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
 
 namespace tilewire {
 
-enum class BinaryAlgorithm : uint8_t { kAdd = 0, kMul, kMax, kMin, kDiv, kSub, kPRelu };
-constexpr int kBinaryAlgorithmCount = 7;
-absl::string_view AlgorithmName(BinaryAlgorithm algorithm);  // "add"
+using BinaryAlgorithm = functions::Function;  // from kAdd to kPRelu
+
+constexpr bool IsBinaryAlgorithm(functions::Function function) {
+  return function >= functions::Function::kAdd && function <= functions::Function::kPRelu;
+}
 
 struct BinaryDesc {
   BinaryAlgorithm algorithm = BinaryAlgorithm::kAdd;

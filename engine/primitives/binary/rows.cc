@@ -5,8 +5,7 @@
 #include <utility>
 
 #include "engine/base/status_macros.h"
-#include "engine/jit/extremum.h"
-#include "engine/jit/prelu.h"
+#include "engine/jit/elementwise_emitter.h"
 #include "engine/kernels/elements/elementwise_kernel.h"
 #include "engine/kernels/elements/elementwise_plan.h"
 #include "engine/memory/zero_padding.h"
@@ -19,32 +18,20 @@ namespace {
 class Generator final : public ElementwiseGenerator {
  public:
   Generator(absl::string_view name, const ElementwiseConfig& config, BinaryAlgorithm algorithm)
-      : ElementwiseGenerator(name, config), algorithm_(algorithm) {}
+      : ElementwiseGenerator(name, config),
+        emitter_(this, config.unit, {algorithm}, {.is_real = true},
+                 {.spare = rax,
+                  .masks = {spare_mask_, k4},
+                  .scratch = {4, 8, 7},
+                  .constants = {kConstants[0], kConstants[1]}}) {}
 
  private:
   void EmitFunction(const Xbyak::Xmm& value, absl::Span<const Xbyak::Xmm> others,
-                    const Xbyak::Xmm& spare) override {
-    const Xbyak::Xmm& other = others[0];
-    switch (algorithm_) {
-      case BinaryAlgorithm::kAdd:
-        return vaddps(value, value, other);
-      case BinaryAlgorithm::kMul:
-        return vmulps(value, value, other);
-      case BinaryAlgorithm::kDiv:
-        return vdivps(value, value, other);
-      case BinaryAlgorithm::kSub:
-        return vsubps(value, value, other);
-      case BinaryAlgorithm::kMax:
-      case BinaryAlgorithm::kMin:
-        return jit::EmitExtremum(this, unit(), algorithm_ == BinaryAlgorithm::kMax, value, other,
-                                 spare, Vector(kSecondSpare), spare_mask_);
-      case BinaryAlgorithm::kPRelu:
-        return jit::EmitPRelu(this, unit(), value, other, spare, Vector(kSecondSpare), spare_mask_);
-    }
+                    const Xbyak::Xmm&) override {
+    emitter_.Apply(value, others);
   }
 
-  static constexpr int kSecondSpare = 8;  // free until the post-ops
-  const BinaryAlgorithm algorithm_;
+  jit::ElementwiseEmitter emitter_;
 };
 
 // Immutable.

@@ -7,11 +7,6 @@
 
 namespace tilewire {
 
-absl::string_view AlgorithmName(BinaryAlgorithm algorithm) {
-  constexpr absl::string_view kNames[] = {"add", "mul", "max", "min", "div", "sub", "prelu"};
-  return kNames[static_cast<size_t>(algorithm)];
-}
-
 namespace binary {
 namespace {
 
@@ -29,7 +24,7 @@ absl::Status Validate(const BinaryDesc& desc, const Attributes&) {
                                                    " cannot be broadcast to src0 ",
                                                    DimsToString(desc.src0.dims())));
   }
-  if (static_cast<int>(desc.algorithm) >= kBinaryAlgorithmCount) {
+  if (!IsBinaryAlgorithm(desc.algorithm)) {
     return absl::InvalidArgumentError(
         absl::StrCat("binary: no algorithm ", static_cast<int>(desc.algorithm)));
   }

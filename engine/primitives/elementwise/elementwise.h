@@ -4,7 +4,7 @@
 //
 //   dst[i] = function(srcs[0][i], ...)
 //
-// engine/functions/elementwise.h lists the functions. A source whose size is 1 along a dimension is
+// engine/functions/function.h lists the functions. A source whose size is 1 along a dimension is
 // broadcast along it. binary.h and eltwise.h have generated code for some of these functions; this
 // is the primitive of the others.
 //
@@ -22,16 +22,12 @@
 
 #include <vector>
 
-#include "engine/functions/elementwise.h"
+#include "engine/functions/function.h"
 #include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
 
 namespace tilewire {
-
-namespace functions {
-TILEWIRE_FIELDS(Elementwise, function, alpha, beta);
-}  // namespace functions
 
 struct ElementwiseDesc {
   functions::Elementwise function;

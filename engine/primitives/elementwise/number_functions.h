@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The values of the functions of engine/functions/elementwise.h for numbers of any type that
+// The values of the functions of engine/functions/function.h for numbers of any type that
 // elementwise.h takes. Pure functions; thread-safe.
 #ifndef ENGINE_PRIMITIVES_ELEMENTWISE_NUMBER_FUNCTIONS_H_
 #define ENGINE_PRIMITIVES_ELEMENTWISE_NUMBER_FUNCTIONS_H_
@@ -39,7 +39,7 @@ inline void SetTruthAt(DataType type, void* truths, int64_t at, bool truth) {
 template <typename T>
 T EvaluateNumbers(const functions::Elementwise& function, const T* x) {
   if constexpr (std::is_integral_v<T>) {
-    return EvaluateIntegers(function, x);
+    return functions::EvaluateIntegers(function, x);
   } else {
     return functions::Evaluate(function, x);
   }
@@ -61,7 +61,7 @@ template <functions::Elementwise::Function kFunction, typename T>
 T FunctionOfTwo(T x, T y) {
   using Function = functions::Elementwise::Function;
   if constexpr (std::is_integral_v<T>) {
-    return OfTwoIntegers(kFunction, x, y);
+    return functions::IntegerOf<kFunction>(x, y);
   } else if constexpr (kFunction == Function::kAdd) {
     return x + y;
   } else if constexpr (kFunction == Function::kSub) {

@@ -41,6 +41,7 @@ class VectorsGenerator final : public ElementwiseGenerator {
 
  private:
   void EmitConstants() override { emitter_.EmitConstants(); }
+  void EmitTables() override { emitter_.EmitTable(); }
   void EmitFunction(const Xbyak::Xmm& value, absl::Span<const Xbyak::Xmm> others,
                     const Xbyak::Xmm&) override {
     emitter_.Apply(value, others);

@@ -126,6 +126,8 @@ absl::StatusOr<EltwiseDesc> ResolveDense(const Request<EltwiseDesc>& request) {
     return absl::UnimplementedError("layouts of src and dst differ");
   }
   if (!resolved.dst.IsDense()) return absl::UnimplementedError("not dense");
+  if (!functions::HasCode(resolved.op.function))
+    return absl::UnimplementedError(functions::RowOf(resolved.op.function).no_code);
   return resolved;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Function of each element: dst[i] = f(src[i]), with the formulas of engine/functions/eltwise.h. May run
-// in place (dst == src). The padded tail of dst stays zero even where f(0) is not.
+// Function of each element: dst[i] = f(src[i]), with a formula of engine/functions/functions.inc.
+// May run in place (dst == src). The padded tail of dst stays zero even where f(0) is not.
 //
 // Types    src and dst have one type. f is computed in f32; the result of an integer type is
 //          rounded to nearest even and saturated, and NaN becomes 0.
@@ -15,10 +15,6 @@
 #include "engine/primitives/primitive.h"
 
 namespace tilewire {
-
-namespace functions {
-TILEWIRE_FIELDS(EltwiseOp, algorithm, alpha, beta);
-}  // namespace functions
 
 struct EltwiseDesc {
   PropKind prop_kind = PropKind::kForwardInference;

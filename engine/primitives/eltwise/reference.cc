@@ -3,7 +3,7 @@
 // The executable specification: any layouts and types, one element after the other, computed in
 // f32.
 #include "engine/base/status_macros.h"
-#include "engine/functions/eltwise.h"
+#include "engine/functions/function.h"
 #include "engine/kernels/elements/element_conversion.h"
 #include "engine/memory/layout.h"
 #include "engine/memory/separable_offsets.h"

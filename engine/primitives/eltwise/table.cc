@@ -12,9 +12,9 @@ namespace {
 absl::Status Validate(const EltwiseDesc& desc, const Attributes&) {
   ABSL_RETURN_IF_ERROR(CheckTensors("eltwise", desc.src, desc.dst));
   ABSL_RETURN_IF_ERROR(CheckSameShape("eltwise", desc.src, desc.dst));
-  if (static_cast<int>(desc.op.algorithm) >= functions::kEltwiseAlgorithmCount) {
+  if (!functions::IsOfOneReal(desc.op.function)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("eltwise: no algorithm ", static_cast<int>(desc.op.algorithm)));
+        absl::StrCat("eltwise: no algorithm ", static_cast<int>(desc.op.function)));
   }
   return absl::OkStatus();
 }

@@ -11,8 +11,7 @@ using functions::RnnCell;
 CellGenerator::CellGenerator(absl::string_view name, const CellConfig& config)
     : Generator(name), config_(config) {
   const Xbyak::Reg64 tables[] = {rax, rbx, r11, r12};
-  std::vector<functions::EltwiseOp> ops;
-  for (const functions::RnnActivation& function : config.functions) ops.push_back(function.op());
+  std::vector<functions::RnnActivation> ops = config.functions;
   if (config.clip > 0)
     ops.push_back({functions::EltwiseAlgorithm::kClip, -config.clip, config.clip});
   for (size_t i = 0; i < ops.size(); ++i) {
@@ -123,42 +122,7 @@ void CellGenerator::ApplyToSum(int function, const Xbyak::Xmm& v) {
 }
 
 void CellGenerator::Apply(int function, const Xbyak::Xmm& v) {
-  const functions::RnnActivation& activation = config_.functions[function];
-  switch (activation.form) {
-    case functions::RnnActivation::Form::kScaledTanh:  // its op is tanh
-      Scale(v, activation.beta);
-      emitters_[function]->Apply({v.getIdx()});
-      return Scale(v, activation.alpha);
-    case functions::RnnActivation::Form::kSoftsign:
-      return ApplySoftsign(v);
-    case functions::RnnActivation::Form::kThresholdedRelu:
-      return ApplyThreshold(v, activation.alpha);
-    case functions::RnnActivation::Form::kEltwise:
-      return emitters_[function]->Apply({v.getIdx()});
-  }
-}
-
-void CellGenerator::Scale(const Xbyak::Xmm& v, float factor) {
-  config_.unit.Broadcast(this, Vector(kScratch), factor, spare_);
-  vmulps(v, v, Vector(kScratch));
-}
-
-void CellGenerator::ApplySoftsign(const Xbyak::Xmm& v) {
-  const Xbyak::Xmm size = Vector(kScratch), one = Vector(kScratch + 1);
-  config_.unit.BroadcastBits(this, size, 0x7FFFFFFF, spare_);
-  config_.unit.And(this, size, size, v);
-  config_.unit.Broadcast(this, one, 1.0f, spare_);
-  vaddps(size, size, one);
-  vdivps(v, v, size);
-}
-
-void CellGenerator::ApplyThreshold(const Xbyak::Xmm& v, float threshold) {
-  const Xbyak::Xmm below = Vector(kScratch), kept = Vector(kScratch + 1);
-  config_.unit.Broadcast(this, below, threshold, spare_);
-  vsubps(below, below, v);
-  config_.unit.Zero(this, kept);
-  config_.unit.TakeWhereNegative(this, kept, below, v, k1);
-  vmovaps(v, kept);
+  emitters_[function]->Apply({v.getIdx()});
 }
 
 void CellGenerator::OneMinus(const Xbyak::Xmm& to, const Xbyak::Xmm& v) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Generates what follows the products in one step of one sequence: from the sums of the gates to
-// the next state, whole vectors of states at a time. The cells are those of engine/functions/rnn_cell.h.
+// the next state, whole vectors of states at a time. The cells are those of rnn_cell.h.
 #ifndef ENGINE_PRIMITIVES_RNN_CELL_GENERATOR_H_
 #define ENGINE_PRIMITIVES_RNN_CELL_GENERATOR_H_
 
@@ -56,9 +56,6 @@ class CellGenerator final : public jit::Generator {
   // v = f(v); of the sum of a gate, clipped.
   void Apply(int function, const Xbyak::Xmm& v);
   void ApplyToSum(int function, const Xbyak::Xmm& v);
-  void ApplySoftsign(const Xbyak::Xmm& v);
-  void ApplyThreshold(const Xbyak::Xmm& v, float threshold);
-  void Scale(const Xbyak::Xmm& v, float factor);
   void OneMinus(const Xbyak::Xmm& to, const Xbyak::Xmm& v);
   // o becomes u * h + (1 - u) * o and is stored as the state.
   void StoreBetween(const Xbyak::Xmm& u, const Xbyak::Xmm& o);

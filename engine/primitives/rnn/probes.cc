@@ -6,7 +6,8 @@ namespace tilewire {
 
 std::vector<RnnDesc> RnnProbes(DataType type) {
   RnnDesc desc;
-  desc.activations = {{functions::EltwiseAlgorithm::kLogistic}, {}, {}};
+  desc.activations = {
+      {functions::Function::kLogistic}, {functions::Function::kTanh}, {functions::Function::kTanh}};
   desc.src_layer = probes::Tagged({3, 2, 32}, type, "abc");
   desc.weights_layer = probes::Any({1, 1, 32, 4, 32}, type);
   desc.weights_iter = probes::Any({1, 1, 32, 4, 32}, type);

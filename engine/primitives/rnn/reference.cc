@@ -124,7 +124,7 @@ class Sequence {
                                           static_cast<double>(i) * Function(1, sum(2)));
     next_memory_[j] = next;
     return Function(0, sum(3) + Peephole(2, j, next)) *
-           functions::RnnActivationScalar(Activation(2), next);
+           functions::EltwiseScalar(Activation(2), next);
   }
 
   States NextOfGru(int64_t t, const States& update, const States& reset) {
@@ -147,7 +147,7 @@ class Sequence {
     const RnnDesc& desc = formula_.desc;
     float argument = static_cast<float>(x);
     if (desc.clip > 0) argument = std::clamp(argument, -desc.clip, desc.clip);
-    return functions::RnnActivationScalar(Activation(which), argument);
+    return functions::EltwiseScalar(Activation(which), argument);
   }
   const RnnActivation& Activation(int which) const {
     const RnnDesc& desc = formula_.desc;

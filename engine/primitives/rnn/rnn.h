@@ -25,7 +25,7 @@
 //            ntc and ldgoi are the same tensors with other strides.
 // Types      f32; sequence_lengths s32.
 // Threads    immutable; see primitive.h.
-// Wire       but scaled_tanh, softsign and thresholded_relu, which only models use.
+// Wire       functions that have code, as eltwise.
 // Order      The state of one sequence does not depend on the other sequences.
 // Source     MKL-DNN 1.0, "RNN"; oneDNN for the peephole; ONNX for the other three.
 #ifndef ENGINE_PRIMITIVES_RNN_RNN_H_
@@ -39,10 +39,6 @@
 #include "engine/primitives/primitive.h"
 
 namespace tilewire {
-
-namespace functions {
-TILEWIRE_FIELDS(RnnActivation, algorithm, alpha, beta, form);
-}  // namespace functions
 
 using functions::RnnActivation;
 using functions::RnnCell;

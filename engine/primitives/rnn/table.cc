@@ -57,6 +57,8 @@ absl::Status ValidateFunctions(const RnnDesc& desc) {
     return absl::InvalidArgumentError(
         absl::StrCat("rnn: ", desc.activations.size(), " activations, expected ", wanted));
   }
+  for (const RnnActivation& activation : desc.activations)
+    ABSL_RETURN_IF_ERROR(functions::CheckHasCode("rnn: activation", activation.function));
   // Denormals count as 0 while a primitive runs, and 0 stands for no bound.
   const auto bits = std::bit_cast<uint32_t>(desc.clip);
   const bool is_denormal = bits > 0 && bits < std::bit_cast<uint32_t>(kLeastNormal);

@@ -22,7 +22,7 @@ MemoryDesc Plain(Dims dims) {
 // dst = alpha * src + 1
 OpDesc Linear(float alpha) {
   EltwiseDesc desc;
-  desc.op = {.algorithm = EltwiseAlgorithm::kLinear, .alpha = alpha, .beta = 1};
+  desc.op = {.function = EltwiseAlgorithm::kLinear, .alpha = alpha, .beta = 1};
   desc.src = desc.dst = Plain({2, 16});
   return desc;
 }
@@ -62,7 +62,7 @@ void ExpectLinear(const Primitive& primitive, float alpha) {
 // C02: everything that changes the primitive is in the key, nothing else.
 TEST(PrimitiveKeyTest, DiffersWhereverThePrimitiveMay) {
   EltwiseDesc relu = std::get<EltwiseDesc>(Linear(1));
-  relu.op.algorithm = EltwiseAlgorithm::kRelu;
+  relu.op.function = EltwiseAlgorithm::kRelu;
   EltwiseDesc wider = relu;
   wider.src = wider.dst = Plain({2, 17});
   EltwiseDesc training = relu;

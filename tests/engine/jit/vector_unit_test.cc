@@ -45,7 +45,7 @@ class Snippet final : public Generator {
   const Body body_;
 };
 
-class VectorUnitTest : public testing::TestWithParam<UnitCase> {
+class VectorUnitTest : public ::testing::TestWithParam<UnitCase> {
  protected:
   using Values = std::array<float, 32>;
   void SetUp() override {
@@ -147,10 +147,10 @@ TEST_P(VectorUnitTest, GathersByIndex) {
 }
 
 INSTANTIATE_TEST_SUITE_P(AllUnits, VectorUnitTest,
-                         testing::Values(UnitCase{"avx2", cpu::Isa::kAvx2, 32},
-                                         UnitCase{"avx512", cpu::Isa::kAvx512, 64},
-                                         UnitCase{"avx512_of_8_lanes", cpu::Isa::kAvx512, 32},
-                                         UnitCase{"avx512_vnni", cpu::Isa::kAvx512Vnni, 64}),
+                         ::testing::Values(UnitCase{"avx2", cpu::Isa::kAvx2, 32},
+                                           UnitCase{"avx512", cpu::Isa::kAvx512, 64},
+                                           UnitCase{"avx512_of_8_lanes", cpu::Isa::kAvx512, 32},
+                                           UnitCase{"avx512_vnni", cpu::Isa::kAvx512Vnni, 64}),
                          [](const auto& info) { return info.param.name; });
 
 TEST(VectorUnit, FeaturesFollowTheInstructionSet) {

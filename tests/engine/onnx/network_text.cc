@@ -48,67 +48,7 @@ std::string AxisQuantizationText(const std::vector<network::QuantizationParams>&
 }
 
 std::string ActivationText(const functions::EltwiseOp& op) {
-  return absl::StrCat(functions::EltwiseAlgorithmName(op.algorithm), "(", op.alpha, ",", op.beta,
-                      ")");
-}
-
-absl::string_view FunctionName(network::Elementwise::Function function) {
-  constexpr absl::string_view kNames[] = {"add",
-                                          "sub",
-                                          "mul",
-                                          "div",
-                                          "max",
-                                          "min",
-                                          "pow",
-                                          "mod",
-                                          "floor_mod",
-                                          "prelu",
-                                          "equal",
-                                          "less",
-                                          "less_or_equal",
-                                          "and",
-                                          "or",
-                                          "xor",
-                                          "bit_and",
-                                          "bit_or",
-                                          "bit_xor",
-                                          "shift_left",
-                                          "shift_right",
-                                          "where",
-                                          "log",
-                                          "reciprocal",
-                                          "floor",
-                                          "ceil",
-                                          "round",
-                                          "sign",
-                                          "erf",
-                                          "gelu",
-                                          "not",
-                                          "is_nan",
-                                          "is_inf",
-                                          "sin",
-                                          "cos",
-                                          "tan",
-                                          "sinh",
-                                          "cosh",
-                                          "asin",
-                                          "acos",
-                                          "atan",
-                                          "asinh",
-                                          "acosh",
-                                          "atanh",
-                                          "selu",
-                                          "celu",
-                                          "thresholded_relu",
-                                          "shrink",
-                                          "softsign",
-                                          "truncate",
-                                          "abs",
-                                          "negate",
-                                          "exp",
-                                          "sqrt",
-                                          "bit_not"};
-  return kNames[static_cast<int>(function)];
+  return absl::StrCat(AlgorithmName(op.function), "(", op.alpha, ",", op.beta, ")");
 }
 
 // One overload per operation: the name, then what follows the sources.
@@ -197,8 +137,8 @@ class ParamsText {
       }
     }
   }
-  void operator()(const network::Elementwise& elementwise) {
-    name = std::string(FunctionName(elementwise.function));
+  void operator()(const Elementwise& elementwise) {
+    name = std::string(AlgorithmName(elementwise.function));
     if (elementwise.alpha != 0 || elementwise.beta != 0)
       rest = absl::StrCat(" (", elementwise.alpha, ",", elementwise.beta, ")");
   }

@@ -11,7 +11,7 @@ namespace tilewire {
 namespace {
 
 const PostOp kSum = SumPostOp{.scale = 1};
-const PostOp kRelu = EltwisePostOp{.op = {.algorithm = EltwiseAlgorithm::kRelu}};
+const PostOp kRelu = EltwisePostOp{.op = {.function = EltwiseAlgorithm::kRelu}};
 const PostOp kMaxPooling = MaxPoolingPostOp{};
 
 PostOps Chain(std::initializer_list<PostOp> ops) {

@@ -77,7 +77,7 @@ OpDesc InnerProduct(Dims src, Dims weights, Dims dst) {
 
 OpDesc Eltwise(const MemoryDesc& md) {
   EltwiseDesc desc;
-  desc.op.algorithm = EltwiseAlgorithm::kTanh;
+  desc.op.function = EltwiseAlgorithm::kTanh;
   desc.src = desc.dst = md;
   return desc;
 }

@@ -38,7 +38,7 @@ std::vector<float> Logical(const MemoryDesc& desc, const std::vector<uint8_t>& b
 OutputScales SpreadingScales(int64_t products, int64_t channels, bool scale_a_channel);
 
 inline EltwisePostOp ReluPostOp(float alpha = 0, float scale = 1) {
-  return {.op = {.algorithm = EltwiseAlgorithm::kRelu, .alpha = alpha}, .scale = scale};
+  return {.op = {.function = EltwiseAlgorithm::kRelu, .alpha = alpha}, .scale = scale};
 }
 // Chains of functions that every row computes to the last bit.
 std::vector<std::vector<PostOp>> ExactChains();

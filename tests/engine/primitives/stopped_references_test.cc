@@ -78,7 +78,8 @@ std::vector<HugeCase> HugeCases() {
   matmul.weights = OneElement({1 << 20, 1 << 12});
   matmul.dst = Dense({1 << 12, 1 << 12});
   RnnDesc rnn;
-  rnn.activations = {{}, {}, {}};
+  rnn.activations = {
+      {EltwiseAlgorithm::kTanh}, {EltwiseAlgorithm::kTanh}, {EltwiseAlgorithm::kTanh}};
   rnn.src_layer = OneElement({1, 1, kSide});
   rnn.weights_layer = rnn.weights_iter = OneElement({1, 1, kSide, 4, kSide});
   rnn.dst_layer = Dense({1, 1, kSide});

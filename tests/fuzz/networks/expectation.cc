@@ -78,12 +78,8 @@ bool IsJump(const network::Elementwise& elementwise) {
 bool IsJump(const Operation& operation, const Network& network) {
   if (const auto* elementwise = std::get_if<network::Elementwise>(&operation.params))
     return IsJump(*elementwise);
-  if (const auto* activation = std::get_if<network::Activation>(&operation.params)) {
-    const functions::EltwiseAlgorithm algorithm = activation->op.algorithm;
-    return algorithm == functions::EltwiseAlgorithm::kFloor ||
-           algorithm == functions::EltwiseAlgorithm::kCeil ||
-           algorithm == functions::EltwiseAlgorithm::kRound;
-  }
+  if (const auto* activation = std::get_if<network::Activation>(&operation.params))
+    return IsJump(activation->op);
   const bool chooses = std::holds_alternative<network::TopK>(operation.params) ||
                        std::holds_alternative<network::MaxWindow>(operation.params) ||
                        std::holds_alternative<network::Gather>(operation.params) ||

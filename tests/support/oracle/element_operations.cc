@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/functions/eltwise.h"
+#include "engine/functions/function.h"
 #include "engine/functions/integer_functions.h"
 #include "engine/memory/element_types.h"
 #include "engine/network/elementwise.h"

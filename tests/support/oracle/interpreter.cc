@@ -5,7 +5,7 @@
 #include <utility>
 #include <variant>
 
-#include "engine/functions/eltwise.h"
+#include "engine/functions/function.h"
 
 namespace tilewire::testing {
 namespace {

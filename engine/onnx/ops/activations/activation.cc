@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Activations: functions of one tensor, element by element, that networks apply after their linear
-// layers. Mathematical functions of one tensor are in unary.cc, functions of several tensors in
-// elementwise.cc.
+// Activations that are more than a row of engine/functions/functions.inc says (functions.cc has
+// those). Functions of several tensors are in elementwise.cc.
 #include <limits>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "engine/functions/eltwise.h"
+#include "engine/functions/function.h"
 #include "engine/onnx/ops/activations/activation_of.h"
 #include "engine/onnx/ops/arithmetic/element_functions.h"
 #include "engine/onnx/ops/ops.h"
@@ -90,42 +89,6 @@ absl::Status BuildRelu(NodeContext& context) {
   }
   return FinishActivation(context, {EltwiseAlgorithm::kRelu});
 }
-absl::Status BuildSigmoid(NodeContext& context) {
-  return FinishActivation(context, {EltwiseAlgorithm::kLogistic});
-}
-absl::Status BuildSoftplus(NodeContext& context) {
-  return FinishActivation(context, {EltwiseAlgorithm::kSoftRelu});
-}
-absl::Status BuildTanh(NodeContext& context) {
-  return FinishActivation(context, {EltwiseAlgorithm::kTanh});
-}
-
-// Functions with the attribute alpha.
-absl::Status Finish(NodeContext& context, EltwiseAlgorithm algorithm, float default_alpha) {
-  ABSL_ASSIGN_OR_RETURN(const float alpha, context.node.Float("alpha", default_alpha));
-  return FinishActivation(context, {algorithm, alpha});
-}
-absl::Status Finish(NodeContext& context, Elementwise::Function function, float default_alpha) {
-  ABSL_ASSIGN_OR_RETURN(const float alpha, context.node.Float("alpha", default_alpha));
-  return FinishElementwise(context, {function, alpha});
-}
-
-absl::Status BuildElu(NodeContext& context) {
-  return Finish(context, EltwiseAlgorithm::kElu, 1.0f);
-}
-absl::Status BuildLeakyRelu(NodeContext& context) {
-  return Finish(context, EltwiseAlgorithm::kRelu, 0.01f);
-}
-absl::Status BuildSwish(NodeContext& context) {
-  return Finish(context, EltwiseAlgorithm::kSwish, 1.0f);
-}
-absl::Status BuildCelu(NodeContext& context) {
-  return Finish(context, Elementwise::Function::kCelu, 1.0f);
-}
-absl::Status BuildThresholdedRelu(NodeContext& context) {
-  return Finish(context, Elementwise::Function::kThresholdedRelu, 1.0f);
-}
-
 absl::Status BuildSelu(NodeContext& context) {
   const bool old = context.node.opset() < 6;
   ABSL_ASSIGN_OR_RETURN(const float alpha,
@@ -135,35 +98,11 @@ absl::Status BuildSelu(NodeContext& context) {
   return FinishElementwise(context, {Elementwise::Function::kSelu, alpha, gamma});
 }
 
-absl::Status BuildMish(NodeContext& context) {
-  return FinishActivation(context, {EltwiseAlgorithm::kMish});
-}
-
-absl::Status BuildShrink(NodeContext& context) {
-  ABSL_ASSIGN_OR_RETURN(const float lambda, context.node.Float("lambd", 0.5f));
-  ABSL_ASSIGN_OR_RETURN(const float bias, context.node.Float("bias", 0.0f));
-  return FinishThroughReals(context, {Elementwise::Function::kShrink, lambda, bias});
-}
-
-absl::Status BuildSoftsign(NodeContext& context) {
-  return FinishElementwise(context, {Elementwise::Function::kSoftsign});
-}
-
 absl::Status BuildGelu(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const std::string by,
                         context.node.OneOf("approximate", "none", {"none", "tanh"}));
   return FinishActivation(context,
                           {by == "tanh" ? EltwiseAlgorithm::kGelu : EltwiseAlgorithm::kGeluErf});
-}
-
-absl::Status BuildHardSigmoid(NodeContext& context) {
-  ABSL_ASSIGN_OR_RETURN(const float alpha, context.node.Float("alpha", 0.2f));
-  ABSL_ASSIGN_OR_RETURN(const float beta, context.node.Float("beta", 0.5f));
-  return FinishActivation(context, {EltwiseAlgorithm::kHardSigmoid, alpha, beta});
-}
-
-absl::Status BuildHardSwish(NodeContext& context) {
-  return FinishActivation(context, {EltwiseAlgorithm::kHardSwish, 1.0f / 6.0f, 0.5f});
 }
 
 absl::Status BuildClip(NodeContext& context) {
@@ -197,23 +136,10 @@ absl::Status BuildClip(NodeContext& context) {
 }  // namespace
 
 TILEWIRE_OPERATORS(Activation) = {
-    OfReals({"Celu", 12, 1, 1, "alpha", BuildCelu, Folds::kInMemory}),
     {"Clip", 1, 1, 3, "max min", BuildClip, Folds::kInMemory},
-    OfReals({"Elu", 1, 1, 1, "alpha", BuildElu}),
     OfReals({"Gelu", 20, 1, 1, "approximate", BuildGelu}),
-    OfReals({"HardSigmoid", 1, 1, 1, "alpha beta", BuildHardSigmoid}),
-    OfReals({"HardSwish", 14, 1, 1, "", BuildHardSwish}),
-    {"LeakyRelu", 1, 1, 1, "alpha", BuildLeakyRelu},
-    OfReals({"Mish", 18, 1, 1, "", BuildMish}),
     {"Relu", 1, 1, 1, "", BuildRelu},
     OfReals({"Selu", 1, 1, 1, "alpha gamma", BuildSelu, Folds::kInMemory}),
-    {"Shrink", 9, 1, 1, "bias lambd", BuildShrink, Folds::kInMemory},
-    OfReals({"Sigmoid", 1, 1, 1, "", BuildSigmoid}),
-    OfReals({"Softplus", 1, 1, 1, "", BuildSoftplus}),
-    OfReals({"Softsign", 1, 1, 1, "", BuildSoftsign, Folds::kInMemory}),
-    OfReals({"Swish", 24, 1, 1, "alpha", BuildSwish}),
-    OfReals({"Tanh", 1, 1, 1, "", BuildTanh}),
-    OfReals({"ThresholdedRelu", 10, 1, 1, "alpha", BuildThresholdedRelu, Folds::kInMemory}),
 };
 
 }  // namespace tilewire::reader

@@ -16,8 +16,8 @@ namespace {
 absl::StatusOr<Elementwise> FunctionOf(const NodeContext& context, const functions::EltwiseOp& op,
                                        DataType type) {
   using Algorithm = functions::EltwiseAlgorithm;
-  if (op.algorithm == Algorithm::kAbs) return Elementwise{Elementwise::Function::kAbs};
-  if (op.algorithm == Algorithm::kLinear && op.alpha == -1 && op.beta == 0)
+  if (op.function == Algorithm::kAbs) return Elementwise{Elementwise::Function::kAbs};
+  if (op.function == Algorithm::kLinear && op.alpha == -1 && op.beta == 0)
     return Elementwise{Elementwise::Function::kNegate};
   return context.node.Unimplemented(
       absl::StrCat("takes ", DataTypeName(type), " here; supported is f32"));

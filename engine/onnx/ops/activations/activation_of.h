@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "engine/functions/eltwise.h"
+#include "engine/functions/function.h"
 #include "engine/onnx/node_context.h"
 
 namespace tilewire::reader {

@@ -74,7 +74,7 @@ class Chain {
 };
 
 Operand Gated(Chain& chain, const functions::EltwiseOp& op, const Operand& x) {
-  switch (op.algorithm) {
+  switch (op.function) {
     case Algorithm::kHardSigmoid:
       return chain.Bounded(chain.Plus(chain.Times(x, op.alpha), op.beta), 0, 1);
     case Algorithm::kHardSwish:
@@ -92,7 +92,7 @@ Operand Gated(Chain& chain, const functions::EltwiseOp& op, const Operand& x) {
 }
 
 Operand Applied(Chain& chain, const functions::EltwiseOp& op, const Operand& x) {
-  switch (op.algorithm) {
+  switch (op.function) {
     case Algorithm::kRelu:
       return op.alpha == 0 ? chain.Of(Function::kMax, {x, chain.Number(0)})
                            : chain.Of(Function::kPRelu, {x, chain.Number(op.alpha)});
@@ -105,7 +105,7 @@ Operand Applied(Chain& chain, const functions::EltwiseOp& op, const Operand& x) 
     case Algorithm::kAbs:
       return chain.Of(Function::kAbs, {x});
     case Algorithm::kSqrt:
-      return chain.Of(Function::kSqrt, {x});
+      return chain.Of(Function::kSquareRoot, {x});
     case Algorithm::kLinear:
       if (op.alpha == -1 && op.beta == 0) return chain.Of(Function::kNegate, {x});
       return chain.Plus(chain.Times(x, op.alpha), op.beta);
@@ -120,13 +120,13 @@ Operand Applied(Chain& chain, const functions::EltwiseOp& op, const Operand& x) 
     case Algorithm::kExp:
       return chain.Of(Function::kExp, {x});
     case Algorithm::kGeluErf:
-      return chain.Of(Function::kGelu, {x});
+      return chain.Of(Function::kGeluErf, {x});
     case Algorithm::kLog:
       return chain.Of(Function::kLog, {x});
     case Algorithm::kPow: {
       const bool is_root = op.beta == 0.5f;
-      const Operand power = is_root ? chain.Of(Function::kSqrt, {x})
-                                    : chain.Of(Function::kPow, {x, chain.Number(op.beta)});
+      const Operand power = is_root ? chain.Of(Function::kSquareRoot, {x})
+                                    : chain.Of(Function::kPower, {x, chain.Number(op.beta)});
       return op.alpha == 1 ? power : chain.Times(power, op.alpha);
     }
     case Algorithm::kRound:

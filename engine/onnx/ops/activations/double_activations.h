@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Activations (engine/functions/eltwise.h) of f64, as operations on f64 that follow each other.
+// Activations (engine/functions/function.h) of f64, as operations on f64 that follow each other.
 #ifndef ENGINE_ONNX_OPS_ACTIVATIONS_DOUBLE_ACTIVATIONS_H_
 #define ENGINE_ONNX_OPS_ACTIVATIONS_DOUBLE_ACTIVATIONS_H_
 

@@ -149,7 +149,7 @@ absl::StatusOr<Operand> MixedPow(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Operand base, AsFloats(context.input(0)));
   ABSL_ASSIGN_OR_RETURN(const Operand exponent, AsFloats(context.input(1)));
   const bool cuts = context.IsInteger(0);
-  ABSL_ASSIGN_OR_RETURN(const Operand power, ElementwiseOf(context, {Function::kPow},
+  ABSL_ASSIGN_OR_RETURN(const Operand power, ElementwiseOf(context, {Function::kPower},
                                                            {base, exponent}, cuts ? "/exact" : ""));
   if (!cuts) return power;
   ABSL_ASSIGN_OR_RETURN(const Operand whole,
@@ -174,14 +174,14 @@ absl::StatusOr<Operand> PowInType(NodeContext& context) {
   const DataType own = context.TypeOf(context.input(0));
   if (own == DataType::kF32) {
     ABSL_ASSIGN_OR_RETURN(const Operand exponent, as(1, DataType::kF32));
-    return ElementwiseOf(context, {Function::kPow}, {context.input(0), exponent});
+    return ElementwiseOf(context, {Function::kPower}, {context.input(0), exponent});
   }
   if (own == DataType::kF64 || context.IsInteger(1))
-    return ElementwiseOf(context, {Function::kPow}, {context.input(0), context.input(1)});
+    return ElementwiseOf(context, {Function::kPower}, {context.input(0), context.input(1)});
   ABSL_ASSIGN_OR_RETURN(const Operand base, as(0, DataType::kF64));
   ABSL_ASSIGN_OR_RETURN(const Operand exponent, as(1, DataType::kF64));
   ABSL_ASSIGN_OR_RETURN(const Operand power,
-                        ElementwiseOf(context, {Function::kPow}, {base, exponent}, "/exact"));
+                        ElementwiseOf(context, {Function::kPower}, {base, exponent}, "/exact"));
   ABSL_ASSIGN_OR_RETURN(const ValueId cut, context.InType(power, own));
   return Operand{nullptr, cut, power.dims};
 }
@@ -207,7 +207,7 @@ absl::Status BuildPow(NodeContext& context) {
   }
   if (context.IsInteger(0) == context.IsInteger(1) &&
       (context.AllConstant() || !context.IsInteger(0))) {
-    return BuildTwo(context, Function::kPow);
+    return BuildTwo(context, Function::kPower);
   }
   ABSL_ASSIGN_OR_RETURN(const Operand dst, MixedPow(context));
   return context.SetOutput(dst);

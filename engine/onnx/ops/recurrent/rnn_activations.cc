@@ -6,37 +6,18 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/functions/onnx_functions.h"
 
 namespace tilewire::reader {
 namespace {
 
-using functions::EltwiseAlgorithm;
+using functions::OnnxFunction;
 using functions::RnnActivation;
-using Form = functions::RnnActivation::Form;
 
-struct Named {
-  absl::string_view name;
-  RnnActivation activation;  // with ONNX's defaults
-  bool has_alpha = false, has_beta = false;
-};
-
-constexpr Named kFunctions[] = {
-    {"Relu", {EltwiseAlgorithm::kRelu}},
-    {"Tanh", {EltwiseAlgorithm::kTanh}},
-    {"Sigmoid", {EltwiseAlgorithm::kLogistic}},
-    {"Affine", {EltwiseAlgorithm::kLinear, 1, 0}, true, true},
-    {"LeakyRelu", {EltwiseAlgorithm::kRelu, 0.01f}, true},
-    {"ThresholdedRelu", {EltwiseAlgorithm::kTanh, 1, 0, Form::kThresholdedRelu}, true},
-    {"ScaledTanh", {EltwiseAlgorithm::kTanh, 1, 1, Form::kScaledTanh}, true, true},
-    {"HardSigmoid", {EltwiseAlgorithm::kHardSigmoid, 0.2f, 0.5f}, true, true},
-    {"Elu", {EltwiseAlgorithm::kElu, 1}, true},
-    {"Softsign", {EltwiseAlgorithm::kTanh, 0, 0, Form::kSoftsign}},
-    {"Softplus", {EltwiseAlgorithm::kSoftRelu}},
-};
-
-absl::StatusOr<Named> FindFunction(const Node& node, absl::string_view name) {
-  for (const Named& function : kFunctions) {
-    if (absl::EqualsIgnoreCase(function.name, name)) return function;
+absl::StatusOr<OnnxFunction> FindFunction(const Node& node, absl::string_view name) {
+  for (const OnnxFunction& function : functions::kOnnxFunctions) {
+    const bool in_cells = function.Is(OnnxFunction::kInCells | OnnxFunction::kOnlyInCells);
+    if (in_cells && absl::EqualsIgnoreCase(function.op, name)) return function;
   }
   return node.Invalid(absl::StrCat("activation '", name.substr(0, 200), "'"));
 }
@@ -68,10 +49,11 @@ absl::StatusOr<std::vector<RnnActivation>> ReadRnnActivations(const Node& node,
   std::vector<RnnActivation> activations;
   size_t alpha = 0, beta = 0;
   for (const std::string& name : names) {
-    ABSL_ASSIGN_OR_RETURN(Named function, FindFunction(node, name));
-    if (function.has_alpha && alpha < alphas.size()) function.activation.alpha = alphas[alpha++];
-    if (function.has_beta && beta < betas.size()) function.activation.beta = betas[beta++];
-    activations.push_back(function.activation);
+    ABSL_ASSIGN_OR_RETURN(const OnnxFunction function, FindFunction(node, name));
+    RnnActivation activation = function.WithDefaults();
+    if (!function.AlphaName().empty() && alpha < alphas.size()) activation.alpha = alphas[alpha++];
+    if (!function.BetaName().empty() && beta < betas.size()) activation.beta = betas[beta++];
+    activations.push_back(activation);
   }
   if (alpha < alphas.size() || beta < betas.size())
     return node.Invalid("activation_alpha or activation_beta has more numbers than functions take");

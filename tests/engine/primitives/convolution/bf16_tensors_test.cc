@@ -115,8 +115,8 @@ TEST_P(Bf16TensorsTest, HoldTheBitsOfTensorsOfF32) {
 }
 
 TEST_P(Bf16TensorsTest, AreWrittenAfterThePostOps) {
-  const EltwisePostOp relu{.op = {.algorithm = EltwiseAlgorithm::kRelu}};
-  const EltwisePostOp logistic{.op = {.algorithm = EltwiseAlgorithm::kLogistic}};
+  const EltwisePostOp relu{.op = {.function = EltwiseAlgorithm::kRelu}};
+  const EltwisePostOp logistic{.op = {.function = EltwiseAlgorithm::kLogistic}};
   const ConvolutionCase shapes[] = {
       Case("lines and a half, and a tail", {2, 40, 6, 17}, 72, {3, 3}, {.left = {1, 1}}),
       Case("lines only", {1, 64, 7, 7}, 128, {1, 1}),

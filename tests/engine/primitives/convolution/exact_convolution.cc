@@ -3,7 +3,7 @@
 
 #include <variant>
 
-#include "engine/functions/eltwise.h"
+#include "engine/functions/function.h"
 
 namespace tilewire::testing {
 namespace {

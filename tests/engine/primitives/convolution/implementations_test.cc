@@ -29,7 +29,7 @@ struct PostOpsCase {
 };
 
 EltwisePostOp Eltwise(EltwiseAlgorithm algorithm, float alpha = 0, float scale = 1) {
-  return {.op = {.algorithm = algorithm, .alpha = alpha}, .scale = scale};
+  return {.op = {.function = algorithm, .alpha = alpha}, .scale = scale};
 }
 
 // Slopes of either sign, and 0.

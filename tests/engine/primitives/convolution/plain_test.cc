@@ -66,7 +66,7 @@ TEST_P(PlainConvolutionTest, GivesTheBitsOfChannelBlocks) {
 }
 
 TEST_P(PlainConvolutionTest, AppliesPostOpsToWhatTheDestinationHeld) {
-  const EltwisePostOp relu = {.op = {.algorithm = EltwiseAlgorithm::kRelu}};
+  const EltwisePostOp relu = {.op = {.function = EltwiseAlgorithm::kRelu}};
   const ConvolutionCase shapes[] = {
       Case("a Winograd convolution", {3, 64, 20, 22}, 64, {3, 3}, {.left = {1, 1}}),
       Case("tails", {2, 35, 6, 17}, 40, {3, 3}, {.left = {1, 1}}),

@@ -163,9 +163,8 @@ TEST_P(WinogradTest, IsAccurateOnEveryShape) {
 
 TEST_P(WinogradTest, AppliesPostOpsInOrder) {
   const EltwisePostOp relu{};
-  const EltwisePostOp logistic{.op = {.algorithm = EltwiseAlgorithm::kLogistic}};
-  const EltwisePostOp scaled{.op = {.algorithm = EltwiseAlgorithm::kElu, .alpha = 0.5f},
-                             .scale = 2};
+  const EltwisePostOp logistic{.op = {.function = EltwiseAlgorithm::kLogistic}};
+  const EltwisePostOp scaled{.op = {.function = EltwiseAlgorithm::kElu, .alpha = 0.5f}, .scale = 2};
   PReluPostOp prelu;
   for (int c = 0; c < 40; ++c) prelu.slopes.push_back(static_cast<float>(c % 7 - 2) * 0.25f);
   const std::vector<std::vector<PostOp>> chains = {
@@ -178,7 +177,7 @@ TEST_P(WinogradTest, AppliesPostOpsInOrder) {
       {relu, SumPostOp{}, relu},
       {logistic},
       {scaled},
-      {SumPostOp{}, EltwisePostOp{.op = {.algorithm = EltwiseAlgorithm::kAbs}}, relu, SumPostOp{}},
+      {SumPostOp{}, EltwisePostOp{.op = {.function = EltwiseAlgorithm::kAbs}}, relu, SumPostOp{}},
   };
   for (const std::vector<PostOp>& chain : chains) {
     SCOPED_TRACE(AttributesOf(chain).post_ops.ToString());
@@ -198,9 +197,9 @@ TEST_P(WinogradTest, MaxPoolingGivesTheBitsOfTwoPrimitives) {
 }
 
 TEST_P(WinogradTest, MaxPoolingFollowsThePostOps) {
-  const EltwisePostOp relu{}, abs{.op = {.algorithm = EltwiseAlgorithm::kAbs}},
-      exp{.op = {.algorithm = EltwiseAlgorithm::kExp}},
-      negated{.op = {.algorithm = EltwiseAlgorithm::kLinear, .alpha = -1, .beta = 2}, .scale = 3};
+  const EltwisePostOp relu{}, abs{.op = {.function = EltwiseAlgorithm::kAbs}},
+      exp{.op = {.function = EltwiseAlgorithm::kExp}},
+      negated{.op = {.function = EltwiseAlgorithm::kLinear, .alpha = -1, .beta = 2}, .scale = 3};
   for (const std::vector<PostOp>& chain :
        std::vector<std::vector<PostOp>>{{abs}, {exp}, {negated, relu}, {relu, negated, exp}}) {
     SCOPED_TRACE(AttributesOf(chain).post_ops.ToString());
@@ -220,7 +219,7 @@ TEST_P(WinogradTest, MaxPoolingKeepsNanAndTheSignOfZero) {
   // Zeros of both signs: what is left of a product of zero by random numbers.
   contents.src.assign(contents.src.size(), 0.0f);
   contents.bias.assign(contents.bias.size(), -0.0f);
-  const EltwisePostOp signs{.op = {.algorithm = EltwiseAlgorithm::kLinear, .alpha = -1}};
+  const EltwisePostOp signs{.op = {.function = EltwiseAlgorithm::kLinear, .alpha = -1}};
   ExpectPoolsItsOwnResult(shape, contents, {}, Team::Serial());
   ExpectPoolsItsOwnResult(shape, contents, {signs}, Team::Serial());
 }

@@ -39,7 +39,7 @@ int RandomAxis(TensorMaker& make, const Dims& dims) {
 }
 
 EltwiseOp RandomEltwise(TensorMaker& make) {
-  const int64_t algorithm = make.random().Integer(0, functions::kEltwiseAlgorithmCount - 1);
+  const int64_t algorithm = make.random().Integer(0, functions::kRealFunctionCount - 1);
   return {static_cast<EltwiseAlgorithm>(algorithm), make.Real(), make.Real()};
 }
 
@@ -146,8 +146,8 @@ absl::StatusOr<OpDesc> RandomLrn(TensorMaker& make) {
 
 absl::StatusOr<OpDesc> RandomBinary(TensorMaker& make) {
   BinaryDesc desc;
-  desc.algorithm =
-      static_cast<BinaryAlgorithm>(make.random().Integer(0, kBinaryAlgorithmCount - 1));
+  desc.algorithm = static_cast<BinaryAlgorithm>(make.random().Integer(
+      static_cast<int>(BinaryAlgorithm::kAdd), static_cast<int>(BinaryAlgorithm::kPRelu)));
   const Dims dims = ImageSizes(make.random());
   Dims broadcast = dims;
   const int64_t kept = Chance(make.random(), 40) ? 100 : 50;  // percent of dimensions

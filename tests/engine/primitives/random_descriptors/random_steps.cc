@@ -252,9 +252,7 @@ absl::StatusOr<OpDesc> RandomRnn(TensorMaker& make) {
   const int64_t directions = functions::DirectionsOf(desc.direction);
   for (int64_t n = make.Number(directions * functions::ActivationsOf(desc.cell)); n > 0 && n < 9;
        --n)
-    desc.activations.push_back({static_cast<EltwiseAlgorithm>(random.Integer(0, 22)), make.Real(),
-                                make.Real(),
-                                static_cast<RnnActivation::Form>(random.Integer(0, 3))});
+    desc.activations.push_back(RandomEltwise(make));
   const int64_t steps = random.Integer(0, 6), sequences = random.Integer(0, 5);
   const int64_t inputs = random.Integer(0, 40), states = random.Integer(0, 40);
   const int64_t gates = functions::GatesOf(desc.cell);

@@ -47,22 +47,18 @@ Bounded SumOf(const std::vector<Bounded>& terms) {
 
 // The steepest that a function is.
 double SlopeOf(const RnnActivation& activation) {
-  switch (activation.form) {
-    case RnnActivation::Form::kScaledTanh:
+  switch (activation.function) {
+    case EltwiseAlgorithm::kScaledTanh:
       return std::abs(activation.alpha * activation.beta);
-    case RnnActivation::Form::kEltwise:
-      break;
-    default:
+    case EltwiseAlgorithm::kThresholdedRelu:
       return 1;
-  }
-  switch (activation.algorithm) {
     case EltwiseAlgorithm::kLogistic:
       return 0.25;
     case EltwiseAlgorithm::kLinear:
     case EltwiseAlgorithm::kHardSigmoid:
       return std::abs(activation.alpha);
     default:
-      return std::max<double>(1, std::abs(activation.alpha));
+      return std::max<double>(1.2, std::abs(activation.alpha));
   }
 }
 
@@ -71,7 +67,7 @@ double SlopeOf(const RnnActivation& activation) {
 Bounded FunctionOf(const RnnActivation& activation, double clip, const Bounded& x) {
   double argument = x.value;
   if (clip > 0) argument = std::clamp(argument, -clip, clip);
-  const double value = functions::RnnActivationScalar(activation, static_cast<float>(argument));
+  const double value = functions::EltwiseScalar(activation, static_cast<float>(argument));
   const double slope = SlopeOf(activation);
   const double passed_on = slope * (x.error + 2 * kUnit * std::abs(argument));
   return {value, passed_on + 8 * kUnit * (std::abs(value) + slope)};
@@ -87,7 +83,7 @@ struct Case {
   std::vector<RnnActivation> activations = {};
 };
 
-constexpr RnnActivation kSigmoid = {EltwiseAlgorithm::kLogistic}, kTanh = {};
+constexpr RnnActivation kSigmoid = {EltwiseAlgorithm::kLogistic}, kTanh = {EltwiseAlgorithm::kTanh};
 
 std::vector<RnnActivation> UsualActivations(RnnCell cell) {
   if (cell == RnnCell::kVanillaRnn) return {kTanh};
@@ -278,18 +274,22 @@ TEST_P(RnnTest, PeepholesClipsAndCoupledGates) {
 }
 
 TEST_P(RnnTest, EveryFunction) {
-  const std::vector<RnnActivation> functions = {
-      {EltwiseAlgorithm::kRelu},
-      {EltwiseAlgorithm::kRelu, 0.1f},
-      {EltwiseAlgorithm::kLinear, 0.5f, 0.25f},
-      {EltwiseAlgorithm::kHardSigmoid, 0.2f, 0.5f},
-      {EltwiseAlgorithm::kElu, 0.7f},
-      {EltwiseAlgorithm::kSoftRelu},
-      {EltwiseAlgorithm::kTanh, 1.7f, 0.6f, RnnActivation::Form::kScaledTanh},
-      {EltwiseAlgorithm::kTanh, 0, 0, RnnActivation::Form::kSoftsign},
-      // Where a threshold is near, rounding decides.
-      {EltwiseAlgorithm::kTanh, -100, 0, RnnActivation::Form::kThresholdedRelu},
-      {EltwiseAlgorithm::kTanh, 100, 0, RnnActivation::Form::kThresholdedRelu}};
+  const std::vector<RnnActivation> functions = {{EltwiseAlgorithm::kRelu},
+                                                {EltwiseAlgorithm::kRelu, 0.1f},
+                                                {EltwiseAlgorithm::kLinear, 0.5f, 0.25f},
+                                                {EltwiseAlgorithm::kHardSigmoid, 0.2f, 0.5f},
+                                                {EltwiseAlgorithm::kElu, 0.7f},
+                                                {EltwiseAlgorithm::kSoftRelu},
+                                                {EltwiseAlgorithm::kScaledTanh, 1.7f, 0.6f},
+                                                {EltwiseAlgorithm::kSoftsign},
+                                                {EltwiseAlgorithm::kErf},
+                                                {EltwiseAlgorithm::kSelu, 1.6732632f, 1.050701f},
+                                                {EltwiseAlgorithm::kCelu, 1},
+                                                {EltwiseAlgorithm::kGeluErf},
+                                                {EltwiseAlgorithm::kMish},
+                                                // Where a threshold is near, rounding decides.
+                                                {EltwiseAlgorithm::kThresholdedRelu, -100},
+                                                {EltwiseAlgorithm::kThresholdedRelu, 100}};
   for (const RnnActivation& function : functions) {
     for (RnnCell cell : kCells) {
       std::vector<RnnActivation> activations = UsualActivations(cell);
@@ -298,7 +298,7 @@ TEST_P(RnnTest, EveryFunction) {
       one.activations = activations;
       ExpectFormula(one);
       // As a gate it may not let the state grow.
-      if (cell == RnnCell::kVanillaRnn || function.algorithm == EltwiseAlgorithm::kSoftRelu)
+      if (cell == RnnCell::kVanillaRnn || function.function == EltwiseAlgorithm::kSoftRelu)
         continue;
       one.activations[0] = {EltwiseAlgorithm::kHardSigmoid, 0.3f, 0.4f};
       ExpectFormula(one);
@@ -357,11 +357,10 @@ TEST_P(RnnTest, SequencesDoNotDependOnTheOthers) {
 TILEWIRE_TEST_EVERY_ROW(Rnn);
 
 TEST(RnnActivationTest, AThresholdKeepsWhatIsAboveIt) {
-  const RnnActivation above = {EltwiseAlgorithm::kTanh, 0.5f, 0,
-                               RnnActivation::Form::kThresholdedRelu};
-  EXPECT_EQ(functions::RnnActivationScalar(above, 0.5f), 0);
-  EXPECT_EQ(functions::RnnActivationScalar(above, 0.75f), 0.75f);
-  EXPECT_EQ(functions::RnnActivationScalar(above, -3), 0);
+  const RnnActivation above = {EltwiseAlgorithm::kThresholdedRelu, 0.5f};
+  EXPECT_EQ(functions::EltwiseScalar(above, 0.5f), 0);
+  EXPECT_EQ(functions::EltwiseScalar(above, 0.75f), 0.75f);
+  EXPECT_EQ(functions::EltwiseScalar(above, -3), 0);
 }
 
 TEST(RnnErrorsTest, CreationNamesWhatDoesNotFit) {

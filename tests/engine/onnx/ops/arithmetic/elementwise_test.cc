@@ -45,8 +45,8 @@ TEST(ElementwiseTest, FunctionsOfComputedAndOfMixedOperands) {
   EXPECT_EQ(BuiltText(model, {{2, 2}, {1}}),
             "input x [2,2]\ninput low [1]\na [2,2] = max(x, low)\nb [2,2] = floor_mod(a, x)\n"
             "c [2,2] = mod(a, x)\nd/powers [2] = literal() elements=2\n"
-            "d [2,2] = pow(c, d/powers)\ne/powers [2] = literal() elements=2\n"
-            "e/exact [2,2] = pow(e/powers, d)\ne [2,2] = truncate(e/exact)\n"
+            "d [2,2] = power(c, d/powers)\ne/powers [2] = literal() elements=2\n"
+            "e/exact [2,2] = power(e/powers, d)\ne [2,2] = truncate(e/exact)\n"
             "output b\noutput e\n");
 }
 
@@ -63,7 +63,7 @@ TEST(ElementwiseTest, IntegersThatAreComputedDivideAsIntegers) {
             "row/five [1] = literal() elements=1\nrow/exact [2,1] = div(at, row/five)\n"
             "row [2,1] = truncate(row/exact)\ncolumn/five [1] = literal() elements=1\n"
             "column [2,1] = floor_mod(at, column/five)\ny [2,2] = concat(row, column) axis=1\n"
-            "square/two [1] = literal() elements=1\nsquare/exact [2,1] = pow(at, square/two)\n"
+            "square/two [1] = literal() elements=1\nsquare/exact [2,1] = power(at, square/two)\n"
             "square [2,1] = truncate(square/exact)\noutput y\noutput square\n");
 }
 
