@@ -37,6 +37,9 @@ class BesideOtherStubsTest(unittest.TestCase):
         text = (TREE / 'protos/open_inference.proto').read_text()
         head = 'message ModelMetadataRequest {\n'
         self.assertIn(head, text)
+        pathlib.Path(self.stubs, 'protos').mkdir()
+        config = 'protos/model_config.proto'
+        self.generate(config, (TREE / config).read_text())
         self.generate('grpc_service.proto', text.replace(head, head + '  string of_elsewhere = 99;\n'))
 
     def generate(self, name, text):
@@ -64,7 +67,7 @@ class BesideOtherStubsTest(unittest.TestCase):
 
     def test_our_messages_are_those_of_protos(self):
         made = os.path.join(self.stubs, 'protos.binpb')
-        names = ('open_inference', 'tilewire', 'model_service', 'health')
+        names = ('model_config', 'open_inference', 'tilewire', 'model_service', 'health')
         subprocess.run(['protoc', '-I.', f'--descriptor_set_out={made}',
                         *(f'protos/{name}.proto' for name in names)], cwd=TREE, check=True)
         committed = TREE / 'client/python/tilewire/protos.binpb'
