@@ -13,10 +13,8 @@ namespace tilewire::service {
 
 struct TransportOptions {
   int64_t max_message_bytes = int64_t{64} << 20;  // both ways
-  // Bytes that the transport may hold for all connections together, and threads that it may start
-  // for calls of the synchronous interface (reflection).
+  // Bytes that the transport may hold for all connections together.
   int64_t transport_bytes = int64_t{512} << 20;
-  int transport_threads = 8;
   int max_connections_per_peer = 1000;                   // 0: no bound
   int max_streams = 128;                                 // calls at once per connection
   int max_metadata_bytes = 8 << 10;                      // headers of a call
@@ -25,8 +23,6 @@ struct TransportOptions {
   absl::Duration max_idle = absl::Minutes(30);           // without a call
   absl::Duration max_age = absl::Hours(12);              // then the client is told to reconnect
   absl::Duration max_age_grace = absl::Minutes(1);
-  // A compressed message of 1.5 MB may inflate to 2 GB before its size is judged.
-  bool accept_compressed = false;
 };
 
 // kResourceExhausted and kUnimplemented answer what exceeds the bounds, or the connection ends.
