@@ -87,15 +87,6 @@ absl::Status CheckEntries(const Descriptor& type,
   return Counter(type).Count(&in);
 }
 
-absl::Status ParseNames(const grpc::ByteBuffer& bytes, google::protobuf::Message* message) {
-  if (bytes.Valid() && bytes.Length() > static_cast<size_t>(kMaxNameRequestBytes)) {
-    return absl::InvalidArgumentError(absl::StrCat(message->GetDescriptor()->name(), " has ",
-                                                   bytes.Length(), " bytes; at most ",
-                                                   kMaxNameRequestBytes, " are allowed"));
-  }
-  return ParseLimited(bytes, message);
-}
-
 absl::Status ParseLimited(const grpc::ByteBuffer& bytes, google::protobuf::Message* message) {
   if (!bytes.Valid()) return absl::OkStatus();  // an empty message
   // A reader goes through the buffer once and may not change it; it wants a pointer to non-const.

@@ -28,13 +28,6 @@ absl::Status CheckEntries(const google::protobuf::Descriptor& type,
 //   kInvalidArgument  as CheckEntries(), or bytes that cannot be decompressed
 absl::Status ParseLimited(const grpc::ByteBuffer& bytes, google::protobuf::Message* message);
 
-// The bytes of a request that holds names and numbers only.
-constexpr int64_t kMaxNameRequestBytes = 64 << 10;
-
-// ParseLimited(), of a message of at most kMaxNameRequestBytes.
-//   kInvalidArgument  a larger one, and as ParseLimited()
-absl::Status ParseNames(const grpc::ByteBuffer& bytes, google::protobuf::Message* message);
-
 // Whether the inputs that every request of a model carries, or the outputs of every answer, fit
 // into a message. A dimension that may vary counts as 1.
 bool FitMessage(const std::vector<TensorSpec>& tensors, int64_t max_message_bytes);

@@ -10,6 +10,7 @@
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+#include "service/wire/classification.h"
 #include "service/wire/message_limits.h"
 #include "service/wire/request_parameters.h"
 #include "service/wire/status_text.h"
@@ -97,7 +98,10 @@ void InferRequest::Clear() {
                      wire_.fields.capacity() > kArenaBytes;
   if (large) wire_ = WireRequest();
   if (large || inputs_.capacity() > kKeptPieces) std::vector<InputTensor>().swap(inputs_);
-  if (outputs_.capacity() > kKeptPieces) std::vector<OutputRequest>().swap(outputs_);
+  if (outputs_.capacity() > kKeptPieces) {
+    std::vector<OutputRequest>().swap(outputs_);
+    std::vector<int64_t>().swap(classes_);
+  }
   converted_.clear();
 }
 
@@ -151,7 +155,7 @@ absl::Status InferRequest::Bind(const ModelSignature& signature) {
 absl::Status InferRequest::ReadParameters() {
   timeout_ = absl::InfiniteDuration();
   priority_ = 2;
-  timing_ = false;
+  timing_ = asks_for_final_ = false;
   if (message_->parameters().empty()) return absl::OkStatus();
   ABSL_RETURN_IF_ERROR(CheckNames(message_->parameters(), ParametersOf::kRequest));
   ABSL_ASSIGN_OR_RETURN(
@@ -163,6 +167,8 @@ absl::Status InferRequest::ReadParameters() {
       IntegerParameter(message_->parameters(), "priority", std::numeric_limits<int>::max()));
   if (priority.value_or(0) > 0) priority_ = static_cast<int>(*priority);
   ABSL_ASSIGN_OR_RETURN(timing_, BoolParameter(message_->parameters(), "timing"));
+  ABSL_ASSIGN_OR_RETURN(
+      asks_for_final_, BoolParameter(message_->parameters(), "triton_enable_empty_final_response"));
   return absl::OkStatus();
 }
 
@@ -219,6 +225,7 @@ absl::Status InferRequest::BindPieces(int index, DataType type, int64_t elements
 
 absl::Status InferRequest::BindOutputs(const ModelSignature& signature) {
   outputs_.clear();
+  classes_.assign(std::max<size_t>(message_->outputs_size(), signature.outputs.size()), 0);
   if (message_->outputs().empty()) {
     for (size_t i = 0; i < signature.outputs.size(); ++i) {
       outputs_.push_back({static_cast<int>(i), Layout::kNchw});
@@ -230,9 +237,24 @@ absl::Status InferRequest::BindOutputs(const ModelSignature& signature) {
        message_->outputs()) {
     const absl::StatusOr<OutputRequest> bound = BindOutput(output, signature, &seen);
     if (!bound.ok()) return OfTensor("output ", output.name(), bound.status());
+    const absl::StatusOr<int64_t> classes = BindClasses(output, signature.outputs[bound->index]);
+    if (!classes.ok()) return OfTensor("output ", output.name(), classes.status());
+    classes_[outputs_.size()] = *classes;
     outputs_.push_back(*bound);
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> InferRequest::BindClasses(
+    const inference::ModelInferRequest::InferRequestedOutputTensor& output,
+    const TensorSpec& spec) {
+  if (output.parameters().empty()) return 0;
+  ABSL_ASSIGN_OR_RETURN(
+      const std::optional<int64_t> most,
+      IntegerParameter(output.parameters(), "classification", std::numeric_limits<int64_t>::max()));
+  if (most.value_or(0) == 0) return 0;
+  ABSL_RETURN_IF_ERROR(CheckClassified(spec));
+  return *most;
 }
 
 absl::StatusOr<OutputRequest> InferRequest::BindOutput(

@@ -39,6 +39,7 @@ class InferRequest {
   const std::string& model_name() const { return message_->model_name(); }
   const std::string& model_version() const { return message_->model_version(); }
   const std::string& id() const { return message_->id(); }
+  bool parsed() const { return message_ != nullptr; }
 
   // The parameter `priority`: 1 is the highest, 0 (and none) stands for 2. Higher is served first.
   int priority() const { return -priority_; }
@@ -46,6 +47,9 @@ class InferRequest {
   absl::Duration timeout() const { return timeout_; }
   // The parameter `timing`: the answer is to say where its time went. After Bind().
   bool timing() const { return timing_; }
+  // The parameter `triton_enable_empty_final_response`: the answer is to say that it is the only
+  // one. After Bind().
+  bool asks_for_final() const { return asks_for_final_; }
 
   // The bytes that it holds beyond those of its message. After Bind().
   int64_t BytesBeyondMessage() const;
@@ -57,6 +61,8 @@ class InferRequest {
   // For what makes them another signature's.
   std::vector<InputTensor>* mutable_inputs() { return &inputs_; }
   const std::vector<OutputRequest>& outputs() const { return outputs_; }  // never empty
+  // The parameter `classification` of each of these; 0: its values are asked for.
+  const std::vector<int64_t>& classes() const { return classes_; }
 
  private:
   // Room for an ordinary request in protobuf's memory, and for its tensors and slices. Memory that
@@ -72,6 +78,10 @@ class InferRequest {
   absl::StatusOr<OutputRequest> BindOutput(
       const inference::ModelInferRequest::InferRequestedOutputTensor& output,
       const ModelSignature& signature, Seen* seen);
+  // 0: not classified.
+  static absl::StatusOr<int64_t> BindClasses(
+      const inference::ModelInferRequest::InferRequestedOutputTensor& output,
+      const TensorSpec& spec);
   absl::Status ReadParameters();
 
   alignas(8) std::array<char, kArenaBytes> arena_bytes_;
@@ -84,9 +94,10 @@ class InferRequest {
       converted_;  // typed contents that are narrower on the wire
   std::vector<InputTensor> inputs_;
   std::vector<OutputRequest> outputs_;
+  std::vector<int64_t> classes_;
   int priority_ = 2;
   absl::Duration timeout_ = absl::InfiniteDuration();
-  bool timing_ = false;
+  bool timing_ = false, asks_for_final_ = false;
 };
 
 }  // namespace tilewire::service

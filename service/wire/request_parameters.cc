@@ -31,7 +31,7 @@ constexpr Known kKnown[] = {
     {"priority", kRequest},
     {"timing", kRequest},
     {"layout", kInput | kOutput},
-    {"classification", kOutput, "classification is not supported; ask for the scores"},
+    {"classification", kOutput},
     {"sequence_id", kRequest, kNoSequences},
     {"sequence_start", kRequest, kNoSequences},
     {"sequence_end", kRequest, kNoSequences},

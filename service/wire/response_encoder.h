@@ -5,10 +5,14 @@
 #define SERVICE_WIRE_RESPONSE_ENCODER_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "engine/model.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "service/wire/answer_pool.h"
@@ -31,12 +35,26 @@ struct TimesOfRequest {
 // than a slice of their own.
 constexpr size_t kCopiedBytes = 4096;
 
+// How an answer differs from the plain one.
+struct AnswerForm {
+  // For each output: how many classes it is told as; 0: as its values. Empty: all as values.
+  absl::Span<const int64_t> classes;
+  // The labels of an output of the model, for those that are told as classes.
+  std::function<std::vector<absl::string_view>(int output)> labels;
+  const TimesOfRequest* times = nullptr;  // not null: become parameters, with encoding's own time
+  bool says_final = false;                // that no further answer will come
+  bool in_stream = false;                 // a ModelStreamInferResponse holds the answer
+};
+
 // A larger output's bytes become a slice of the message that owns the engine's buffer: they are not
-// copied, and return to `pool` when they have been written. `times`, not null, become parameters,
-// together with the time that encoding takes.
-void EncodeInferResponse(const AnsweredModel& model, const ModelSignature& signature,
-                         std::vector<OutputTensor> outputs, AnswerPool* pool,
-                         const TimesOfRequest* times, grpc::ByteBuffer* response);
+// copied, and return to `pool` when they have been written.
+//   kInvalidArgument  an output that cannot be told as classes
+absl::Status EncodeInferResponse(const AnsweredModel& model, const ModelSignature& signature,
+                                 std::vector<OutputTensor> outputs, const AnswerForm& form,
+                                 AnswerPool* pool, grpc::ByteBuffer* response);
+
+// The ModelStreamInferResponse of a request that failed; `id` may be empty.
+grpc::ByteBuffer EncodeStreamError(const std::string& id, const absl::Status& status);
 
 }  // namespace tilewire::service
 

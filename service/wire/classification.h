@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The largest values of an output's rows with their indices and labels, in the
+// place of the values: what the parameter `classification` of a requested
+// output asks for. Pure functions.
+#ifndef SERVICE_WIRE_CLASSIFICATION_H_
+#define SERVICE_WIRE_CLASSIFICATION_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "engine/model.h"
+
+namespace tilewire::service {
+
+// An output can be [rows, C], or have further dimensions that are 1. Negative
+// dims are open.
+//   kInvalidArgument  it cannot be; the message says why
+absl::Status CheckClassified(const TensorSpec &spec);
+
+struct Classes {
+  int64_t rows = 0, per_row = 0;  // the shape
+  // The elements as BYTES travel: each has its length in four bytes ahead of
+  // it.
+  std::string bytes;
+};
+
+// The `most` largest of each row, or all if there are fewer: largest first, of
+// equal ones the lower index first, what is not a number last. Each is
+// "value:index", or "value:index:label" where `labels` has a line for the index
+// that is not empty; the value is the shortest decimal that gives the same
+// number (FP16 and BF16: the same float).
+//   kInvalidArgument  as CheckClassified(), of the dims that the output has
+absl::StatusOr<Classes> Classify(const OutputTensor &output, DataType type, int64_t most,
+                                 absl::Span<const absl::string_view> labels);
+
+}  // namespace tilewire::service
+
+#endif  // SERVICE_WIRE_CLASSIFICATION_H_

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/wire/classification.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "tests/support/status_matchers.h"
+
+namespace tilewire::service {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::IsOk;
+using testing::StatusIs;
+
+template <typename T>
+OutputTensor Output(const Dims& dims, const std::vector<T>& values) {
+  OutputTensor output;
+  output.dims = dims;
+  output.bytes = AlignedBuffer::Allocate(values.size() * sizeof(T)).value();
+  if (!values.empty()) {
+    std::memcpy(output.bytes.data(), values.data(), values.size() * sizeof(T));
+  }
+  return output;
+}
+
+std::vector<std::string> Elements(const std::string& bytes) {
+  std::vector<std::string> elements;
+  for (size_t at = 0; at + 4 <= bytes.size();) {
+    uint32_t size = 0;
+    std::memcpy(&size, bytes.data() + at, 4);
+    elements.push_back(bytes.substr(at + 4, size));
+    at += 4 + size;
+  }
+  return elements;
+}
+
+TEST(ClassificationTest, TellsTheLargestOfEachRowWithIndexAndLabel) {
+  const OutputTensor output = Output<float>({2, 3}, {0.25f, 4, -1, 1e-7f, 0.1f, 16777216});
+  const std::vector<absl::string_view> labels = {"cat", "", "a:b"};
+  ASSERT_OK_AND_ASSIGN(const Classes classes, Classify(output, DataType::kF32, 2, labels));
+  EXPECT_EQ(classes.rows, 2);
+  EXPECT_EQ(classes.per_row, 2);
+  EXPECT_THAT(Elements(classes.bytes), ElementsAre("4:1", "0.25:0:cat", "16777216:2:a:b", "0.1:1"));
+}
+
+TEST(ClassificationTest, EqualValuesStandInTheOrderOfTheirIndicesAndNoNumbersLast) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float inf = std::numeric_limits<float>::infinity();
+  const OutputTensor output = Output<float>({1, 7}, {nan, 1, 0.0f, 1, -0.0f, inf, nan});
+  ASSERT_OK_AND_ASSIGN(const Classes classes, Classify(output, DataType::kF32, 7, {}));
+  EXPECT_THAT(Elements(classes.bytes),
+              ElementsAre("inf:5", "1:1", "1:3", "0:2", "-0:4", "nan:0", "nan:6"));
+}
+
+TEST(ClassificationTest, MoreThanThereAreIsAll) {
+  ASSERT_OK_AND_ASSIGN(const Classes classes,
+                       Classify(Output<float>({2, 1}, {1, 2}), DataType::kF32,
+                                std::numeric_limits<int64_t>::max(), {}));
+  EXPECT_EQ(classes.per_row, 1);
+  EXPECT_THAT(Elements(classes.bytes), ElementsAre("1:0", "2:0"));
+  ASSERT_OK_AND_ASSIGN(const Classes none,
+                       Classify(Output<float>({0, 5}, {}), DataType::kF32, 3, {}));
+  EXPECT_EQ(none.rows, 0);
+  EXPECT_EQ(none.bytes, "");
+}
+
+TEST(ClassificationTest, ReadsEveryType) {
+  const Dims pair = {1, 2};
+  const auto first = [&pair](DataType type, const auto& values) {
+    const auto classes = Classify(Output(pair, values), type, 1, {});
+    return classes.ok() ? Elements(classes->bytes).at(0) : std::string(classes.status().message());
+  };
+  using std::vector;
+  EXPECT_EQ(first(DataType::kF64, vector<double>{0.1, 1e300}), "1e+300:1");
+  EXPECT_EQ(first(DataType::kF16, vector<uint16_t>{0x3C00, 0xC000}), "1:0");
+  EXPECT_EQ(first(DataType::kF16, vector<uint16_t>{0x0001, 0x8001}), "5.9604645e-08:0");
+  EXPECT_EQ(first(DataType::kF16, vector<uint16_t>{0x7C00, 0x7BFF}), "inf:0");
+  EXPECT_EQ(first(DataType::kBf16, vector<uint16_t>{0x3FC0, 0x4000}), "2:1");
+  EXPECT_EQ(first(DataType::kS8, vector<int8_t>{-128, -1}), "-1:1");
+  EXPECT_EQ(first(DataType::kU8, vector<uint8_t>{200, 3}), "200:0");
+  EXPECT_EQ(first(DataType::kS16, vector<int16_t>{-5, 7}), "7:1");
+  EXPECT_EQ(first(DataType::kU16, vector<uint16_t>{65535, 0}), "65535:0");
+  EXPECT_EQ(first(DataType::kS32, vector<int32_t>{-5, -7}), "-5:0");
+  EXPECT_EQ(first(DataType::kU32, vector<uint32_t>{4294967295u, 0}), "4294967295:0");
+  EXPECT_EQ(first(DataType::kS64, vector<int64_t>{9007199254740993, 9007199254740992}),
+            "9007199254740993:0");
+  EXPECT_EQ(first(DataType::kU64, vector<uint64_t>{1, 18446744073709551615u}),
+            "18446744073709551615:1");
+  EXPECT_EQ(first(DataType::kBool, vector<uint8_t>{0, 7}), "1:1");
+}
+
+TEST(ClassificationTest, TakesRowsOfClassesOnly) {
+  EXPECT_THAT(CheckClassified({"x", DataType::kF32, {-1, 1000}}), IsOk());
+  EXPECT_THAT(CheckClassified({"x", DataType::kF32, {-1, 1000, 1, 1}}), IsOk());
+  EXPECT_THAT(CheckClassified({"x", DataType::kF32, {-1, 1000, -1, -1}}), IsOk());
+  for (const Dims& dims : {Dims{}, Dims{5}, Dims{-1, 3, 2}, Dims{-1, 3, 1, 2}}) {
+    EXPECT_THAT(CheckClassified({"x", DataType::kF32, dims}),
+                StatusIs(absl::StatusCode::kInvalidArgument, "classification"));
+  }
+  EXPECT_THAT(Classify(Output<float>({1, 2, 3}, {1, 2, 3, 4, 5, 6}), DataType::kF32, 1, {}),
+              StatusIs(absl::StatusCode::kInvalidArgument, "[1,2,3]"));
+}
+
+}  // namespace
+}  // namespace tilewire::service
