@@ -18,16 +18,21 @@ constexpr char kOverwritten[] = "its file was written to while it served; it wil
 ModelRepository::ModelRepository(std::vector<ServedModel> found) {
   auto snapshot = std::make_shared<Snapshot>();
   for (ServedModel& served : found) {
-    auto shared = std::make_shared<const ServedModel>(std::move(served));
+    const Served shared = Counted(std::move(served));
     (*snapshot)[shared->name][shared->version] = shared;
   }
   snapshot_.store(std::move(snapshot));
 }
 
+std::shared_ptr<const ServedModel> ModelRepository::Counted(ServedModel served) {
+  served.statistics = statistics_.Of(served.name, served.version);
+  return std::make_shared<const ServedModel>(std::move(served));
+}
+
 void ModelRepository::Publish(ServedModel served) {
   threading::MutexLock lock(&writing_);
   auto next = std::make_shared<Snapshot>(*snapshot());
-  auto shared = std::make_shared<const ServedModel>(std::move(served));
+  const Served shared = Counted(std::move(served));
   (*next)[shared->name][shared->version] = shared;
   snapshot_.store(std::move(next));
 }

@@ -18,6 +18,7 @@
 #include "absl/strings/string_view.h"
 #include "engine/threading/mutex.h"
 #include "service/models/served_model.h"
+#include "service/models/statistics.h"
 
 namespace tilewire::service {
 
@@ -71,6 +72,10 @@ class ModelRepository {
   static Served Best(const ModelVersions& versions);
   std::shared_ptr<const Snapshot> snapshot() const { return snapshot_.load(); }
 
+  // Gives it its statistics, which outlive it.
+  std::shared_ptr<const ServedModel> Counted(ServedModel served);
+
+  Statistics statistics_;
   threading::Mutex writing_;
   std::atomic<std::shared_ptr<const Snapshot>> snapshot_;
 };

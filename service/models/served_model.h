@@ -16,6 +16,7 @@
 #include "engine/model.h"
 #include "protos/model_config.pb.h"
 #include "service/models/served_tensors.h"
+#include "service/models/statistics.h"
 
 namespace tilewire::service {
 
@@ -59,10 +60,15 @@ struct ServedModel {
   std::vector<std::string> output_labels;   // the same of each output of the signature
   int64_t max_batch = 0;                    // the largest batch of a request; 0: no bound
   Precision precision = Precision::kExact;  // that its settings name, or the server's
+  // Counts of its requests: the repository's, whatever is published.
+  std::shared_ptr<VersionStatistics> statistics;
 };
 
 // Whether it is one of the model's versions for clients: neither unloaded nor on the way to it.
 bool IsLive(const ServedModel& served);
+
+// The labels of an output's classes; empty where it has none. They live as long as `served`.
+std::vector<absl::string_view> LabelsOf(const ServedModel& served, int output);
 
 // Whether requests may run on it. The message names no path.
 //   kUnavailable         it is still loading, or will be loaded again

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Counts and times of the requests of each version of each model since the server started, which
+// outlive the version's reloads. Recording is a few additions to numbers that a thread shares with
+// few others: no lock, no allocation.
+#ifndef SERVICE_MODELS_STATISTICS_H_
+#define SERVICE_MODELS_STATISTICS_H_
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/time/time.h"
+#include "engine/threading/mutex.h"
+
+namespace tilewire::service {
+
+// Where the time of a run went.
+struct RunTimes {
+  absl::Duration queue;   // prepared to started
+  absl::Duration input;   // reading inputs into the engine's layouts and writing outputs
+  absl::Duration infer;   // the rest of the run
+  absl::Duration output;  // building the answer
+};
+
+// The counts of one version. Thread-safe.
+class VersionStatistics {
+ public:
+  // More sizes of batches than this get no row of their own.
+  static constexpr size_t kMostBatchSizes = 64;
+
+  struct Total {
+    int64_t count = 0, ns = 0;
+  };
+  struct Batch {
+    int64_t rows = 0, runs = 0;
+    int64_t input_ns = 0, infer_ns = 0, output_ns = 0;
+  };
+  struct Sums {
+    Total success, fail, queue, input, infer, output;
+    int64_t rows = 0, runs = 0;
+    int64_t last_ms = 0;         // since 1970, of the last success; 0: none
+    std::vector<Batch> batches;  // by rows, ascending
+  };
+
+  // A request with so many rows was answered, `total` after it came.
+  void Succeeded(int64_t rows, const RunTimes& times, absl::Duration total);
+  void Failed(absl::Duration total);
+
+  // May lack the last few of those that others record meanwhile.
+  Sums Sum() const;
+
+ private:
+  enum Counter : size_t {
+    kSuccess,
+    kSuccessNs,
+    kFail,
+    kFailNs,
+    kQueueNs,
+    kInputNs,
+    kInferNs,
+    kOutputNs,
+    kRows,
+    kCounters
+  };
+  static constexpr int64_t kFree = -1;
+  static constexpr size_t kShards = 16;
+  using Value = std::atomic<int64_t>;
+  struct BatchCounts {
+    Value rows{kFree};
+    Value runs{0}, input_ns{0}, infer_ns{0}, output_ns{0};
+  };
+  struct alignas(64) Shard {
+    std::array<Value, kCounters> values = {};
+    std::array<BatchCounts, kMostBatchSizes> batches;
+  };
+
+  Shard& ShardOfThread();
+  // Null where all are taken by other sizes.
+  static BatchCounts* BatchOf(Shard* shard, int64_t rows);
+
+  std::array<Shard, kShards> shards_;
+  Value last_ms_{0};
+};
+
+// All versions that have been served. Thread-safe.
+class Statistics {
+ public:
+  // The statistics of a version, made at the first call.
+  std::shared_ptr<VersionStatistics> Of(const std::string& name, int64_t version)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  threading::Mutex mutex_;
+  std::map<std::pair<std::string, int64_t>, std::shared_ptr<VersionStatistics>> all_
+      ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace tilewire::service
+
+#endif  // SERVICE_MODELS_STATISTICS_H_
