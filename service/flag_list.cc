@@ -171,8 +171,12 @@ void AddLimits(CLI::App* app, Flags* flags, GivenFlags* given) {
   Add(app, "write_timeout", &given->write_timeout,
       "Seconds that a client may take to read an answer; 2 where memory is short")
       ->check(seconds);
-  app->add_flag("--accept_compressed", server->transport.accept_compressed,
-                "Accept gzip and deflate: 1.5 MB may then inflate to 2 GB before it is refused")
+  Add(app, "stream_in_flight", &server->stream_in_flight,
+      "Requests of a stream that are read ahead of its answers")
+      ->check(CLI::Range(1, 1024));
+  app->add_flag("--accept_compressed", given->accept_compressed,
+                "No longer needed: gzip and deflate are always accepted, and inflated within "
+                "--max_message_mb")
       ->envname("TILEWIRE_ACCEPT_COMPRESSED");
 }
 
@@ -184,8 +188,16 @@ void AddLifeCycle(CLI::App* app, Flags* flags, GivenFlags* given) {
       ->capture_default_str()
       ->envname("TILEWIRE_SERVICES")
       ->check(CLI::IsMember({"inference", "primitives", "plans"}));
-  app->add_flag("--reflection", flags->server.reflection,
-                "Serve gRPC's reflection; each of its streams takes a thread")
+  app->add_option("--open_rights", given->open_rights,
+                  "What every client may do beyond asking, any of: repository,settings (load and "
+                  "unload models; change the log's level)")
+      ->delimiter(',')
+      ->envname("TILEWIRE_OPEN_RIGHTS")
+      ->check(CLI::IsMember({"repository", "settings"}));
+  Add(app, "default_max_batch", &flags->server.default_max_batch,
+      "The max_batch_size that ModelConfig tells of models whose settings have none")
+      ->check(CLI::Range(0, 1'000'000));
+  app->add_flag("--reflection", flags->server.reflection, "Serve gRPC's reflection")
       ->envname("TILEWIRE_REFLECTION");
   Add(app, "ready", &given->ready, "Ready when all models are, or any")
       ->check(CLI::IsMember({"all", "any"}));

@@ -36,6 +36,8 @@ struct GivenFlags {
   std::string convolution_algorithm = "auto";
   std::string precision = "exact";
   bool probe = false;
+  bool accept_compressed = false;
+  std::vector<std::string> open_rights;
 };
 
 // How many of the highest versions "latest:N" or "all" (0) means.

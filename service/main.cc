@@ -280,6 +280,7 @@ int Serve(Flags flags) {
        .loaded =
            [&memory](const ServedModel& loaded) { WarnIfBeyondMessages(loaded, memory.message); },
        .memory = &model_memory});
+  (*server)->SetModelControl(&loader);
   first_loads.LogEnd(AwaitEnd(**engine, **server, &loader));
   notify.Stopping("draining");
   loader.Stop();

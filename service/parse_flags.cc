@@ -55,6 +55,9 @@ void ApplyToServer(const GivenFlags& given, ServerOptions* server) {
   server->serve_primitives = serves("primitives");
   server->serve_plans = serves("plans");
   server->ready_when_any = given.ready == "any";
+  for (const std::string& right : given.open_rights) {
+    server->open_rights.Open(right == "repository" ? Right::kRepository : Right::kSettings);
+  }
 }
 
 MemoryWishes WishesFor(const GivenFlags& given) {
@@ -182,6 +185,10 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
   }
   if (flags->list_implementations || flags->probe) return std::nullopt;
   flags->warnings = UnknownVariables(app);
+  if (given.accept_compressed) {
+    flags->warnings.push_back(
+        "--accept_compressed is no longer needed: compressed messages are always accepted");
+  }
   return ChooseModels(&given, flags);
 }
 

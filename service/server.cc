@@ -7,14 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/time/clock.h"
 #include "engine/base/status_macros.h"
 #include "grpc/grpc.h"
-#include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/health_check_service_interface.h"
-#include "grpcpp/impl/server_builder_option.h"
-#include "grpcpp/impl/server_builder_plugin.h"
 #include "service/observe/steady_time.h"
 
 namespace tilewire::service {
@@ -37,16 +33,12 @@ constexpr absl::Duration kLastRoundTrip = absl::Milliseconds(200);
 constexpr absl::Duration kClockError = absl::Milliseconds(20);
 constexpr absl::Duration kAgePoll = absl::Milliseconds(20);
 
-// Linking reflection adds it to every builder.
-class WithoutReflection final : public grpc::ServerBuilderOption {
- public:
-  void UpdateArguments(grpc::ChannelArguments*) override {}
-  void UpdatePlugins(std::vector<std::unique_ptr<grpc::ServerBuilderPlugin>>* plugins) override {
-    std::erase_if(*plugins, [](const auto& plugin) {
-      return absl::StrContains(plugin->name(), "reflection");
-    });
-  }
-};
+std::vector<std::string> OtherServices(const ServerOptions& options) {
+  std::vector<std::string> names;
+  if (options.serve_primitives) names.push_back(v1::PrimitiveService::service_full_name());
+  if (options.serve_plans) names.push_back(v1::ModelService::service_full_name());
+  return names;
+}
 
 }  // namespace
 
@@ -64,9 +56,13 @@ Server::Server(Engine* engine, ModelRepository* models, const ServerOptions& opt
       inference_(models, Host(),
                  {.live = [this] { return !dispatcher_.Stuck(kStuck); },
                   .ready = [this] { return Ready(); },
-                  .draining = [this] { return draining_.load(); }}),
+                  .draining = [this] { return draining_.load(); },
+                  .services = OtherServices(options),
+                  .stream_in_flight = options.stream_in_flight,
+                  .default_max_batch = options.default_max_batch}),
       primitives_(engine, Host(), options.primitives),
       plans_(models, Host()),
+      reflection_(Host()),
       health_([this](const std::string& name) { return Serves(name); }) {}
 
 CallHost Server::Host() {
@@ -76,7 +72,8 @@ CallHost Server::Host() {
           .log = &log_,
           .answers = answers_.get(),
           .max_message_bytes = options_.transport.max_message_bytes,
-          .longest_explanation = options_.longest_explanation};
+          .longest_explanation = options_.longest_explanation,
+          .open_rights = options_.open_rights};
 }
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(Engine* engine, ModelRepository* models,
@@ -93,22 +90,32 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(Engine* engine, ModelRepos
   return server;
 }
 
+void Server::Register(grpc::Service* service, const char* name, grpc::ServerBuilder* builder) {
+  builder->RegisterService(service);
+  services_.push_back(name);
+}
+
 absl::Status Server::Build() {
   grpc::EnableDefaultHealthCheckService(false);
   grpc::ServerBuilder builder;
-  if (options_.reflection) {
-    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-  } else {
-    builder.SetOption(std::make_unique<WithoutReflection>());
-  }
   ApplyTransportOptions(options_.transport, &builder);
   acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
       grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
       grpc::InsecureServerCredentials());
-  if (options_.serve_inference) builder.RegisterService(&inference_);
-  if (options_.serve_primitives) builder.RegisterService(&primitives_);
-  if (options_.serve_plans) builder.RegisterService(&plans_);
-  builder.RegisterService(&health_);
+  if (options_.serve_inference) {
+    Register(&inference_, Inference::service_full_name(), &builder);
+  }
+  if (options_.serve_primitives) {
+    Register(&primitives_, v1::PrimitiveService::service_full_name(), &builder);
+  }
+  if (options_.serve_plans) {
+    Register(&plans_, v1::ModelService::service_full_name(), &builder);
+  }
+  Register(&health_, grpc::health::v1::Health::service_full_name(), &builder);
+  if (options_.reflection) {
+    Register(reflection_.alpha(), Reflection::Alpha::service_full_name(), &builder);
+    Register(reflection_.v1(), Reflection::V1::service_full_name(), &builder);
+  }
   unknown_.AddTo(&builder);
   calls_ = std::make_unique<CallQueue>(&builder, engine_->arena().threads());
   server_ = builder.BuildAndStart();
@@ -123,6 +130,10 @@ void Server::ServeCalls() {
   if (options_.serve_primitives) primitives_.Await(calls_.get());
   if (options_.serve_plans) plans_.Await(calls_.get());
   health_.Await(calls_.get());
+  if (options_.reflection) {
+    reflection_.Tell(services_);
+    reflection_.Await(calls_.get());
+  }
   unknown_.Await(calls_.get());
   timer_ = std::make_unique<Timer>([this] { return Tick(); }, kLongestTick);
   calls_->Start([this] { timer_->CallBy(SteadyNow()); });
@@ -211,6 +222,8 @@ void Server::Drain() {
   const absl::Time end = SteadyNow() + options_.drain_timeout;
   health_.EndWatches();
   AwaitAge();
+  inference_.DrainStreams();
+  reflection_.Drain();
   unread_.SetShutdown(end - kClockError);
   server_->Shutdown(absl::ToChronoTime(absl::Now() + (end - SteadyNow())));
   server_->Wait();

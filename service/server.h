@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "engine/engine.h"
@@ -17,6 +18,7 @@
 #include "service/front/call_queue.h"
 #include "service/front/health.h"
 #include "service/front/listener.h"
+#include "service/front/method_table.h"
 #include "service/front/transport_options.h"
 #include "service/models/model_repository.h"
 #include "service/observe/request_log.h"
@@ -25,6 +27,7 @@
 #include "service/rpc/inference_service.h"
 #include "service/rpc/model_service.h"
 #include "service/rpc/primitive_service.h"
+#include "service/rpc/reflection.h"
 #include "service/rpc/unknown_methods.h"
 #include "service/schedule/admission.h"
 #include "service/schedule/dispatcher.h"
@@ -43,6 +46,9 @@ struct ServerOptions {
   PrimitiveLimits primitives;
   bool serve_inference = true, serve_primitives = true, serve_plans = true;
   bool reflection = false;
+  OpenRights open_rights;
+  int default_max_batch = 64;  // told by ModelConfig of models without a bound
+  int stream_in_flight = 16;   // requests of a stream that are read ahead of its answers
   // Until StartAccepting() connections wait in the port's backlog, so that clients that ask for no
   // health find another replica; not longer than kLongestBacklog.
   bool accept_at_once = true;
@@ -67,6 +73,9 @@ class Server {
   // A connection without a network.
   std::shared_ptr<grpc::Channel> InProcessChannel();
 
+  // Before StartAccepting(): who loads models that clients ask for. Outlives Drain().
+  void SetModelControl(ModelControl* control) { inference_.SetModelControl(control); }
+
   void StartAccepting();
 
   // To be called when a model's state has changed. Any thread may.
@@ -86,6 +95,7 @@ class Server {
  private:
   Server(Engine* engine, ModelRepository* models, const ServerOptions& options);
   absl::Status Build();
+  void Register(grpc::Service* service, const char* name, grpc::ServerBuilder* builder);
   void ServeCalls();
   CallHost Host();
   std::optional<bool> Serves(const std::string& name) const;
@@ -109,8 +119,10 @@ class Server {
   InferenceService inference_;
   PrimitiveService primitives_;
   ModelService plans_;
+  Reflection reflection_;
   HealthService health_;
   UnknownMethods unknown_;
+  std::vector<std::string> services_;  // full names of those that are registered
   const absl::Time start_ = SteadyNow();
   std::once_flag accepting_;
   std::unique_ptr<Listener> listener_;

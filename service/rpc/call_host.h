@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "absl/time/time.h"
+#include "service/front/method_table.h"
 #include "service/observe/request_log.h"
 #include "service/rpc/unread_answers.h"
 #include "service/schedule/admission.h"
@@ -24,6 +25,7 @@ struct CallHost {
   AnswerPool* answers = nullptr;
   int64_t max_message_bytes = int64_t{64} << 20;
   absl::Duration longest_explanation = absl::Minutes(1);
+  OpenRights open_rights;
 };
 
 }  // namespace tilewire::service

@@ -1,28 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/rpc/inference_service.h"
 
-#include <algorithm>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/precision.h"
 #include "engine/base/status_macros.h"
-#include "service/observe/steady_time.h"
-#include "service/rpc/parsed_request.h"
-#include "service/rpc/unary_call.h"
+#include "service/rpc/config_answer.h"
+#include "service/rpc/infer_job.h"
+#include "service/rpc/load_job.h"
+#include "service/rpc/settings.h"
+#include "service/rpc/statistics_answer.h"
 #include "service/version.h"
-#include "service/wire/request_decoder.h"
 #include "service/wire/response_encoder.h"
-#include "service/wire/shape_error.h"
+#include "service/wire/status_text.h"
 #include "service/wire/tensor_layout.h"
 
 namespace tilewire::service {
 namespace {
 
-constexpr char kTypedContents[] = "a request's typed contents (raw ones need no copy)";
+consteval const Method& Row(absl::string_view rpc) {
+  return MethodNamed("inference.GRPCInferenceService", rpc);
+}
+
+// Extensions of the protocol that the server has whatever its flags are.
+constexpr const char* kExtensions[] = {"classification", "model_configuration", "layout",
+                                       "logging",        "schedule_policy",     "statistics",
+                                       "trace"};
 
 void DescribeTensor(const TensorSpec& spec,
                     inference::ModelMetadataResponse::TensorMetadata* tensor) {
@@ -34,156 +40,146 @@ void DescribeTensor(const TensorSpec& spec,
 
 }  // namespace
 
-// Serves one call after the other, so that its memory is there when a request comes.
-class InferJob final : public Job {
- public:
-  explicit InferJob(IdleSlots<InferJob>* idle) : idle_(idle) {}
-
-  static OwnedJob Start(IdleSlots<InferJob>* idle, ModelRepository* models, const CallHost& host,
-                        const grpc::ByteBuffer& request, grpc::ByteBuffer* response) {
-    std::unique_ptr<InferJob> job = idle->Take();
-    if (job == nullptr) job = std::make_unique<InferJob>(idle);
-    job->models_ = models;
-    job->answers_ = host.answers;
-    job->request_ = &request;
-    job->response_ = response;
-    return OwnedJob(job.release());
-  }
-
-  absl::Status Prepare(WorkTerms* terms) override {
-    ABSL_RETURN_IF_ERROR(Parse(terms->ticket));
-    ABSL_ASSIGN_OR_RETURN(served_,
-                          models_->FindLoaded(decoded_.model_name(), decoded_.model_version()));
-    terms->model = served_->name;
-    ABSL_RETURN_IF_ERROR(decoded_.Bind(served_->tensors.signature()));
-    ABSL_RETURN_IF_ERROR(
-        CheckBatch(served_->tensors.signature(), decoded_.inputs(), served_->max_batch));
-    ABSL_RETURN_IF_ERROR(served_->tensors.ToModel(decoded_.mutable_inputs(), decoded_.outputs()));
-    if (const int64_t more = decoded_.BytesBeyondMessage(); more > 0 && terms->ticket != nullptr) {
-      ABSL_RETURN_IF_ERROR(terms->ticket->Charge(more, kTypedContents));
-    }
-    const Model& model = *served_->model;
-    terms->cost_key = CostKey(*served_, decoded_.inputs());
-    terms->time_varies = model.TimeVaries();
-    terms->priority = decoded_.priority();
-    terms->deadline = std::min(terms->deadline, SteadyNow() + decoded_.timeout());
-    terms->may_run_serially = true;
-    if (decoded_.timing()) prepared_ = SteadyNow();
-    return absl::OkStatus();
-  }
-
-  std::optional<int64_t> Operations() const override {
-    return served_->model->PlannedOperations(decoded_.inputs());
-  }
-
-  absl::Status Run(UnaryCall& call) override {
-    const Model& model = *served_->model;
-    const absl::Time started = decoded_.timing() ? SteadyNow() : absl::Time();
-    TimesOfRequest times;
-    RunOptions options = call.LimitsOfWork();
-    if (decoded_.timing()) options.reorder_time = &times.reorder;
-    absl::StatusOr<std::vector<OutputTensor>> outputs =
-        model.Run(decoded_.inputs(), decoded_.outputs(), options);
-    if (!outputs.ok()) {
-      return WithBatches(models_->AfterRun(served_, outputs.status()), model.signature(),
-                         decoded_.inputs());
-    }
-    ABSL_RETURN_IF_ERROR(served_->tensors.FromModel(&*outputs));
-    if (decoded_.timing()) {
-      times.queue = started - prepared_;
-      times.compute = SteadyNow() - started;
-    }
-    EncodeInferResponse({served_->name, served_->version, decoded_.id()}, model.signature(),
-                        *std::move(outputs), answers_, decoded_.timing() ? &times : nullptr,
-                        response_);
-    return absl::OkStatus();
-  }
-
-  void Release() override {
-    decoded_.Clear();
-    served_ = nullptr;
-    idle_->Keep(std::unique_ptr<InferJob>(this));
-  }
-
- private:
-  absl::Status Parse(Ticket* ticket) {
-    PassingCharge copy(ticket);
-    return decoded_.Parse(*request_,
-                          [&copy](int64_t bytes) { return copy.Add(bytes, kTypedContents); });
-  }
-
-  IdleSlots<InferJob>* const idle_;
-  ModelRepository* models_ = nullptr;
-  AnswerPool* answers_ = nullptr;
-  const grpc::ByteBuffer* request_ = nullptr;
-  grpc::ByteBuffer* response_ = nullptr;
-  InferRequest decoded_;
-  absl::Time prepared_;  // of a request that asks for times
-  std::shared_ptr<const ServedModel> served_;
-};
-
-InferenceService::InferenceService(ModelRepository* models, const CallHost& host, Health health)
+InferenceService::InferenceService(ModelRepository* models, const CallHost& host, Terms terms)
     : models_(models),
       host_(host),
-      health_(std::move(health)),
-      idle_jobs_(std::make_unique<IdleSlots<InferJob>>()) {
-  using Self = InferenceService;
-  methods_.Add("ServerLive", this, &Self::RequestServerLive, &Self::ServerLive);
-  methods_.Add("ServerReady", this, &Self::RequestServerReady, &Self::ServerReady);
-  methods_.Add("ModelReady", this, &Self::RequestModelReady, &Self::ModelReady);
-  methods_.Add("ServerMetadata", this, &Self::RequestServerMetadata, &Self::ServerMetadata);
-  methods_.Add("ModelMetadata", this, &Self::RequestModelMetadata, &Self::ModelMetadata);
-  methods_.Add("RepositoryIndex", this, &Self::RequestRepositoryIndex, &Self::RepositoryIndex);
-  methods_.Add("ModelInfer", this, &Self::RequestModelInfer, &Self::ModelInfer);
+      terms_(std::move(terms)),
+      idle_jobs_(std::make_unique<IdleSlots<InferJob>>()),
+      streams_(StreamTerms()) {
+  AddServer();
+  AddModels();
+  AddRepository();
+  AddSettings();
+  AddSharedMemory();
+  methods_.Add(Row("ModelInfer"), this, &InferenceService::RequestModelInfer,
+               Infer(/*in_stream=*/false));
 }
 
 InferenceService::~InferenceService() = default;
 
-InferenceService::JobOrAnswer InferenceService::ServerLive(const Bytes& request, Bytes* response) {
-  return AnswerNames<inference::ServerLiveRequest, inference::ServerLiveResponse>(
-      host_, request, response, [this](const auto&, auto* answer) {
-        answer->set_live(health_.live());
-        return absl::OkStatus();
-      });
+void InferenceService::Await(CallQueue* queue) {
+  methods_.Await(&host_, queue);
+  streams_.Await(&host_, queue);
 }
 
-InferenceService::JobOrAnswer InferenceService::ServerReady(const Bytes& request, Bytes* response) {
-  return AnswerNames<inference::ServerReadyRequest, inference::ServerReadyResponse>(
-      host_, request, response, [this](const auto&, auto* answer) {
-        answer->set_ready(health_.ready());
-        return absl::OkStatus();
-      });
+ServeFunction InferenceService::Infer(bool in_stream) {
+  const InferJob::Setting setting = {
+      .idle = idle_jobs_.get(), .models = models_, .in_stream = in_stream};
+  return [this, setting](const grpc::ByteBuffer& request, grpc::ByteBuffer* response) {
+    return InferJob::Start(setting, host_, request, response);
+  };
 }
 
-InferenceService::JobOrAnswer InferenceService::ModelReady(const Bytes& request, Bytes* response) {
-  return AnswerNames<inference::ModelReadyRequest, inference::ModelReadyResponse>(
-      host_, request, response, [this](const auto& asked, auto* answer) -> absl::Status {
-        const auto served = models_->Find(asked.name(), asked.version());
-        if (absl::IsNotFound(served.status())) return absl::OkStatus();  // not ready (yet)
-        ABSL_RETURN_IF_ERROR(served.status());
-        answer->set_ready((*served)->state == ModelState::kReady && !health_.draining());
-        return absl::OkStatus();
-      });
+StreamMethod::Terms InferenceService::StreamTerms() {
+  return {.row = &Row("ModelStreamInfer"),
+          .ask =
+              [this](grpc::ServerContext* context, StreamMethod::Stream* stream,
+                     grpc::ServerCompletionQueue* queue, Event* arrived) {
+                RequestModelStreamInfer(context, stream, queue, queue, arrived->tag());
+              },
+          .serve = Infer(/*in_stream=*/true),
+          .encode_error = EncodeStreamError,
+          .ends_with_code = "triton_grpc_error",
+          .in_flight = terms_.stream_in_flight};
 }
 
-InferenceService::JobOrAnswer InferenceService::ServerMetadata(const Bytes& request,
-                                                               Bytes* response) {
-  return AnswerNames<inference::ServerMetadataRequest, inference::ServerMetadataResponse>(
-      host_, request, response, [](const auto&, auto* answer) {
-        answer->set_name("tilewire-server");
-        answer->set_version(kVersion);
-        answer->add_extensions("layout");
-        answer->add_extensions("tilewire.v1.PrimitiveService");
-        answer->add_extensions("tilewire.v1.ModelService");
-        return absl::OkStatus();
-      });
+// A method whose request holds names and numbers; `work(request, answer)` answers it.
+#define TILEWIRE_ADD(rpc, ...)                                          \
+  methods_.AddNames<inference::rpc##Request, inference::rpc##Response>( \
+      Row(#rpc), &host_, this, &InferenceService::Request##rpc, __VA_ARGS__)
+
+void InferenceService::AddServer() {
+  TILEWIRE_ADD(ServerLive, [this](const auto&, auto* answer) {
+    answer->set_live(terms_.live());
+    return absl::OkStatus();
+  });
+  TILEWIRE_ADD(ServerReady, [this](const auto&, auto* answer) {
+    answer->set_ready(terms_.ready());
+    return absl::OkStatus();
+  });
+  TILEWIRE_ADD(ServerMetadata, [this](const auto&, auto* answer) {
+    answer->set_name("tilewire-server");
+    answer->set_version(kVersion);
+    for (const char* extension : kExtensions) answer->add_extensions(extension);
+    if (host_.open_rights.Has(Right::kRepository)) answer->add_extensions("model_repository");
+    for (const std::string& service : terms_.services) answer->add_extensions(service);
+    return absl::OkStatus();
+  });
 }
 
-InferenceService::JobOrAnswer InferenceService::ModelMetadata(const Bytes& request,
-                                                              Bytes* response) {
-  return AnswerNames<inference::ModelMetadataRequest, inference::ModelMetadataResponse>(
-      host_, request, response,
-      [this](const auto& asked, auto* answer) { return Describe(asked, answer); });
+void InferenceService::AddModels() {
+  TILEWIRE_ADD(ModelReady,
+               [this](const auto& asked, auto* answer) { return TellReady(asked, answer); });
+  TILEWIRE_ADD(ModelMetadata,
+               [this](const auto& asked, auto* answer) { return Describe(asked, answer); });
+  TILEWIRE_ADD(ModelStatistics, [this](const auto& asked, auto* answer) {
+    return AnswerStatistics(*models_, asked, answer);
+  });
+  TILEWIRE_ADD(ModelConfig, [this](const auto& asked, auto* answer) -> absl::Status {
+    ABSL_ASSIGN_OR_RETURN(const auto served, models_->FindLoaded(asked.name(), asked.version()));
+    *answer->mutable_config() = CompletedConfig(*served, terms_.default_max_batch);
+    return absl::OkStatus();
+  });
+}
+
+void InferenceService::AddRepository() {
+  methods_.Add(Row("RepositoryModelLoad"), this, &InferenceService::RequestRepositoryModelLoad,
+               [this](const grpc::ByteBuffer& request, grpc::ByteBuffer* response) {
+                 return LoadModelJob(control_.load(), host_, request, response);
+               });
+  methods_.Add(Row("RepositoryModelUnload"), this, &InferenceService::RequestRepositoryModelUnload,
+               [this](const grpc::ByteBuffer& request, grpc::ByteBuffer* response) {
+                 return UnloadModelJob(control_.load(), host_, request, response);
+               });
+  TILEWIRE_ADD(RepositoryIndex, [this](const auto& asked, auto* answer) {
+    ListModels(asked, answer);
+    return absl::OkStatus();
+  });
+}
+
+void InferenceService::AddSettings() {
+  TILEWIRE_ADD(LogSettings, [this](const auto& asked, auto* answer) {
+    return AnswerLogSettings(host_.open_rights, asked, answer);
+  });
+  TILEWIRE_ADD(TraceSetting, [this](const auto& asked, auto* answer) -> absl::Status {
+    if (!asked.model_name().empty()) {
+      ABSL_RETURN_IF_ERROR(models_->Find(asked.model_name(), "").status());
+    }
+    return AnswerTraceSetting(host_.open_rights, asked, answer);
+  });
+}
+
+// There are no regions: all of them are unregistered, and the status of all is empty.
+void InferenceService::AddSharedMemory() {
+  const auto no_region = [](const auto& asked, auto*) -> absl::Status {
+    if (asked.name().empty()) return absl::OkStatus();
+    return absl::NotFoundError(absl::StrCat("no region ", Quoted(asked.name()), " is registered"));
+  };
+  const auto nothing = [](const auto&, auto*) { return absl::OkStatus(); };
+  TILEWIRE_ADD(SystemSharedMemoryStatus, no_region);
+  TILEWIRE_ADD(SystemSharedMemoryUnregister, nothing);
+  TILEWIRE_ADD(SystemSharedMemoryRegister, [](const auto& asked, auto*) {
+    return absl::UnimplementedError(
+        absl::StrCat("region ", Quoted(asked.name()),
+                     ": tensors travel in messages only, not in shared memory"));
+  });
+  TILEWIRE_ADD(CudaSharedMemoryStatus, no_region);
+  TILEWIRE_ADD(CudaSharedMemoryUnregister, nothing);
+  TILEWIRE_ADD(CudaSharedMemoryRegister, [](const auto& asked, auto*) {
+    return absl::UnimplementedError(
+        absl::StrCat("region ", Quoted(asked.name()), ": this server has no CUDA device"));
+  });
+}
+
+#undef TILEWIRE_ADD
+
+// As Triton does: what is not known yet may be waited for.
+absl::Status InferenceService::TellReady(const inference::ModelReadyRequest& request,
+                                         inference::ModelReadyResponse* response) const {
+  const auto served = models_->Find(request.name(), request.version());
+  if (!served.ok() && !absl::IsNotFound(served.status())) return served.status();
+  response->set_ready(served.ok() && (*served)->state == ModelState::kReady && !terms_.draining());
+  return absl::OkStatus();
 }
 
 absl::Status InferenceService::Describe(const inference::ModelMetadataRequest& request,
@@ -203,15 +199,6 @@ absl::Status InferenceService::Describe(const inference::ModelMetadataRequest& r
   return absl::OkStatus();
 }
 
-InferenceService::JobOrAnswer InferenceService::RepositoryIndex(const Bytes& request,
-                                                                Bytes* response) {
-  return AnswerNames<inference::RepositoryIndexRequest, inference::RepositoryIndexResponse>(
-      host_, request, response, [this](const auto& asked, auto* answer) {
-        ListModels(asked, answer);
-        return absl::OkStatus();
-      });
-}
-
 void InferenceService::ListModels(const inference::RepositoryIndexRequest& request,
                                   inference::RepositoryIndexResponse* response) const {
   for (const std::shared_ptr<const ServedModel>& served : models_->All()) {
@@ -222,10 +209,6 @@ void InferenceService::ListModels(const inference::RepositoryIndexRequest& reque
     index->set_state(std::string(ModelStateName(served->state)));
     index->set_reason(ReasonOf(*served));
   }
-}
-
-InferenceService::JobOrAnswer InferenceService::ModelInfer(const Bytes& request, Bytes* response) {
-  return InferJob::Start(idle_jobs_.get(), models_, host_, request, response);
 }
 
 }  // namespace tilewire::service

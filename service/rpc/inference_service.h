@@ -4,55 +4,85 @@
 #ifndef SERVICE_RPC_INFERENCE_SERVICE_H_
 #define SERVICE_RPC_INFERENCE_SERVICE_H_
 
+#include <atomic>
 #include <functional>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "grpcpp/grpcpp.h"
 #include "protos/open_inference.grpc.pb.h"
+#include "service/models/model_control.h"
 #include "service/models/model_repository.h"
 #include "service/rpc/call_host.h"
 #include "service/rpc/idle_slots.h"
+#include "service/rpc/stream_call.h"
 #include "service/rpc/unary_methods.h"
 
 namespace tilewire::service {
 
 // Every method is raw, so that a message is judged before it is parsed, and tensors are read where
-// gRPC put them.
+// gRPC put them. `Raw` of a list of generated templates makes each of its methods so.
 using Inference = inference::GRPCInferenceService;
+template <typename Base, template <typename> typename... Methods>
+struct RawOf {
+  using Type = Base;
+};
+template <typename Base, template <typename> typename First, template <typename> typename... Rest>
+struct RawOf<Base, First, Rest...> {
+  using Type = First<typename RawOf<Base, Rest...>::Type>;
+};
 using InferenceServiceBase =
-    Inference::WithRawMethod_ServerLive<Inference::WithRawMethod_ServerReady<
-        Inference::WithRawMethod_ModelReady<Inference::WithRawMethod_ServerMetadata<
-            Inference::WithRawMethod_ModelMetadata<Inference::WithRawMethod_RepositoryIndex<
-                Inference::WithRawMethod_ModelInfer<Inference::AsyncService>>>>>>>;
+    RawOf<Inference::AsyncService, Inference::WithRawMethod_ServerLive,
+          Inference::WithRawMethod_ServerReady, Inference::WithRawMethod_ModelReady,
+          Inference::WithRawMethod_ServerMetadata, Inference::WithRawMethod_ModelMetadata,
+          Inference::WithRawMethod_ModelInfer, Inference::WithRawMethod_ModelStreamInfer,
+          Inference::WithRawMethod_ModelConfig, Inference::WithRawMethod_ModelStatistics,
+          Inference::WithRawMethod_RepositoryIndex, Inference::WithRawMethod_RepositoryModelLoad,
+          Inference::WithRawMethod_RepositoryModelUnload,
+          Inference::WithRawMethod_SystemSharedMemoryStatus,
+          Inference::WithRawMethod_SystemSharedMemoryRegister,
+          Inference::WithRawMethod_SystemSharedMemoryUnregister,
+          Inference::WithRawMethod_CudaSharedMemoryStatus,
+          Inference::WithRawMethod_CudaSharedMemoryRegister,
+          Inference::WithRawMethod_CudaSharedMemoryUnregister,
+          Inference::WithRawMethod_TraceSetting, Inference::WithRawMethod_LogSettings>::Type;
 
 class InferJob;
 
 class InferenceService final : public InferenceServiceBase {
  public:
-  // The state of the server as a whole.
-  struct Health {
-    std::function<bool()> live, ready;
-    std::function<bool()> draining;
+  struct Terms {
+    // The state of the server as a whole.
+    std::function<bool()> live, ready, draining;
+    // The other services that it offers, told as extensions.
+    std::vector<std::string> services;
+    int stream_in_flight = 16;
+    int default_max_batch = 64;  // see CompletedConfig()
   };
 
   // The models and what `host` points to must outlive the service.
-  InferenceService(ModelRepository* models, const CallHost& host, Health health);
+  InferenceService(ModelRepository* models, const CallHost& host, Terms terms);
   ~InferenceService() override;
 
   // Before the queue starts.
-  void Await(CallQueue* queue) { methods_.Await(&host_, queue); }
+  void Await(CallQueue* queue);
+  // Before calls arrive; outlives the service's calls. Without it no model is loaded by request.
+  void SetModelControl(ModelControl* control) { control_.store(control); }
+  // From now on streams end after what they have read.
+  void DrainStreams() { streams_.Drain(); }
 
  private:
-  using Bytes = grpc::ByteBuffer;
-  using JobOrAnswer = UnaryMethods::JobOrAnswer;
+  void AddServer();
+  void AddModels();
+  void AddRepository();
+  void AddSettings();
+  void AddSharedMemory();
+  ServeFunction Infer(bool in_stream);
+  StreamMethod::Terms StreamTerms();
 
-  JobOrAnswer ServerLive(const Bytes& request, Bytes* response);
-  JobOrAnswer ServerReady(const Bytes& request, Bytes* response);
-  JobOrAnswer ModelReady(const Bytes& request, Bytes* response);
-  JobOrAnswer ServerMetadata(const Bytes& request, Bytes* response);
-  JobOrAnswer ModelMetadata(const Bytes& request, Bytes* response);
-  JobOrAnswer RepositoryIndex(const Bytes& request, Bytes* response);
-  JobOrAnswer ModelInfer(const Bytes& request, Bytes* response);
-
+  absl::Status TellReady(const inference::ModelReadyRequest& request,
+                         inference::ModelReadyResponse* response) const;
   absl::Status Describe(const inference::ModelMetadataRequest& request,
                         inference::ModelMetadataResponse* response) const;
   void ListModels(const inference::RepositoryIndexRequest& request,
@@ -60,9 +90,11 @@ class InferenceService final : public InferenceServiceBase {
 
   ModelRepository* const models_;
   const CallHost host_;
-  const Health health_;
+  const Terms terms_;
   const std::unique_ptr<IdleSlots<InferJob>> idle_jobs_;
+  std::atomic<ModelControl*> control_{nullptr};
   UnaryMethods methods_;
+  StreamMethod streams_;
 };
 
 }  // namespace tilewire::service

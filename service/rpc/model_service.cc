@@ -84,7 +84,7 @@ class ExplainJob final : public Job {
       : models_(models), host_(host), bytes_(request), response_(response) {}
 
   absl::Status Prepare(WorkTerms* terms) override {
-    ABSL_RETURN_IF_ERROR(ParseNames(bytes_, &request_));
+    ABSL_RETURN_IF_ERROR(ParseLimited(bytes_, &request_));
     terms->model = request_.model();
     terms->work_class = WorkClass::kBackground;
     terms->deadline = std::min(terms->deadline, SteadyNow() + host_.longest_explanation);
@@ -97,7 +97,7 @@ class ExplainJob final : public Job {
     return absl::OkStatus();
   }
 
-  absl::Status Run(UnaryCall& call) override {
+  absl::Status Run(Call& call) override {
     ExplainOptions options{.runs = request_.runs(), .limits = call.LimitsOfWork()};
     ABSL_ASSIGN_OR_RETURN(options.dims, DecodeShapes(request_, served_->model->signature()));
     const absl::StatusOr<Explanation> explanation = served_->model->Explain(options);
@@ -139,7 +139,8 @@ class ExplainJob final : public Job {
 
 ModelService::ModelService(ModelRepository* models, const CallHost& host)
     : models_(models), host_(host) {
-  methods_.Add("Explain", this, &ModelService::RequestExplain, &ModelService::Explain);
+  methods_.Add(MethodNamed("tilewire.v1.ModelService", "Explain"), this,
+               &ModelService::RequestExplain, &ModelService::Explain);
 }
 
 UnaryMethods::JobOrAnswer ModelService::Explain(const grpc::ByteBuffer& request,

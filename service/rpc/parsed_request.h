@@ -8,7 +8,8 @@
 #include "absl/status/statusor.h"
 #include "engine/base/status_macros.h"
 #include "grpcpp/grpcpp.h"
-#include "service/rpc/unary_call.h"
+#include "service/rpc/call_host.h"
+#include "service/rpc/job.h"
 #include "service/wire/message_limits.h"
 
 namespace tilewire::service {
@@ -27,12 +28,12 @@ absl::Status SerializeAnswer(const Response& answer, int64_t max_message_bytes,
 
 // A request that holds names and numbers only, answered on the thread that received it: parses
 // `request`, lets `work(const Request&, Response*)` answer, and serialises the answer.
-//   what ParseNames(), `work` and SerializeAnswer() return
+//   what ParseLimited(), `work` and SerializeAnswer() return
 template <typename Request, typename Response, typename Work>
 absl::StatusOr<OwnedJob> AnswerNames(const CallHost& host, const grpc::ByteBuffer& request,
                                      grpc::ByteBuffer* response, Work work) {
   Request parsed;
-  ABSL_RETURN_IF_ERROR(ParseNames(request, &parsed));
+  ABSL_RETURN_IF_ERROR(ParseLimited(request, &parsed));
   Response message;
   ABSL_RETURN_IF_ERROR(work(parsed, &message));
   ABSL_RETURN_IF_ERROR(SerializeAnswer(message, host.max_message_bytes, response));

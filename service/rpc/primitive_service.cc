@@ -10,8 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
+#include "service/rpc/call.h"
 #include "service/rpc/parsed_request.h"
-#include "service/rpc/unary_call.h"
 #include "service/wire/byte_budget.h"
 #include "service/wire/execute_request.h"
 #include "service/wire/message_limits.h"
@@ -86,7 +86,7 @@ class CreateJob final : public Job {
     return absl::OkStatus();
   }
 
-  absl::Status Run(UnaryCall&) override {
+  absl::Status Run(Call&) override {
     ABSL_ASSIGN_OR_RETURN(const PrimitiveCompiler::Compiled compiled,
                           compiler_->Compile(std::move(described_)));
     v1::CreateResponse answer;
@@ -153,7 +153,7 @@ class ExecuteJob final : public Job {
     return absl::OkStatus();
   }
 
-  absl::Status Run(UnaryCall& call) override {
+  absl::Status Run(Call& call) override {
     ABSL_ASSIGN_OR_RETURN(const PrimitiveCompiler::Compiled compiled,
                           compiler_->Compile(std::move(described_)));
     const Primitive& primitive = *compiled.found.primitive;
@@ -218,10 +218,10 @@ class ListJob final : public Job {
   absl::Status Prepare(WorkTerms* terms) override {
     terms->model = kShareOfPrimitives;
     v1::ListImplementationsRequest parsed;
-    return ParseNames(request_, &parsed);
+    return ParseLimited(request_, &parsed);
   }
 
-  absl::Status Run(UnaryCall&) override {
+  absl::Status Run(Call&) override {
     return SerializeAnswer(AllRows(compiler_->engine().options().max_isa), host_.max_message_bytes,
                            response_);
   }
@@ -239,11 +239,14 @@ PrimitiveService::PrimitiveService(Engine* engine, const CallHost& host,
                                    const PrimitiveLimits& limits)
     : host_(host), compiler_(engine, host.max_message_bytes, limits) {
   using Self = PrimitiveService;
-  methods_.Add("Create", this, &Self::RequestCreate, &Self::Create);
-  methods_.Add("Execute", this, &Self::RequestExecute, &Self::Execute);
-  methods_.Add("CacheStatistics", this, &Self::RequestCacheStatistics, &Self::CacheStatistics);
-  methods_.Add("ListImplementations", this, &Self::RequestListImplementations,
-               &Self::ListImplementations);
+#define TILEWIRE_ADD(rpc)                                                                    \
+  methods_.Add(MethodNamed("tilewire.v1.PrimitiveService", #rpc), this, &Self::Request##rpc, \
+               &Self::rpc)
+  TILEWIRE_ADD(Create);
+  TILEWIRE_ADD(Execute);
+  TILEWIRE_ADD(CacheStatistics);
+  TILEWIRE_ADD(ListImplementations);
+#undef TILEWIRE_ADD
 }
 
 PrimitiveService::JobOrAnswer PrimitiveService::Create(const Bytes& request, Bytes* response) {

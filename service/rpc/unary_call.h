@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One unary RPC from its arrival to its answer: prepared on the thread that received it (where a
-// bad request is answered), admitted with a ticket for its bytes, run when the dispatcher reaches
-// it, ended early when its client gives up, and accounted for until gRPC is done with it. It then
-// deletes itself.
+// gRPC's ends of a call: what all have in common, and a unary RPC, which deletes itself when gRPC
+// is done with it.
 #ifndef SERVICE_RPC_UNARY_CALL_H_
 #define SERVICE_RPC_UNARY_CALL_H_
 
@@ -11,80 +9,68 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <new>
-#include <optional>
-#include <utility>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
-#include "engine/model.h"
 #include "grpcpp/grpcpp.h"
 #include "grpcpp/support/async_unary_call.h"
 #include "service/front/call_queue.h"
+#include "service/front/method_table.h"
+#include "service/rpc/call.h"
 #include "service/rpc/call_host.h"
-#include "service/rpc/unread_answers.h"
-#include "service/schedule/admission.h"
-#include "service/schedule/work.h"
 
 namespace tilewire::service {
 
-class UnaryCall;
+// Makes the job of a request. Without a job, `response` is the answer or the status the error.
+// `request` and `response` live as long as the job, which alone may use them.
+using ServeFunction = std::function<absl::StatusOr<OwnedJob>(const grpc::ByteBuffer& request,
+                                                             grpc::ByteBuffer* response)>;
 
-// kResourceExhausted; without words where there is no memory for them.
-absl::Status OutOfMemory();
+// A call whose request and answer are gRPC's buffers.
+class BufferedCall : public Call {
+ protected:
+  BufferedCall(const Method& method, const CallHost& host, const ServeFunction& serve)
+      : Call(method, host), serve_(serve) {}
 
-// The one place where running out of memory is caught: all that a request does passes through it.
-template <typename Body>
-absl::Status WithoutExceptions(Body body) {
-  try {
-    return body();
-  } catch (const std::bad_alloc&) {
-    return OutOfMemory();
+  absl::Status Receive(Ticket* ticket, int64_t most) override;
+  int64_t RequestBytes() const override { return BytesOf(request_); }
+  absl::StatusOr<OwnedJob> MakeJob() override { return serve_(request_, &response_); }
+  void ForgetRequest() override { request_.Clear(); }
+  int64_t AnswerBytes() const override { return BytesOf(response_); }
+  void ForgetAnswer() override { response_.Clear(); }
+
+  grpc::ByteBuffer request_, response_;
+
+ private:
+  static int64_t BytesOf(const grpc::ByteBuffer& bytes) {
+    return static_cast<int64_t>(bytes.Valid() ? bytes.Length() : 0);
   }
-}
 
-// One request of one method, from decoding to the answer.
-class Job {
- public:
-  virtual ~Job() = default;
-  // On the thread that received it: decodes, judges, and says what the scheduler has to know. May
-  // not compute.
-  virtual absl::Status Prepare(WorkTerms* terms) = 0;
-  // See Work::Operations(); after Prepare().
-  virtual std::optional<int64_t> Operations() const { return 0; }
-  // On a thread that computes. `call` gives the limits of the work.
-  virtual absl::Status Run(UnaryCall& call) = 0;
-  // Its owner needs it no more. A job that serves one call after the other is kept here.
-  virtual void Release() { delete this; }
+  const ServeFunction& serve_;
 };
 
-struct ReleaseJob {
-  void operator()(Job* job) const { job->Release(); }
-};
-using OwnedJob = std::unique_ptr<Job, ReleaseJob>;
+// Ends a call of gRPC, of which an answer may be on its way. It sends the status past the bytes of
+// the answer, which wait for the client's permission.
+void CancelWithStatus(const absl::Status& why, grpc::ServerContext* context);
 
 // A method of a service. Outlives its calls.
 struct UnaryMethod {
   using Writer = grpc::ServerAsyncResponseWriter<grpc::ByteBuffer>;
 
-  const char* name = nullptr;  // a literal
+  const Method* row = nullptr;
   // Asks gRPC for the method's next call.
   std::function<void(grpc::ServerContext* context, grpc::ByteBuffer* request, Writer* writer,
                      grpc::ServerCompletionQueue* queue, Event* arrived)>
       ask;
-  // Makes the job of a call that has arrived. Without a job, `response` is the answer or the status
-  // the error. `request` and `response` live as long as the job, which alone may use them.
-  std::function<absl::StatusOr<OwnedJob>(const grpc::ByteBuffer& request,
-                                         grpc::ByteBuffer* response)>
-      serve;
+  ServeFunction serve;
   const CallHost* host = nullptr;
   CallQueue* queue = nullptr;
   std::atomic<int> asked{0};  // calls that gRPC was asked for and that have not arrived
 };
 
 // Thread-safe. The memory of calls that have ended serves the next ones.
-class UnaryCall final : private Work, private UnreadAnswer {
+class UnaryCall final : private BufferedCall {
  public:
   // Asks for the method's next calls, as far as gRPC does not await them yet.
   static void Await(UnaryMethod* method);
@@ -92,57 +78,30 @@ class UnaryCall final : private Work, private UnreadAnswer {
   static void* operator new(size_t size);
   static void operator delete(void* memory);
 
-  // kCancelled if the client gave up, kDeadlineExceeded if its time is over. Between steps of
-  // background work, also the place where waiting requests are served.
-  absl::Status Interrupted() const;
-
-  // Ends work for this call early when Interrupted(), charges what it allocates to the call's
-  // ticket, and refuses answers that no message may hold. Valid as long as the call.
-  RunOptions LimitsOfWork();
-
   // For CallQueue::AskFor().
   void Ask(grpc::ServerCompletionQueue* queue);
 
  private:
   explicit UnaryCall(UnaryMethod* method)
-      : method_(method), host_(*method->host), ticket_(host_.admission) {}
+      : BufferedCall(*method->row, *method->host, method->serve), method_(method) {}
 
   void Arrived(bool ok);
-  void Written(bool ok);
   void Over(bool);
-  bool Serve();
-  absl::Status Prepare(WorkTerms* terms);
-  bool Admit();
-  void Cancel();
+  void Finished(bool ok);
   void Leave();
 
-  void Run(Lane lane) override;
-  void End(const absl::Status& status) override;
-  void EndUnread(const absl::Status& why) override;
-  void LogUnread(const absl::Status& why);
-  grpc::Status Logged(const absl::Status& status);
-  void AddPushback();
-  std::optional<int64_t> Operations() const override { return job_->Operations(); }
-  absl::Status RunJob();
-  absl::Status ChargeWork(int64_t bytes);
-  absl::Status ChargeAnswer();
+  void Deliver(const absl::Status& status) override;
+  void TellRetry(absl::Duration pause) override;
+  void Cut(const absl::Status& why) override { CancelWithStatus(why, &context_); }
+  std::string Peer() const override { return context_.peer(); }
 
   UnaryMethod* const method_;
-  const CallHost& host_;
   grpc::ServerContext context_;
   UnaryMethod::Writer writer_{&context_};
-  grpc::ByteBuffer request_, response_;
   EventOf<UnaryCall, &UnaryCall::Arrived> arrived_{this};
-  EventOf<UnaryCall, &UnaryCall::Written> written_{this};
+  EventOf<UnaryCall, &UnaryCall::Finished> written_{this};
   EventOf<UnaryCall, &UnaryCall::Over> over_{this};  // also when the client has given up
   std::atomic<int> present_{3};                      // who uses the call: these three
-  std::atomic<int> before_cancel_{2};                // it waits to be run, and the client gave up
-  absl::Time arrival_, deadline_;
-  absl::Time start_ = absl::InfinitePast();
-  OwnedJob job_;
-  Ticket ticket_;
-  Lane lane_ = Lane::kArena;
-  std::atomic<bool> stopped_{false};  // the client gave up, or its time is over
 };
 
 }  // namespace tilewire::service

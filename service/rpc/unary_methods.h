@@ -7,6 +7,7 @@
 #include <deque>
 #include <utility>
 
+#include "service/rpc/parsed_request.h"
 #include "service/rpc/unary_call.h"
 
 namespace tilewire::service {
@@ -14,23 +15,37 @@ namespace tilewire::service {
 class UnaryMethods {
  public:
   using JobOrAnswer = absl::StatusOr<OwnedJob>;
+  template <typename Base>
+  using AskFunction = void (Base::*)(grpc::ServerContext*, grpc::ByteBuffer*, UnaryMethod::Writer*,
+                                     grpc::CompletionQueue*, grpc::ServerCompletionQueue*, void*);
 
-  // Methods of `service`, which generated code describes as raw: `Service` asks for their calls,
-  // and `serve` is a function of `service` too (see UnaryMethod::serve). `name` is a literal.
+  // A method of `service`, which generated code describes as raw: `Service` asks for its calls.
+  // `row` is what MethodNamed() finds.
   template <typename Service, typename Base>
-  void Add(const char* name, Service* service,
-           void (Base::*ask)(grpc::ServerContext*, grpc::ByteBuffer*, UnaryMethod::Writer*,
-                             grpc::CompletionQueue*, grpc::ServerCompletionQueue*, void*),
-           JobOrAnswer (Service::*serve)(const grpc::ByteBuffer&, grpc::ByteBuffer*)) {
+  void Add(const Method& row, Service* service, AskFunction<Base> ask, ServeFunction serve) {
     UnaryMethod& method = methods_.emplace_back();
-    method.name = name;
+    method.row = &row;
     method.ask = [service, ask](auto* context, auto* request, auto* writer, auto* queue,
                                 Event* arrived) {
       (service->*ask)(context, request, writer, queue, queue, arrived->tag());
     };
-    method.serve = [service, serve](const auto& request, auto* response) {
+    method.serve = std::move(serve);
+  }
+  // The same with a function of `service`.
+  template <typename Service, typename Base>
+  void Add(const Method& row, Service* service, AskFunction<Base> ask,
+           JobOrAnswer (Service::*serve)(const grpc::ByteBuffer&, grpc::ByteBuffer*)) {
+    Add(row, service, ask, [service, serve](const auto& request, auto* response) {
       return (service->*serve)(request, response);
-    };
+    });
+  }
+  // The same for a method whose requests hold names and numbers (see AnswerNames()).
+  template <typename Request, typename Response, typename Service, typename Base, typename Work>
+  void AddNames(const Method& row, const CallHost* host, Service* service, AskFunction<Base> ask,
+                Work work) {
+    Add(row, service, ask, [host, work](const auto& request, auto* response) {
+      return AnswerNames<Request, Response>(*host, request, response, work);
+    });
   }
 
   // All are served from when the queue starts. The host and the queue outlive their calls.

@@ -49,7 +49,8 @@ HEADERS = {
     "service/models": ["engine/threading/background_thread.h", "engine/threading/mutex.h",
                        "service/wire/edit_distance.h", "service/wire/status_text.h",
                        "service/wire/tensor_layout.h"],
-    "service/front": ["engine/threading/background_thread.h", "engine/threading/mutex.h"],
+    "service/front": ["engine/threading/background_thread.h", "engine/threading/mutex.h",
+                      "service/method_table.inc", "service/wire/inflate.h"],
     "service/rpc": ["engine/threading/mutex.h", "service/version.h"],
     "service": ["engine/threading/background_thread.h", "engine/threading/mutex.h",
                 "engine/threading/pinning.h"],
@@ -74,6 +75,10 @@ LIBRARIES = {
                  "service/observe", "client"],
     r"(oneapi/)?dnnl": [],
 }
+
+# Code that runs a request whatever protocol brings it.
+WITHOUT_PROTOCOL = ["service/rpc/call.h", "service/rpc/call.cc", "service/rpc/job.h",
+                    "service/rpc/call_host.h"]
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
 
@@ -125,6 +130,12 @@ def _wrong_library(path, room, header):
     return None
 
 
+def _protocol(path, header):
+    if path in WITHOUT_PROTOCOL and re.match(r"grpc|google/protobuf/|protos/", header):
+        return f"{path}: it serves any protocol and may not include {header}"
+    return None
+
+
 def check(tree):
     problems = []
     facade = _facade_surface(tree)
@@ -136,5 +147,6 @@ def check(tree):
             header = quoted or bracketed
             problems += filter(None, [_wrong_room(path, room, header, facade),
                                       _wrong_primitive(path, header),
-                                      _wrong_library(path, room, header)])
+                                      _wrong_library(path, room, header),
+                                      _protocol(path, header)])
     return problems

@@ -84,8 +84,10 @@ class HoldingService final : public inference::GRPCInferenceService::WithRawMeth
                                      inference::GRPCInferenceService::AsyncService>> {
  public:
   HoldingService() {
-    methods_.Add("ServerLive", this, &HoldingService::RequestServerLive, &HoldingService::Live);
-    methods_.Add("ServerReady", this, &HoldingService::RequestServerReady, &HoldingService::Ready);
+    methods_.Add(MethodNamed("inference.GRPCInferenceService", "ServerLive"), this,
+                 &HoldingService::RequestServerLive, &HoldingService::Live);
+    methods_.Add(MethodNamed("inference.GRPCInferenceService", "ServerReady"), this,
+                 &HoldingService::RequestServerReady, &HoldingService::Ready);
   }
   ~HoldingService() override { dispatcher_.WaitIdle(); }
   void Await(CallQueue* queue) { methods_.Await(&host_, queue); }
@@ -108,7 +110,7 @@ class HoldingService final : public inference::GRPCInferenceService::WithRawMeth
       service_->let_go.WaitForNotification();
       return absl::OkStatus();
     }
-    absl::Status Run(UnaryCall&) override { return absl::InternalError("its client has given up"); }
+    absl::Status Run(Call&) override { return absl::InternalError("its client has given up"); }
 
    private:
     HoldingService* const service_;

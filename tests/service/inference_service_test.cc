@@ -237,11 +237,13 @@ TEST_F(InferenceServiceTest, AParameterIsServedOrRefusedByNameAtEveryPlace) {
        {"timeout", "priority", "timing"},
        "; the request takes 'timeout', 'priority', 'timing'"},
       {kInput, {"layout"}, "; an input takes 'layout'"},
-      {kOutput, {"layout"}, "; a requested output takes 'layout'"},
+      {kOutput,
+       {"layout", "classification"},
+       "; a requested output takes 'layout', 'classification'"},
   };
   const auto ask = [this](Place place, const std::string& name) {
     Request request = GoodRequest();
-    request.add_outputs()->set_name("image_out");
+    request.add_outputs()->set_name(name == "classification" ? "row_out" : "image_out");
     auto* parameters = place == kRequest ? request.mutable_parameters()
                        : place == kInput ? request.mutable_inputs(0)->mutable_parameters()
                                          : request.mutable_outputs(0)->mutable_parameters();
@@ -257,7 +259,7 @@ TEST_F(InferenceServiceTest, AParameterIsServedOrRefusedByNameAtEveryPlace) {
     return Infer(request, &response);
   };
   for (const auto& [place, served, allowed] : places) {
-    for (const char* name : {"timeout", "priority", "timing", "layout"}) {
+    for (const char* name : {"timeout", "priority", "timing", "layout", "classification"}) {
       const grpc::Status status = ask(place, name);
       const bool belongs = std::find(served.begin(), served.end(), name) != served.end();
       EXPECT_EQ(status.ok(), belongs) << name << " at " << place << ": " << status.error_message();
@@ -267,15 +269,15 @@ TEST_F(InferenceServiceTest, AParameterIsServedOrRefusedByNameAtEveryPlace) {
       EXPECT_THAT(status.error_message(), EndsWith(allowed));
     }
     for (const char* name :
-         {"classification", "sequence_id", "sequence_start", "sequence_end", "shared_memory_region",
-          "shared_memory_byte_size", "shared_memory_offset", "Classification", "sequenceid"}) {
+         {"sequence_id", "sequence_start", "sequence_end", "shared_memory_region",
+          "shared_memory_byte_size", "shared_memory_offset", "sequenceid"}) {
       EXPECT_THAT(ask(place, name).error_message(), HasSubstr("not supported")) << name << place;
     }
     for (const auto& [name, meant] :
          {std::pair("layuot", "layout"), std::pair("layouts", "layout"),
           std::pair("Layout", "layout"), std::pair("Timeout", "timeout"),
           std::pair("timeout_ms", "timeout"), std::pair("priorty", "priority"),
-          std::pair("timming", "timing")}) {
+          std::pair("timming", "timing"), std::pair("Classification", "classification")}) {
       const grpc::Status status = ask(place, name);
       EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << name << place;
       EXPECT_THAT(status.error_message(), HasSubstr(std::string("is '") + meant + "' meant?"));
@@ -361,13 +363,20 @@ TEST_F(InferenceServiceTest, RefusesWithCodeAndReason) {
        bad, "'layout' to 'nhwc'"},
       {"a negative batch", [](Request* r) { r->mutable_inputs(0)->set_shape(0, -1); }, bad,
        "negative"},
-      {"classification",
+      {"classes of pictures",
+       [](Request* r) {
+         auto* output = r->add_outputs();
+         output->set_name("image_out");
+         (*output->mutable_parameters())["classification"].set_int64_param(3);
+       },
+       bad, "output 'image_out': parameter 'classification': the output is [-1,2,3,4]"},
+      {"a number of classes that is none",
        [](Request* r) {
          auto* output = r->add_outputs();
          output->set_name("row_out");
-         (*output->mutable_parameters())["classification"].set_int64_param(3);
+         (*output->mutable_parameters())["classification"].set_string_param("3");
        },
-       bad, "'classification'"},
+       bad, "'classification': it is not an integer"},
       {"an input in shared memory",
        [](Request* r) {
          (*r->mutable_inputs(0)->mutable_parameters())["shared_memory_region"].set_string_param(

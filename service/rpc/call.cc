@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/rpc/call.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "service/observe/steady_time.h"
+
+namespace tilewire::service {
+
+absl::Status OutOfMemory() {
+  try {
+    return absl::ResourceExhaustedError(
+        "the system gives the server no memory for this request: a lower --max_work_mb refuses "
+        "earlier, a smaller batch takes less");
+  } catch (const std::bad_alloc&) {
+    return absl::Status(absl::StatusCode::kResourceExhausted, "");
+  }
+}
+
+void Call::Begin(absl::Time deadline) {
+  if (Serve(deadline) && before_cancel_.fetch_sub(1) == 1) Cancel();
+}
+
+// Judges the request and makes its job.
+absl::Status Call::Open() {
+  ABSL_RETURN_IF_ERROR(CheckRight(method_, host_.open_rights));
+  ABSL_RETURN_IF_ERROR(CheckRequestBytes(method_, RequestBytes(), host_.max_message_bytes));
+  ABSL_RETURN_IF_ERROR(Receive(&ticket_, MostRequestBytes(method_, host_.max_message_bytes)));
+  ABSL_ASSIGN_OR_RETURN(job_, MakeJob());
+  return absl::OkStatus();
+}
+
+// Whether the dispatcher has it.
+bool Call::Serve(absl::Time deadline) {
+  times_.arrival = SteadyNow();
+  deadline_ = deadline;
+  const absl::Status status = WithoutExceptions([this] { return Open(); });
+  if (status.ok() && job_ != nullptr && job_->IsAwaited()) {
+    AwaitJob();
+    return false;
+  }
+  if (status.ok() && job_ != nullptr) return Admit();
+  End(status);
+  return false;
+}
+
+// Whether or not its client gives up, the call lives until the job is done.
+void Call::AwaitJob() {
+  WorkTerms terms;
+  const absl::Status status = WithoutExceptions([&] { return Prepare(&terms); });
+  set_terms(std::move(terms));
+  if (!status.ok()) return End(status);
+  times_.start = SteadyNow();
+  job_->Start([this](const absl::Status& done) {
+    const auto answer = [&]() -> absl::Status {
+      ABSL_RETURN_IF_ERROR(done);
+      ABSL_RETURN_IF_ERROR(job_->Run(*this));
+      return ChargeAnswer();
+    };
+    End(WithoutExceptions(answer));
+  });
+}
+
+absl::Status Call::Prepare(WorkTerms* terms) {
+  terms->deadline = deadline_;
+  terms->ticket = &ticket_;
+  const int64_t uncharged = std::max<int64_t>(0, RequestBytes() - ticket_.bytes());
+  ABSL_RETURN_IF_ERROR(ticket_.Charge(uncharged, "a request"));
+  return job_->Prepare(terms);
+}
+
+bool Call::Admit() {
+  WorkTerms terms;
+  absl::Status status = WithoutExceptions([&] { return Prepare(&terms); });
+  set_terms(std::move(terms));
+  // Another thread may run the call to its end from here on, but not free it while Begin() runs.
+  if (status.ok()) status = WithoutExceptions([this] { return host_.dispatcher->Submit(this); });
+  if (status.ok()) return true;
+  if (absl::IsUnavailable(status)) AddPushback();
+  End(status);
+  return false;
+}
+
+// Without memory for it, the client decides when it tries again.
+void Call::AddPushback() {
+  WithoutExceptions([this] {
+    TellRetry(host_.dispatcher->RetryAfter(terms().model));
+    return absl::OkStatus();
+  }).IgnoreError();
+}
+
+absl::Status Call::Interrupted() const {
+  if (terms().work_class == WorkClass::kBackground) host_.dispatcher->RunWaiting();
+  // The deadline first: a protocol may cancel a call whose deadline has passed.
+  if (SteadyNow() >= terms().deadline) {
+    return absl::DeadlineExceededError("the deadline passed; no more work was done");
+  }
+  if (stopped_.load(std::memory_order_relaxed)) return absl::CancelledError("cancelled");
+  return absl::OkStatus();
+}
+
+RunOptions Call::LimitsOfWork() {
+  return {.interrupted = [this] { return Interrupted(); },
+          .stop = &stopped_,
+          .max_output_bytes = host_.max_message_bytes,
+          .reserve = [this](int64_t bytes) { return ChargeWork(bytes); },
+          .allocate_output = [this](size_t bytes) { return host_.answers->Take(bytes); },
+          .serial = lane_ == Lane::kExpress};
+}
+
+// The engine asks for memory when it has the plan.
+absl::Status Call::ChargeWork(int64_t bytes) {
+  host_.dispatcher->Prepared(this);
+  return ticket_.ChargeRun(bytes, "the tensors of a request");
+}
+
+absl::Status Call::ChargeAnswer() {
+  const int64_t bytes = AnswerBytes();
+  if (bytes > host_.max_message_bytes) {
+    return absl::ResourceExhaustedError(absl::StrCat("an answer of ", bytes, " bytes; at most ",
+                                                     host_.max_message_bytes,
+                                                     " (--max_message_mb)"));
+  }
+  return ticket_.ChangeTo(bytes, "an answer");
+}
+
+void Call::Account(const absl::Status& status) {
+  if (job_ == nullptr) return;
+  times_.end = SteadyNow();
+  if (!status.ok()) failed_id_ = job_->RequestId();
+  job_->Account(times_, status);
+  job_ = nullptr;
+}
+
+absl::Status Call::RunJob() {
+  absl::Status status = Interrupted();
+  if (status.ok()) status = job_->Run(*this);
+  if (status.ok()) status = ChargeAnswer();
+  // Their memory is free before a slow client has read its answer.
+  Account(status);
+  ForgetRequest();
+  if (!status.ok()) ticket_.GiveBack(ticket_.bytes());
+  return status;
+}
+
+void Call::Run(Lane lane) {
+  lane_ = lane;
+  times_.start = SteadyNow();
+  const absl::Status status = WithoutExceptions([this] { return RunJob(); });
+  if (!status.ok()) ForgetAnswer();
+  End(status);
+}
+
+void Call::End(const absl::Status& status) {
+  Account(status);
+  Deliver(status);
+}
+
+absl::Status Call::Told(const absl::Status& status) {
+  const absl::Time now = SteadyNow();
+  const bool ran = times_.start != absl::InfinitePast();
+  const bool is_our_limit =
+      terms().limit != nullptr && absl::IsDeadlineExceeded(status) && terms().deadline < deadline_;
+  absl::Status told = is_our_limit ? absl::DeadlineExceededError(terms().limit) : status;
+  host_.log->Ended({.method = method_.rpc,
+                    .model = terms().model,
+                    .status = &told,
+                    .peer = [this] { return Peer(); },
+                    .waited = (ran ? times_.start : now) - times_.arrival,
+                    .ran = ran ? now - times_.start : absl::ZeroDuration()});
+  return told;
+}
+
+void Call::AwaitReader() { host_.unread->Add(this, AnswerBytes()); }
+
+void Call::Written(bool ok) {
+  const absl::Status ended = host_.unread->Remove(this, ok);
+  if (!ended.ok()) LogUnread(ended);
+}
+
+void Call::LogUnread(const absl::Status& why) {
+  host_.log->EndedUnread(
+      {.method = method_.rpc, .model = terms().model, .status = &why, .peer = [this] {
+         return Peer();
+       }});
+}
+
+void Call::EndUnread(const absl::Status& why) {
+  LogUnread(why);
+  Cut(why);
+}
+
+void Call::GiveUp() {
+  stopped_.store(true, std::memory_order_relaxed);
+  if (before_cancel_.fetch_sub(1) == 1) Cancel();
+}
+
+void Call::Cancel() {
+  if (!host_.dispatcher->Withdraw(this)) return;
+  End(SteadyNow() >= deadline_
+          ? absl::DeadlineExceededError("the deadline passed while the request waited")
+          : absl::CancelledError("cancelled"));
+}
+
+}  // namespace tilewire::service

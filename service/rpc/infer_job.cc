@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/rpc/infer_job.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "engine/base/status_macros.h"
+#include "service/observe/steady_time.h"
+#include "service/rpc/call.h"
+#include "service/wire/response_encoder.h"
+#include "service/wire/shape_error.h"
+
+namespace tilewire::service {
+namespace {
+
+constexpr char kTypedContents[] = "a request's typed contents (raw ones need no copy)";
+
+// The rows of a request: its batch, where the model leaves that open.
+int64_t RowsOf(const ModelSignature& signature, const std::vector<InputTensor>& inputs) {
+  if (signature.inputs.empty() || inputs.empty()) return 1;
+  const Dims& dims = signature.inputs[0].dims;
+  return !dims.empty() && dims[0] < 0 && !inputs[0].dims.empty() ? inputs[0].dims[0] : 1;
+}
+
+}  // namespace
+
+OwnedJob InferJob::Start(const Setting& setting, const CallHost& host,
+                         const grpc::ByteBuffer& request, grpc::ByteBuffer* response) {
+  std::unique_ptr<InferJob> job = setting.idle->Take();
+  if (job == nullptr) job = std::make_unique<InferJob>(setting.idle);
+  job->models_ = setting.models;
+  job->answers_ = host.answers;
+  job->in_stream_ = setting.in_stream;
+  job->request_ = &request;
+  job->response_ = response;
+  return OwnedJob(job.release());
+}
+
+absl::Status InferJob::Parse(Ticket* ticket) {
+  PassingCharge copy(ticket);
+  return decoded_.Parse(*request_,
+                        [&copy](int64_t bytes) { return copy.Add(bytes, kTypedContents); });
+}
+
+absl::Status InferJob::Prepare(WorkTerms* terms) {
+  ABSL_RETURN_IF_ERROR(Parse(terms->ticket));
+  ABSL_ASSIGN_OR_RETURN(served_,
+                        models_->FindLoaded(decoded_.model_name(), decoded_.model_version()));
+  terms->model = served_->name;
+  ABSL_RETURN_IF_ERROR(decoded_.Bind(served_->tensors.signature()));
+  ABSL_RETURN_IF_ERROR(
+      CheckBatch(served_->tensors.signature(), decoded_.inputs(), served_->max_batch));
+  ABSL_RETURN_IF_ERROR(served_->tensors.ToModel(decoded_.mutable_inputs(), decoded_.outputs()));
+  if (const int64_t more = decoded_.BytesBeyondMessage(); more > 0 && terms->ticket != nullptr) {
+    ABSL_RETURN_IF_ERROR(terms->ticket->Charge(more, kTypedContents));
+  }
+  const Model& model = *served_->model;
+  terms->cost_key = CostKey(*served_, decoded_.inputs());
+  terms->time_varies = model.TimeVaries();
+  terms->priority = decoded_.priority();
+  prepared_ = SteadyNow();
+  terms->deadline = std::min(terms->deadline, prepared_ + decoded_.timeout());
+  terms->may_run_serially = true;
+  return absl::OkStatus();
+}
+
+std::optional<int64_t> InferJob::Operations() const {
+  return served_->model->PlannedOperations(decoded_.inputs());
+}
+
+absl::Status InferJob::Run(Call& call) {
+  const Model& model = *served_->model;
+  const absl::Time started = SteadyNow();
+  reorder_ = absl::ZeroDuration();
+  RunOptions options = call.LimitsOfWork();
+  options.reorder_time = &reorder_;
+  absl::StatusOr<std::vector<OutputTensor>> outputs =
+      model.Run(decoded_.inputs(), decoded_.outputs(), options);
+  if (!outputs.ok()) {
+    return WithBatches(models_->AfterRun(served_, outputs.status()), model.signature(),
+                       decoded_.inputs());
+  }
+  ABSL_RETURN_IF_ERROR(served_->tensors.FromModel(&*outputs));
+  computed_ = SteadyNow();
+  return Encode(*std::move(outputs), started);
+}
+
+absl::Status InferJob::Encode(std::vector<OutputTensor> outputs, absl::Time started) {
+  const TimesOfRequest times = {
+      .queue = started - prepared_, .compute = computed_ - started, .reorder = reorder_};
+  const AnswerForm form = {.classes = decoded_.classes(),
+                           .labels = [this](int output) { return LabelsOf(*served_, output); },
+                           .times = decoded_.timing() ? &times : nullptr,
+                           .says_final = in_stream_ && decoded_.asks_for_final(),
+                           .in_stream = in_stream_};
+  return EncodeInferResponse({served_->name, served_->version, decoded_.id()},
+                             served_->model->signature(), std::move(outputs), form, answers_,
+                             response_);
+}
+
+void InferJob::Account(const CallTimes& times, const absl::Status& status) {
+  if (served_ == nullptr || served_->statistics == nullptr) return;
+  const absl::Duration total = times.end - times.arrival;
+  if (!status.ok()) return served_->statistics->Failed(total);
+  const absl::Duration run = computed_ - times.start;
+  served_->statistics->Succeeded(RowsOf(served_->model->signature(), decoded_.inputs()),
+                                 {.queue = times.start - prepared_,
+                                  .input = reorder_,
+                                  .infer = std::max(run - reorder_, absl::ZeroDuration()),
+                                  .output = times.end - computed_},
+                                 total);
+}
+
+void InferJob::Release() {
+  decoded_.Clear();
+  served_ = nullptr;
+  idle_->Keep(std::unique_ptr<InferJob>(this));
+}
+
+}  // namespace tilewire::service

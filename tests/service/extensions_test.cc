@@ -1,0 +1,480 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Triton's extensions of the protocol: statistics, configs, classes, loads, settings, and shared
+// memory, which there is none of.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/synchronization/notification.h"
+#include "service/models/model_control.h"
+#include "spdlog/spdlog.h"
+#include "tests/service/served_fixture.h"
+
+namespace tilewire::service {
+namespace {
+
+using grpc::StatusCode;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class ExtensionsTest : public ServedFixture {
+ protected:
+  using Stub = inference::GRPCInferenceService::Stub;
+
+  // Calls a method of the stub; `status_` is its status.
+  template <typename Request, typename Response>
+  Response Ask(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+               const Request& request) {
+    grpc::ClientContext context;
+    Response response;
+    status_ = (stub_.get()->*method)(&context, request, &response);
+    return response;
+  }
+
+  inference::ModelStatistics Statistics(const std::string& version) {
+    inference::ModelStatisticsRequest request;
+    request.set_name("echo");
+    request.set_version(version);
+    const auto response = Ask(&Stub::ModelStatistics, request);
+    EXPECT_TRUE(status_.ok()) << status_.error_message();
+    EXPECT_EQ(response.model_stats_size(), 1);
+    return response.model_stats(0);
+  }
+
+  grpc::Status status_;
+};
+
+inference::ModelInferRequest BatchOf(int rows) {
+  inference::ModelInferRequest request = GoodRequest();
+  for (auto& input : *request.mutable_inputs()) input.set_shape(0, rows);
+  request.set_raw_input_contents(0, Floats(24 * rows));
+  request.set_raw_input_contents(1, Floats(5 * rows));
+  return request;
+}
+
+TEST_F(ExtensionsTest, StatisticsCountEveryRequestOfAVersionOnce) {
+  engine_.on_run = [] { absl::SleepFor(absl::Milliseconds(10)); };
+  Start();
+  inference::ModelInferResponse response;
+  for (const int rows : {1, 3, 3}) ASSERT_TRUE(Infer(BatchOf(rows), &response).ok());
+  inference::ModelInferRequest bad = GoodRequest();
+  bad.set_raw_input_contents(1, "123");
+  EXPECT_FALSE(Infer(bad, &response).ok());
+  const inference::ModelStatistics told = Statistics("2");
+  EXPECT_EQ(told.name(), "echo");
+  EXPECT_EQ(told.version(), "2");
+  EXPECT_EQ(told.inference_count(), 7u);
+  EXPECT_EQ(told.execution_count(), 3u);
+  EXPECT_GT(told.last_inference(), 1'600'000'000'000u);
+  const inference::InferStatistics& stats = told.inference_stats();
+  EXPECT_EQ(stats.success().count(), 3u);
+  EXPECT_EQ(stats.fail().count(), 1u);
+  EXPECT_EQ(stats.queue().count(), 3u);
+  EXPECT_GE(stats.compute_infer().ns(), 0u);
+  EXPECT_GE(stats.success().ns(), 30'000'000u);
+  // The fake model says so of each run.
+  EXPECT_EQ(stats.compute_input().ns(), 3 * 7'000'000u);
+  EXPECT_GE(stats.success().ns(), stats.queue().ns() + stats.compute_infer().ns());
+  ASSERT_EQ(told.batch_stats_size(), 2);
+  EXPECT_EQ(told.batch_stats(0).batch_size(), 1u);
+  EXPECT_EQ(told.batch_stats(1).batch_size(), 3u);
+  EXPECT_EQ(told.batch_stats(1).compute_infer().count(), 2u);
+  ASSERT_EQ(told.memory_usage_size(), 1);
+  EXPECT_EQ(told.memory_usage(0).type(), "CPU");
+  EXPECT_EQ(told.memory_usage(0).byte_size(),
+            static_cast<uint64_t>(testing::FakeModel::kHeldBytes));
+  EXPECT_EQ(Statistics("1").execution_count(), 0u);
+}
+
+TEST_F(ExtensionsTest, StatisticsOutliveAReload) {
+  Start();
+  inference::ModelInferResponse response;
+  ASSERT_TRUE(Infer(GoodRequest(), &response).ok());
+  for (const auto& served : models_->All()) {
+    ServedModel again = *served;
+    again.statistics = nullptr;
+    models_->Publish(std::move(again));
+  }
+  ASSERT_TRUE(Infer(GoodRequest(), &response).ok());
+  EXPECT_EQ(Statistics("2").execution_count(), 2u);
+}
+
+TEST_F(ExtensionsTest, StatisticsOfAllAreThoseThatAreLoaded) {
+  Start();
+  const auto all = Ask(&Stub::ModelStatistics, inference::ModelStatisticsRequest());
+  ASSERT_TRUE(status_.ok());
+  ASSERT_EQ(all.model_stats_size(), 2) << "model 'bad' did not load";
+  EXPECT_EQ(all.model_stats(0).version(), "1");
+  inference::ModelStatisticsRequest request;
+  request.set_name("nope");
+  Ask(&Stub::ModelStatistics, request);
+  EXPECT_EQ(status_.error_code(), StatusCode::NOT_FOUND);
+  request.set_name("bad");
+  request.set_version("1");
+  Ask(&Stub::ModelStatistics, request);
+  EXPECT_EQ(status_.error_code(), StatusCode::FAILED_PRECONDITION);
+}
+
+TEST_F(ExtensionsTest, ConfigIsCompletedFromTheFile) {
+  options_.default_max_batch = 17;
+  Start();
+  inference::ModelConfigRequest request;
+  request.set_name("echo");
+  const inference::ModelConfig config = Ask(&Stub::ModelConfig, request).config();
+  ASSERT_TRUE(status_.ok()) << status_.error_message();
+  EXPECT_EQ(config.name(), "echo");
+  EXPECT_EQ(config.platform(), "onnxruntime_onnx");
+  EXPECT_EQ(config.backend(), "onnxruntime");
+  EXPECT_EQ(config.max_batch_size(), 17);
+  EXPECT_EQ(config.default_model_filename(), "model.onnx");
+  ASSERT_EQ(config.input_size(), 2);
+  EXPECT_EQ(config.input(0).name(), "image");
+  EXPECT_EQ(config.input(0).data_type(), inference::TYPE_FP32);
+  EXPECT_THAT(config.input(0).dims(), ElementsAre(2, 3, 4));
+  ASSERT_EQ(config.output_size(), 2);
+  EXPECT_THAT(config.output(1).dims(), ElementsAre(5));
+  request.set_name("bad");
+  Ask(&Stub::ModelConfig, request);
+  EXPECT_EQ(status_.error_code(), StatusCode::FAILED_PRECONDITION);
+  request.set_name("nope");
+  Ask(&Stub::ModelConfig, request);
+  EXPECT_EQ(status_.error_code(), StatusCode::NOT_FOUND);
+}
+
+std::vector<std::string> Elements(const std::string& bytes) {
+  std::vector<std::string> elements;
+  for (size_t at = 0; at + 4 <= bytes.size();) {
+    uint32_t size = 0;
+    std::memcpy(&size, bytes.data() + at, 4);
+    elements.push_back(bytes.substr(at + 4, size));
+    at += 4 + size;
+  }
+  return elements;
+}
+
+TEST_F(ExtensionsTest, ClassesStandInThePlaceOfAnOutputsValues) {
+  Start();
+  inference::ModelInferRequest request = GoodRequest();
+  request.add_outputs()->set_name("image_out");
+  auto* output = request.add_outputs();
+  output->set_name("row_out");
+  (*output->mutable_parameters())["classification"].set_int64_param(2);
+  inference::ModelInferResponse response;
+  const grpc::Status status = Infer(request, &response);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(response.raw_output_contents(0), Floats(24));
+  EXPECT_EQ(response.outputs(1).datatype(), "BYTES");
+  EXPECT_THAT(response.outputs(1).shape(), ElementsAre(1, 2));
+  // labels.txt has two lines.
+  EXPECT_THAT(Elements(response.raw_output_contents(1)), ElementsAre("104:4", "103:3"));
+  request.set_raw_input_contents(1, Floats(5, -4));
+  std::string reversed;
+  for (int i = 4; i >= 0; --i) reversed += Floats(1, i);
+  request.set_raw_input_contents(1, reversed);
+  ASSERT_TRUE(Infer(request, &response).ok());
+  EXPECT_THAT(Elements(response.raw_output_contents(1)), ElementsAre("4:0:zero", "3:1:one"));
+}
+
+// One request runs while the others come; the model computes one at a time.
+TEST_F(ExtensionsTest, APriorityIsServedBeforeThoseThatCameEarlier) {
+  absl::Notification runs, go_on;
+  engine_.on_run = [&] {
+    if (!runs.HasBeenNotified()) {
+      runs.Notify();
+      go_on.WaitForNotification();
+    }
+    absl::SleepFor(absl::Milliseconds(5));
+  };
+  options_.queue.express = false;  // threads beside the queue run what is short in any order
+  Start(/*max_queue=*/64);
+  std::mutex mutex;
+  std::vector<std::string> order;
+  std::vector<std::thread> clients;
+  int64_t sent = 29 * sizeof(float);  // and what the run holds
+  const auto send = [&](const std::string& id, int priority) {
+    inference::ModelInferRequest request = GoodRequest();
+    request.set_id(id);
+    if (priority > 0) (*request.mutable_parameters())["priority"].set_uint64_param(priority);
+    sent += static_cast<int64_t>(request.ByteSizeLong());
+    clients.emplace_back([&, id, request] {
+      inference::ModelInferResponse response;
+      EXPECT_TRUE(Infer(request, &response).ok());
+      const std::lock_guard lock(mutex);
+      order.push_back(id);
+    });
+  };
+  send("first", 0);
+  runs.WaitForNotification();
+  const auto await_all = [&] {
+    while (server_->admission()->bytes() < sent) absl::SleepFor(absl::Milliseconds(1));
+  };
+  for (int i = 0; i < 9; ++i) send("ordinary", i % 2 == 0 ? 0 : 2);
+  send("low", 3);
+  await_all();
+  send("high", 1);
+  await_all();
+  absl::SleepFor(absl::Milliseconds(20));
+  go_on.Notify();
+  for (std::thread& client : clients) client.join();
+  ASSERT_EQ(order.size(), 12u);
+  EXPECT_EQ(order[0], "first");
+  EXPECT_EQ(order[1], "high");
+  EXPECT_EQ(order[11], "low");
+}
+
+TEST_F(ExtensionsTest, ThereIsNoSharedMemory) {
+  Start();
+  EXPECT_EQ(Ask(&Stub::SystemSharedMemoryStatus, {}).regions_size(), 0);
+  EXPECT_TRUE(status_.ok());
+  EXPECT_EQ(Ask(&Stub::CudaSharedMemoryStatus, {}).regions_size(), 0);
+  EXPECT_TRUE(status_.ok());
+  inference::SystemSharedMemoryStatusRequest one;
+  one.set_name("r");
+  Ask(&Stub::SystemSharedMemoryStatus, one);
+  EXPECT_EQ(status_.error_code(), StatusCode::NOT_FOUND);
+  Ask(&Stub::SystemSharedMemoryUnregister, {});
+  EXPECT_TRUE(status_.ok());
+  Ask(&Stub::CudaSharedMemoryUnregister, {});
+  EXPECT_TRUE(status_.ok());
+  inference::SystemSharedMemoryRegisterRequest region;
+  region.set_name("r");
+  region.set_key("/r");
+  Ask(&Stub::SystemSharedMemoryRegister, region);
+  EXPECT_EQ(status_.error_code(), StatusCode::PERMISSION_DENIED);
+  EXPECT_THAT(status_.error_message(), HasSubstr("'shared_memory'"));
+  inference::CudaSharedMemoryRegisterRequest device;
+  device.set_name("d");
+  Ask(&Stub::CudaSharedMemoryRegister, device);
+  EXPECT_EQ(status_.error_code(), StatusCode::UNIMPLEMENTED);
+  EXPECT_THAT(status_.error_message(), HasSubstr("no CUDA device"));
+}
+
+TEST_F(ExtensionsTest, LogSettingsAreToldAndChangedWhereThatIsOpen) {
+  const auto before = spdlog::get_level();
+  options_.open_rights.Open(Right::kSettings);
+  Start();
+  inference::LogSettingsRequest request;
+  (*request.mutable_settings())["log_verbose_level"].set_uint32_param(1);
+  auto told = Ask(&Stub::LogSettings, request);
+  ASSERT_TRUE(status_.ok()) << status_.error_message();
+  EXPECT_EQ(spdlog::get_level(), spdlog::level::debug);
+  EXPECT_EQ(told.settings().at("log_verbose_level").uint32_param(), 1u);
+  EXPECT_TRUE(told.settings().at("log_info").bool_param());
+  EXPECT_EQ(told.settings().at("log_file").string_param(), "");
+  EXPECT_EQ(told.settings_size(), 6);
+  (*request.mutable_settings())["log_verbose_level"].set_uint32_param(0);
+  (*request.mutable_settings())["log_info"].set_bool_param(false);
+  told = Ask(&Stub::LogSettings, request);
+  EXPECT_EQ(spdlog::get_level(), spdlog::level::warn);
+  const struct {
+    const char *name, *text;
+    std::function<void(inference::LogSettingsRequest::SettingValue*)> set;
+  } refused[] = {
+      {"log_file", "cannot be changed", [](auto* value) { value->set_string_param("/tmp/x"); }},
+      {"log_loudness", "unknown", [](auto* value) { value->set_bool_param(true); }},
+      {"log_info", "true or false", [](auto* value) { value->set_uint32_param(1); }},
+      {"log_verbose_level", "integer", [](auto* value) { value->set_bool_param(true); }},
+      {"log_error", "threshold", [](auto* value) { value->set_bool_param(false); }},
+  };
+  for (const auto& [name, text, set] : refused) {
+    request.clear_settings();
+    set(&(*request.mutable_settings())[name]);
+    Ask(&Stub::LogSettings, request);
+    EXPECT_EQ(status_.error_code(), StatusCode::INVALID_ARGUMENT) << name;
+    EXPECT_THAT(status_.error_message(), HasSubstr(text));
+    EXPECT_EQ(spdlog::get_level(), spdlog::level::warn) << name;
+  }
+  spdlog::set_level(before);
+}
+
+TEST_F(ExtensionsTest, SettingsAreToldButNotChangedUnlessThatIsOpen) {
+  Start();
+  EXPECT_EQ(Ask(&Stub::LogSettings, {}).settings_size(), 6);
+  EXPECT_TRUE(status_.ok());
+  const auto traces = Ask(&Stub::TraceSetting, {});
+  EXPECT_TRUE(status_.ok());
+  EXPECT_THAT(traces.settings().at("trace_level").value(), ElementsAre("OFF"));
+  inference::LogSettingsRequest log;
+  (*log.mutable_settings())["log_info"].set_bool_param(false);
+  Ask(&Stub::LogSettings, log);
+  EXPECT_EQ(status_.error_code(), StatusCode::PERMISSION_DENIED);
+  EXPECT_THAT(status_.error_message(), HasSubstr("'settings'"));
+  inference::TraceSettingRequest trace;
+  (*trace.mutable_settings())["trace_level"].add_value("OFF");
+  Ask(&Stub::TraceSetting, trace);
+  EXPECT_EQ(status_.error_code(), StatusCode::PERMISSION_DENIED);
+}
+
+TEST_F(ExtensionsTest, TracesCannotBeTurnedOnWhereNoneAreWritten) {
+  options_.open_rights.Open(Right::kSettings);
+  Start();
+  const struct {
+    const char *name, *value;
+    StatusCode code;
+  } changes[] = {
+      {"trace_level", "OFF", StatusCode::OK},
+      {"trace_level", "TIMESTAMPS", StatusCode::FAILED_PRECONDITION},
+      {"trace_level", "TENSORS", StatusCode::INVALID_ARGUMENT},
+      {"trace_rate", "10", StatusCode::FAILED_PRECONDITION},
+      {"trace_file", "/tmp/x", StatusCode::INVALID_ARGUMENT},
+      {"trace_colour", "red", StatusCode::INVALID_ARGUMENT},
+  };
+  for (const auto& [name, value, code] : changes) {
+    inference::TraceSettingRequest request;
+    (*request.mutable_settings())[name].add_value(value);
+    Ask(&Stub::TraceSetting, request);
+    EXPECT_EQ(status_.error_code(), code) << name << " " << value;
+    if (code != StatusCode::OK) EXPECT_THAT(status_.error_message(), HasSubstr(name));
+  }
+  inference::TraceSettingRequest of_model;
+  of_model.set_model_name("nope");
+  Ask(&Stub::TraceSetting, of_model);
+  EXPECT_EQ(status_.error_code(), StatusCode::NOT_FOUND);
+}
+
+// Remembers what it is asked for, and ends it when the test says so.
+class FakeControl final : public ModelControl {
+ public:
+  void Load(const std::string& name, std::shared_ptr<const inference::ModelConfig> config,
+            Done done) override {
+    loaded = name;
+    given = std::move(config);
+    done_ = std::move(done);
+    asked.Notify();
+  }
+  void Unload(const std::string& name, Done done) override {
+    unloaded = name;
+    done(absl::OkStatus());
+  }
+  void End(const absl::Status& status) { done_(status); }
+
+  std::string loaded, unloaded;
+  std::shared_ptr<const inference::ModelConfig> given;
+  absl::Notification asked;
+
+ private:
+  Done done_;
+};
+
+TEST_F(ExtensionsTest, ALoadIsAnsweredWhenItHasEnded) {
+  FakeControl control;
+  options_.open_rights.Open(Right::kRepository);
+  Start();
+  server_->SetModelControl(&control);
+  inference::RepositoryModelLoadRequest load;
+  load.set_model_name("echo");
+  (*load.mutable_parameters())["config"].set_string_param(R"({"maxBatchSize": 4})");
+  std::thread client([&] { Ask(&Stub::RepositoryModelLoad, load); });
+  control.asked.WaitForNotification();
+  // Meanwhile others are served.
+  inference::ModelInferResponse response;
+  EXPECT_TRUE(Infer(GoodRequest(), &response).ok());
+  control.End(absl::FailedPreconditionError("it is broken"));
+  client.join();
+  EXPECT_EQ(status_.error_code(), StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(status_.error_message(), "it is broken");
+  EXPECT_EQ(control.loaded, "echo");
+  ASSERT_NE(control.given, nullptr);
+  EXPECT_EQ(control.given->max_batch_size(), 4);
+  inference::RepositoryModelUnloadRequest unload;
+  unload.set_model_name("echo");
+  (*unload.mutable_parameters())["unload_dependents"].set_bool_param(true);
+  Ask(&Stub::RepositoryModelUnload, unload);
+  EXPECT_TRUE(status_.ok()) << status_.error_message();
+  EXPECT_EQ(control.unloaded, "echo");
+}
+
+TEST_F(ExtensionsTest, ALoadWhoseClientLeavesGoesOn) {
+  FakeControl control;
+  options_.open_rights.Open(Right::kRepository);
+  Start();
+  server_->SetModelControl(&control);
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(30));
+  inference::RepositoryModelLoadRequest load;
+  load.set_model_name("echo");
+  inference::RepositoryModelLoadResponse response;
+  EXPECT_EQ(stub_->RepositoryModelLoad(&context, load, &response).error_code(),
+            StatusCode::DEADLINE_EXCEEDED);
+  control.asked.WaitForNotification();
+  control.End(absl::OkStatus());
+}
+
+TEST_F(ExtensionsTest, LoadsAreRefusedWithTheReason) {
+  Start();
+  inference::RepositoryModelLoadRequest load;
+  load.set_model_name("echo");
+  Ask(&Stub::RepositoryModelLoad, load);
+  EXPECT_EQ(status_.error_code(), StatusCode::PERMISSION_DENIED);
+  inference::RepositoryModelUnloadRequest unload;
+  Ask(&Stub::RepositoryModelUnload, unload);
+  EXPECT_EQ(status_.error_code(), StatusCode::PERMISSION_DENIED);
+  EXPECT_THAT(status_.error_message(), HasSubstr("--open_rights"));
+}
+
+TEST_F(ExtensionsTest, ParametersOfLoadsAreJudgedByName) {
+  FakeControl control;
+  options_.open_rights.Open(Right::kRepository);
+  Start();
+  inference::RepositoryModelLoadRequest load;
+  load.set_model_name("echo");
+  Ask(&Stub::RepositoryModelLoad, load);
+  EXPECT_EQ(status_.error_code(), StatusCode::FAILED_PRECONDITION) << "nothing loads models";
+  server_->SetModelControl(&control);
+  const struct {
+    const char *name, *text, *error;
+    StatusCode code;
+  } cases[] = {
+      {"config", "{", "JSON", StatusCode::INVALID_ARGUMENT},
+      {"config", R"({"no_such_field": 1})", "JSON", StatusCode::INVALID_ARGUMENT},
+      {"confg", "{}", "unknown", StatusCode::INVALID_ARGUMENT},
+      {"file:1/model.onnx", "x", "no files", StatusCode::PERMISSION_DENIED},
+  };
+  for (const auto& [name, text, error, code] : cases) {
+    load.clear_parameters();
+    (*load.mutable_parameters())[name].set_string_param(text);
+    Ask(&Stub::RepositoryModelLoad, load);
+    EXPECT_EQ(status_.error_code(), code) << name;
+    EXPECT_THAT(status_.error_message(), HasSubstr(error));
+  }
+  load.clear_parameters();
+  (*load.mutable_parameters())["config"].set_string_param(std::string(70'000, ' '));
+  Ask(&Stub::RepositoryModelLoad, load);
+  EXPECT_THAT(status_.error_message(), HasSubstr("70000 bytes"));
+  EXPECT_EQ(control.loaded, "");
+}
+
+TEST_F(ExtensionsTest, MetadataTellsWhatIsOn) {
+  options_.serve_plans = false;
+  options_.open_rights.Open(Right::kRepository);
+  Start();
+  const auto told = Ask(&Stub::ServerMetadata, {});
+  EXPECT_THAT(told.extensions(),
+              ::testing::UnorderedElementsAre(
+                  "classification", "layout", "logging", "model_configuration", "model_repository",
+                  "schedule_policy", "statistics", "trace", "tilewire.v1.PrimitiveService"));
+}
+
+TEST_F(ExtensionsTest, AModelThatIsNotThereIsNotReady) {
+  Start();
+  inference::ModelReadyRequest request;
+  request.set_name("nope");
+  EXPECT_FALSE(Ask(&Stub::ModelReady, request).ready());
+  EXPECT_TRUE(status_.ok());
+  request.set_name("echo");
+  request.set_version("9");
+  EXPECT_FALSE(Ask(&Stub::ModelReady, request).ready());
+  EXPECT_TRUE(status_.ok());
+  request.set_version("x");
+  Ask(&Stub::ModelReady, request);
+  EXPECT_EQ(status_.error_code(), StatusCode::INVALID_ARGUMENT);
+}
+
+}  // namespace
+}  // namespace tilewire::service
