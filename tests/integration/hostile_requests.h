@@ -39,6 +39,15 @@ std::vector<HostileKind> HostileTensors();     // shapes, types and contents of 
 std::vector<HostileKind> HostileNames();       // models, versions, ids, inputs, outputs, parameters
 std::vector<HostileKind> HostileWireFormat();  // bytes that are no such message
 
+// A request to another method of the same service.
+struct HostileMethod {
+  const char *why, *method;
+  grpc::StatusCode code;
+  std::string (*make)(Random* random);
+};
+
+std::vector<HostileMethod> HostileMethods();
+
 }  // namespace tilewire::testing
 
 #endif  // TESTS_INTEGRATION_HOSTILE_REQUESTS_H_

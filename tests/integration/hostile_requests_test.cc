@@ -76,7 +76,7 @@ class HostileRequests : public ::testing::Test {
     }
   }
 
-  Answer Send(const std::string& bytes) {
+  Answer Send(const std::string& bytes, const std::string& method = "ModelInfer") {
     const grpc::Slice slice(bytes);
     const grpc::ByteBuffer request(&slice, 1);
     grpc::ByteBuffer reply;
@@ -84,14 +84,14 @@ class HostileRequests : public ::testing::Test {
     context.set_deadline(std::chrono::system_clock::now() + kPatience);
     grpc::CompletionQueue queue;
     const auto call = stub_->PrepareUnaryCall(
-        &context, "/inference.GRPCInferenceService/ModelInfer", request, &queue);
+        &context, absl::StrCat("/inference.GRPCInferenceService/", method), request, &queue);
     call->StartCall();
     Answer answer;
     call->Finish(&reply, &answer.status, nullptr);
     void* tag = nullptr;
     bool ok = false;
     queue.Next(&tag, &ok);
-    if (answer.status.ok()) Parse(reply, &answer.response);
+    if (answer.status.ok() && method == "ModelInfer") Parse(reply, &answer.response);
     return answer;
   }
 
@@ -173,6 +173,66 @@ TEST_F(HostileRequests, FlippedBitsAreAnsweredOrRefusedButNeverABug) {
                 AnyOf(StatusCode::OK, StatusCode::INVALID_ARGUMENT, StatusCode::NOT_FOUND));
     ExpectGoodAnswersAsEver(i);
   }
+}
+
+TEST_F(HostileRequests, OtherMethodsRefuseTheirsToo) {
+  const std::vector<HostileMethod> kinds = HostileMethods();
+  for (int i = 0; i < kRequests / 5 && !HasFailure(); ++i) {
+    const HostileMethod& kind = kinds[i % kinds.size()];
+    Random random(i);
+    SCOPED_TRACE(absl::StrCat("request ", i, ": ", kind.method, ": ", kind.why));
+    const Answer answer = Send(kind.make(&random), kind.method);
+    EXPECT_EQ(answer.status.error_code(), kind.code) << answer.status.error_message();
+    ExpectRefused(answer);
+    ExpectGoodAnswersAsEver(i);
+  }
+}
+
+// Each is answered by one message, the good ones in between with their bits.
+TEST_F(HostileRequests, AStreamOutlivesThemAll) {
+  const std::vector<HostileKind> kinds = AllKinds();
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kPatience);
+  grpc::CompletionQueue queue;
+  const auto stream =
+      stub_->PrepareCall(&context, "/inference.GRPCInferenceService/ModelStreamInfer", &queue);
+  const auto await = [&queue](int events) {
+    bool all = true;
+    for (; events > 0; --events) {
+      void* tag = nullptr;
+      bool ok = false;
+      queue.Next(&tag, &ok);
+      all &= ok;
+    }
+    return all;
+  };
+  stream->StartCall(nullptr);
+  ASSERT_TRUE(await(1));
+  for (size_t i = 0; i < 2 * kinds.size() && !HasFailure(); ++i) {
+    const HostileKind& kind = kinds[i / 2];
+    Random random(static_cast<int>(i));
+    SCOPED_TRACE(kind.why);
+    const std::string bytes = i % 2 == 0 ? kind.make(&random) : good_[0];
+    const grpc::Slice slice(bytes);
+    grpc::ByteBuffer reply;
+    stream->Write(grpc::ByteBuffer(&slice, 1), nullptr);
+    stream->Read(&reply, nullptr);
+    ASSERT_TRUE(await(2));
+    grpc::Slice whole;
+    ASSERT_TRUE(reply.DumpToSingleSlice(&whole).ok());
+    inference::ModelStreamInferResponse response;
+    ASSERT_TRUE(response.ParseFromArray(whole.begin(), static_cast<int>(whole.size())));
+    const bool good = i % 2 == 1 || kind.code == StatusCode::OK;
+    EXPECT_EQ(response.error_message().empty(), good) << response.error_message();
+    if (i % 2 == 1) {
+      EXPECT_TRUE(response.infer_response().SerializeAsString() == expected_[0]) << "other bits";
+    }
+  }
+  stream->WritesDone(nullptr);
+  grpc::Status status;
+  stream->Finish(&status, nullptr);
+  await(2);
+  EXPECT_TRUE(status.ok()) << status.error_message();
 }
 
 TEST_F(HostileRequests, LeaveNothingBehind) {
