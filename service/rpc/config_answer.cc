@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/rpc/config_answer.h"
 
-#include <algorithm>
-#include <string>
 #include <vector>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/str_cat.h"
-#include "service/wire/tensor_layout.h"
+#include "service/models/served_tensors.h"
 
 namespace tilewire::service {
 namespace {
@@ -23,12 +20,6 @@ bool IsBatched(const ModelSignature& signature) {
          absl::c_all_of(signature.outputs, LeavesBatchOpen);
 }
 
-inference::DataType TypeOf(DataType type) {
-  inference::DataType found = inference::TYPE_INVALID;
-  inference::DataType_Parse(absl::StrCat("TYPE_", DatatypeName(type)), &found);
-  return found;
-}
-
 // The declared tensor of each name, completed, in the order of the file.
 template <typename Tensor>
 void CompleteTensors(const std::vector<TensorSpec>& specs, bool batched,
@@ -40,7 +31,7 @@ void CompleteTensors(const std::vector<TensorSpec>& specs, bool batched,
         absl::c_find_if(*tensors, [&spec](const Tensor& one) { return one.name() == spec.name; });
     if (declared != tensors->end()) *tensor = *declared;
     tensor->set_name(spec.name);
-    tensor->set_data_type(TypeOf(spec.type));
+    tensor->set_data_type(ConfigType(spec.type));
     if (!tensor->dims().empty()) continue;
     for (size_t i = batched ? 1 : 0; i < spec.dims.size(); ++i) tensor->add_dims(spec.dims[i]);
     if (spec.any_rank) tensor->add_dims(-1);
@@ -51,7 +42,7 @@ void CompleteTensors(const std::vector<TensorSpec>& specs, bool batched,
 }  // namespace
 
 ModelConfig CompletedConfig(const ServedModel& served, int default_max_batch) {
-  ModelConfig config;
+  ModelConfig config = served.config == nullptr ? ModelConfig() : *served.config;
   const ModelSignature& signature = served.model->signature();
   config.set_name(served.name);
   if (config.platform().empty()) config.set_platform("onnxruntime_onnx");

@@ -13,9 +13,9 @@
 namespace tilewire::service {
 
 // The config of a version that has loaded. What the settings leave out comes from the file: tensors
-// (without the batch where max_batch_size is above 0), platform, backend, version policy, the
-// file's name. Where there is no bound of the batch and every tensor begins with an open dimension,
-// max_batch_size is `default_max_batch`: told to clients, and not enforced.
+// (without the batch where max_batch_size is above 0), platform, backend, the file's name. Where
+// there is no bound of the batch and every tensor begins with an open dimension, max_batch_size is
+// `default_max_batch`: told to clients, and not enforced.
 inference::ModelConfig CompletedConfig(const ServedModel& served, int default_max_batch);
 
 }  // namespace tilewire::service
