@@ -147,7 +147,7 @@ TEST_F(ExtensionsTest, ConfigIsCompletedFromTheFile) {
   EXPECT_EQ(status_.error_code(), StatusCode::NOT_FOUND);
 }
 
-std::vector<std::string> Elements(const std::string& bytes) {
+std::vector<std::string> ElementsOfBytes(const std::string& bytes) {
   std::vector<std::string> elements;
   for (size_t at = 0; at + 4 <= bytes.size();) {
     uint32_t size = 0;
@@ -172,13 +172,13 @@ TEST_F(ExtensionsTest, ClassesStandInThePlaceOfAnOutputsValues) {
   EXPECT_EQ(response.outputs(1).datatype(), "BYTES");
   EXPECT_THAT(response.outputs(1).shape(), ElementsAre(1, 2));
   // labels.txt has two lines.
-  EXPECT_THAT(Elements(response.raw_output_contents(1)), ElementsAre("104:4", "103:3"));
+  EXPECT_THAT(ElementsOfBytes(response.raw_output_contents(1)), ElementsAre("104:4", "103:3"));
   request.set_raw_input_contents(1, Floats(5, -4));
   std::string reversed;
   for (int i = 4; i >= 0; --i) reversed += Floats(1, i);
   request.set_raw_input_contents(1, reversed);
   ASSERT_TRUE(Infer(request, &response).ok());
-  EXPECT_THAT(Elements(response.raw_output_contents(1)), ElementsAre("4:0:zero", "3:1:one"));
+  EXPECT_THAT(ElementsOfBytes(response.raw_output_contents(1)), ElementsAre("4:0:zero", "3:1:one"));
 }
 
 // One request runs while the others come; the model computes one at a time.
@@ -330,7 +330,9 @@ TEST_F(ExtensionsTest, TracesCannotBeTurnedOnWhereNoneAreWritten) {
     (*request.mutable_settings())[name].add_value(value);
     Ask(&Stub::TraceSetting, request);
     EXPECT_EQ(status_.error_code(), code) << name << " " << value;
-    if (code != StatusCode::OK) EXPECT_THAT(status_.error_message(), HasSubstr(name));
+    if (code != StatusCode::OK) {
+      EXPECT_THAT(status_.error_message(), HasSubstr(name));
+    }
   }
   inference::TraceSettingRequest of_model;
   of_model.set_model_name("nope");

@@ -9,6 +9,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -71,8 +72,9 @@ TEST(InflateTest, GivesBackWhatWasCompressedHoweverItIsCut) {
       for (const size_t cut : {size_t{1}, size_t{7}, packed.size()}) {
         Charges charges;
         grpc::ByteBuffer inflated;
-        ASSERT_THAT(InflateSlices(algorithm, Slices(packed, cut), 1 << 20, charges, &inflated),
-                    IsOk());
+        ASSERT_THAT(
+            InflateSlices(algorithm, Slices(packed, cut), 1 << 20, std::ref(charges), &inflated),
+            IsOk());
         EXPECT_TRUE(Bytes(inflated) == text) << text.size() << " cut by " << cut;
         EXPECT_GE(charges.charged, static_cast<int64_t>(text.size()));
         EXPECT_LE(charges.charged, static_cast<int64_t>(text.size()) + 2 * kInflatedPiece);
@@ -86,11 +88,13 @@ TEST(InflateTest, StopsAtTheBoundOfAMessageAndOfWhatIsCharged) {
   grpc::ByteBuffer inflated;
   Charges free, tight;
   tight.most = 10 * kInflatedPiece;
-  EXPECT_THAT(InflateSlices(GRPC_COMPRESS_GZIP, Slices(bomb, 1000), 1 << 20, free, &inflated),
-              StatusIs(absl::StatusCode::kResourceExhausted, "1048576 bytes"));
+  EXPECT_THAT(
+      InflateSlices(GRPC_COMPRESS_GZIP, Slices(bomb, 1000), 1 << 20, std::ref(free), &inflated),
+      StatusIs(absl::StatusCode::kResourceExhausted, "1048576 bytes"));
   EXPECT_LE(free.charged, (1 << 20) + 2 * kInflatedPiece);
-  EXPECT_THAT(InflateSlices(GRPC_COMPRESS_GZIP, Slices(bomb, 1000), 1 << 30, tight, &inflated),
-              StatusIs(absl::StatusCode::kUnavailable, "no room"));
+  EXPECT_THAT(
+      InflateSlices(GRPC_COMPRESS_GZIP, Slices(bomb, 1000), 1 << 30, std::ref(tight), &inflated),
+      StatusIs(absl::StatusCode::kUnavailable, "no room"));
   EXPECT_FALSE(inflated.Valid());
 }
 
@@ -101,7 +105,7 @@ TEST(InflateTest, RefusesWhatIsCutOffBrokenOrGoesOn) {
     const auto refused = [&](const std::string& bytes) {
       Charges charges;
       grpc::ByteBuffer inflated;
-      return InflateSlices(algorithm, Slices(bytes, 16), 1 << 20, charges, &inflated);
+      return InflateSlices(algorithm, Slices(bytes, 16), 1 << 20, std::ref(charges), &inflated);
     };
     for (size_t size = 0; size < whole.size(); ++size) {
       EXPECT_THAT(refused(whole.substr(0, size)),

@@ -108,7 +108,9 @@ TEST_F(MethodTableTest, ARequestIsBoundedAsItsRowSaysBeforeItIsParsed) {
 
 TEST_F(MethodTableTest, WhatAProbeCallsShowsNothingAndChangesNothing) {
   for (const Method& method : kMethods) {
-    if (method.probe) EXPECT_EQ(method.right, Right::kHealth) << method.rpc;
+    if (method.probe) {
+      EXPECT_EQ(method.right, Right::kHealth) << method.rpc;
+    }
   }
 }
 

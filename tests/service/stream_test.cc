@@ -22,7 +22,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Request = inference::ModelInferRequest;
-using Response = inference::ModelStreamInferResponse;
+using StreamResponse = inference::ModelStreamInferResponse;
 using grpc::StatusCode;
 
 Request NumberedRequest(int number) {
@@ -38,13 +38,13 @@ class StreamTest : public ServedFixture {
   void Open() { stream_ = stub_->ModelStreamInfer(&context_); }
 
   // Sends all, says that they are all, and reads what comes.
-  std::vector<Response> Exchange(const std::vector<Request>& requests) {
+  std::vector<StreamResponse> Exchange(const std::vector<Request>& requests) {
     std::thread writer([&] {
       for (const Request& request : requests) stream_->Write(request);
       stream_->WritesDone();
     });
-    std::vector<Response> responses;
-    Response response;
+    std::vector<StreamResponse> responses;
+    StreamResponse response;
     while (stream_->Read(&response)) responses.push_back(response);
     writer.join();
     return responses;
@@ -58,7 +58,7 @@ class StreamTest : public ServedFixture {
   }
 
   grpc::ClientContext context_;
-  std::unique_ptr<grpc::ClientReaderWriter<Request, Response>> stream_;
+  std::unique_ptr<grpc::ClientReaderWriter<Request, StreamResponse>> stream_;
 };
 
 TEST_F(StreamTest, AnswersEachRequestInTheOrderOfTheRequests) {
@@ -66,7 +66,7 @@ TEST_F(StreamTest, AnswersEachRequestInTheOrderOfTheRequests) {
   Open();
   std::vector<Request> requests;
   for (int i = 0; i < 100; ++i) requests.push_back(NumberedRequest(i));
-  const std::vector<Response> responses = Exchange(requests);
+  const std::vector<StreamResponse> responses = Exchange(requests);
   ASSERT_EQ(responses.size(), 100u);
   for (int i = 0; i < 100; ++i) {
     EXPECT_EQ(responses[i].error_message(), "");
@@ -82,7 +82,7 @@ TEST_F(StreamTest, GivesTheBytesOfAnOrdinaryAnswer) {
   inference::ModelInferResponse plain;
   ASSERT_TRUE(Infer(GoodRequest(), &plain).ok());
   Open();
-  const std::vector<Response> responses = Exchange({GoodRequest()});
+  const std::vector<StreamResponse> responses = Exchange({GoodRequest()});
   ASSERT_EQ(responses.size(), 1u);
   EXPECT_EQ(responses[0].infer_response().SerializeAsString(), plain.SerializeAsString());
 }
@@ -100,7 +100,7 @@ TEST_F(StreamTest, ARequestThatFailsIsAnsweredByItsMessageAndTheStreamGoesOn) {
   Request unknown = NumberedRequest(1), short_row = NumberedRequest(2);
   unknown.set_model_name("nope");
   short_row.set_raw_input_contents(1, "123");
-  const std::vector<Response> responses =
+  const std::vector<StreamResponse> responses =
       Exchange({NumberedRequest(0), unknown, short_row, NumberedRequest(3)});
   ASSERT_EQ(responses.size(), 4u);
   EXPECT_THAT(responses[1].error_message(), HasSubstr("no model 'nope'"));
@@ -119,7 +119,7 @@ TEST_F(StreamTest, EndsWithTheCodeOfAnErrorWhereTheHeaderAsksForIt) {
   Open();
   Request unknown = NumberedRequest(1);
   unknown.set_model_name("nope");
-  const std::vector<Response> responses =
+  const std::vector<StreamResponse> responses =
       Exchange({NumberedRequest(0), unknown, NumberedRequest(2)});
   ASSERT_EQ(responses.size(), 1u);
   EXPECT_EQ(responses[0].infer_response().id(), "0");
@@ -134,7 +134,7 @@ TEST_F(StreamTest, SaysThatAnAnswerIsTheOnlyOneWhereThatIsAskedFor) {
   Open();
   Request asks = NumberedRequest(0);
   (*asks.mutable_parameters())["triton_enable_empty_final_response"].set_bool_param(true);
-  const std::vector<Response> responses = Exchange({asks, NumberedRequest(1)});
+  const std::vector<StreamResponse> responses = Exchange({asks, NumberedRequest(1)});
   ASSERT_EQ(responses.size(), 2u);
   const auto& told = responses[0].infer_response().parameters();
   ASSERT_EQ(told.count("triton_final_response"), 1u);
@@ -162,7 +162,7 @@ TEST_F(StreamTest, ReadsNoMoreThanItsBoundAheadOfTheAnswers) {
   EXPECT_GE(most, 3 * one);
   EXPECT_LE(most, 4 * one);
   go_on.Notify();
-  Response response;
+  StreamResponse response;
   int answers = 0;
   while (stream_->Read(&response)) ++answers;
   writer.join();
@@ -207,7 +207,7 @@ TEST_F(StreamTest, ADrainAnswersWhatWasReadAndEndsTheStream) {
   std::thread drain([this] { server_->Drain(); });
   absl::SleepFor(absl::Milliseconds(20));
   go_on.Notify();
-  Response response;
+  StreamResponse response;
   EXPECT_TRUE(stream_->Read(&response));
   EXPECT_EQ(response.infer_response().id(), "0");
   EXPECT_FALSE(stream_->Read(&response));
@@ -221,7 +221,7 @@ TEST_F(StreamTest, AnIdleStreamDoesNotHoldUpADrain) {
   Start();
   Open();
   stream_->Write(NumberedRequest(0));
-  Response response;
+  StreamResponse response;
   ASSERT_TRUE(stream_->Read(&response));
   const absl::Time start = absl::Now();
   server_->Drain();

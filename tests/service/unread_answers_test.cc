@@ -41,7 +41,7 @@ class UnreadAnswersTest : public ::testing::Test {
   }
   // gRPC is done with it.
   void GiveBack(HeldAnswer* answer) {
-    unread_.Remove(answer);
+    unread_.Remove(answer).IgnoreError();
     answer->ticket.GiveBack(answer->ticket.bytes());
   }
   void Pass(absl::Duration time) {
