@@ -328,7 +328,7 @@ def what_flags_open():
 
 def priorities():
     """The request with the highest priority is answered before those that came earlier."""
-    with Server('--threads=1') as server, server.channel() as channel:
+    with Server('--threads=1', '--max_queue_ms=100000') as server, server.channel() as channel:
         order = []
         call = channel.unary_unary(INFER + 'ModelInfer')
 
@@ -337,8 +337,8 @@ def priorities():
             sent = call.future(terms + digits_request(batch), timeout=PATIENCE)
             sent.add_done_callback(lambda _: order.append(name))
             return sent
-        send('warm', 400, 0).result()
-        sent = [send('ordinary', 400, 0) for _ in range(12)] + [send('high', 400, 1)]
+        send('warm', 100, 0).result()
+        sent = [send('ordinary', 100, 0) for _ in range(12)] + [send('high', 100, 1)]
         for one in sent:
             one.result()
         while len(order) < 14:
