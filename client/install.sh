@@ -25,7 +25,7 @@ done
 source=$(cd "$(dirname "$0")/.." && pwd)
 if [[ ! $built ]]; then
   (cd "$source" && bazel build --noshow_progress //client //protos:model_service_cc_proto \
-    //protos:open_inference_cc_proto //protos:tilewire_cc_proto)
+    //protos:model_config_cc_proto //protos:open_inference_cc_proto //protos:tilewire_cc_proto)
   built=$source/bazel-bin
 fi
 
@@ -38,6 +38,8 @@ for proto in model_service open_inference tilewire; do
   archives+=("$built/protos/lib${proto}_cc_proto.a")
   install -m 644 "$built/protos/$proto.pb.h" "$built/protos/$proto.grpc.pb.h" "$include/protos/"
 done
+archives+=("$built/protos/libmodel_config_cc_proto.a")
+install -m 644 "$built/protos/model_config.pb.h" "$include/protos/"
 
 # One archive of all.
 archive=$lib/libtilewire_client.a
