@@ -376,7 +376,8 @@ def reflection_threads():
 
 def streams():
     """Floods, readers that never read, clients that leave and streams that idle are all bounded."""
-    with Server('--max_work_mb=64', '--write_timeout=2') as server, server.channel() as channel:
+    bounds = ('--max_work_mb=64', '--transport_mb=128', '--write_timeout=2')
+    with Server(*bounds) as server, server.channel() as channel:
         bits = server.infer()
         threads = server.status('Threads')
         call = channel.stream_stream(INFER + 'ModelStreamInfer')
@@ -395,7 +396,7 @@ def streams():
             yield digits_request()
             stop.wait()
         stop = threading.Event()
-        with grows_less(server, 400, '20 floods that nobody reads and 100 idle streams'):
+        with grows_less(server, 64 + 128 + 64, '20 floods that nobody reads and 100 idle streams'):
             idlers = [call(idle(), timeout=PATIENCE) for _ in range(100)]
             for one in idlers:
                 next(one)
