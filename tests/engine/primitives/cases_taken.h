@@ -7,8 +7,8 @@
 // After a change that is meant: run the tests of //tests/engine/primitives, then
 // tests/engine/primitives/cases_taken.py, which writes their counts into the file; the difference
 // says what the change costs or gains. Rows that the CPU at hand lacks keep their lines; a row that
-// no CPU has run yet is "due", and not judged. Counts depend on neither the CPU nor the number of
-// threads.
+// no CPU has run yet is "due", and not judged. Rows that run another one are not counted: which row
+// runs inside depends on the CPU. Counts depend on neither the CPU nor the number of threads.
 #ifndef TESTS_ENGINE_PRIMITIVES_CASES_TAKEN_H_
 #define TESTS_ENGINE_PRIMITIVES_CASES_TAKEN_H_
 

@@ -6,7 +6,8 @@
   tests/engine/primitives/cases_taken.py
 
 Lines "row test taken/asked", by row. Rows without a report, which the CPU lacks, keep their lines, as do tests that
-did not run; a row that has none gets "row due". Lines whose test or row exists no longer go.
+did not run; a row that has none gets "row due". Lines whose test or row exists no longer go. Rows that run another one
+are not counted: which row runs inside depends on the CPU.
 """
 import glob
 import os

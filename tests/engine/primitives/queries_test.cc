@@ -164,7 +164,9 @@ TEST(CasesTakenTest, EveryRowIsDeclared) {
   std::ifstream file("tests/engine/primitives/cases_taken.txt");
   std::set<std::string> declared, rows;
   for (std::string line; std::getline(file, line);) declared.insert(line.substr(0, line.find(' ')));
-  for (const ImplementationRow& row : AllImplementations()) rows.insert(std::string(row.name));
+  for (const ImplementationRow& row : AllImplementations()) {
+    if (!row.traits.runs_another) rows.insert(std::string(row.name));
+  }
   RecordProperty("rows", absl::StrJoin(rows, " "));
   EXPECT_TRUE(absl::c_includes(declared, rows))
       << "run the tests, then tests/engine/primitives/cases_taken.py";
