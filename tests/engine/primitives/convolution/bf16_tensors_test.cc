@@ -59,7 +59,6 @@ class Bf16TensorsTest : public ::testing::TestWithParam<Bf16TensorsCase> {
                                           const Types& types) const {
     attributes.precision = precision_;
     ConvolutionDesc desc = DescOf(shape);
-    desc.algorithm = ConvolutionAlgorithm::kDirect;
     desc.src = *MemoryDesc::CreateAny(desc.src.dims(), types.src);
     desc.dst = *MemoryDesc::CreateAny(desc.dst.dims(), types.dst);
     const bool is_f32 = types.src == DataType::kF32 && types.dst == DataType::kF32;
@@ -118,11 +117,9 @@ class GeneratedBf16TensorsTest : public Bf16TensorsTest {
     shape.batch = 3;
     const auto dense = Create(shape, AttributesOf({}), types);
     if (dense == nullptr) return;
-    ConvolutionDesc desc = DescOf(shape);
-    desc.algorithm = ConvolutionAlgorithm::kDirect;
     Attributes attributes = AttributesOf({});
     attributes.precision = precision_;
-    ASSERT_OK_AND_ASSIGN(const auto parts, CreateConvolution(InLargerTensors(desc, *dense),
+    ASSERT_OK_AND_ASSIGN(const auto parts, CreateConvolution(InLargerTensors(DescOf(shape), *dense),
                                                              attributes, {.only = row_}));
     const Contents contents = ContentsOf(shape);
     const std::vector<float> expected = Execute(*dense, contents, Team::Serial());

@@ -92,7 +92,7 @@ class ConvolutionTest : public TestWithParam<Implementation<ConvolutionDesc>> {
   std::shared_ptr<const Primitive> Create(const ConvolutionCase& shape, Attributes attributes,
                                           absl::string_view src_pattern = "") {
     attributes.precision = GetParam().traits.precision;
-    auto primitive = CreateConvolution(Desc(shape, src_pattern), attributes, OnlyTheRow());
+    auto primitive = CreateConvolution(DescOf(shape, src_pattern), attributes, OnlyTheRow());
     CountCase(GetParam().name, primitive.ok());
     if (primitive.ok()) return *primitive;
     EXPECT_FALSE(IsFor(shape, src_pattern)) << primitive.status();
@@ -100,14 +100,6 @@ class ConvolutionTest : public TestWithParam<Implementation<ConvolutionDesc>> {
   }
 
   static CreateOptions OnlyTheRow() { return {.only = GetParam().name}; }
-
-  // Rows that are less exact leave to Winograd's what these do faster, unless they are asked for.
-  static ConvolutionDesc Desc(const ConvolutionCase& shape, absl::string_view src_pattern) {
-    ConvolutionDesc desc = DescOf(shape, src_pattern);
-    if (GetParam().traits.precision != Precision::kExact)
-      desc.algorithm = ConvolutionAlgorithm::kDirect;
-    return desc;
-  }
 
   static bool IsFor(const ConvolutionCase& shape, absl::string_view src_pattern) {
     const uint8_t algorithm = GetParam().traits.algorithm;
@@ -238,9 +230,8 @@ TEST_P(ConvolutionTest, PartsOfLargerTensorsGiveTheBitsOfTensorsOfTheirOwn) {
     attributes.precision = GetParam().traits.precision;
     const auto dense = Create(shape, attributes);
     if (dense == nullptr) continue;
-    ASSERT_OK_AND_ASSIGN(
-        const auto parts,
-        CreateConvolution(InLargerTensors(Desc(shape, ""), *dense), attributes, OnlyTheRow()));
+    ASSERT_OK_AND_ASSIGN(const auto parts, CreateConvolution(InLargerTensors(DescOf(shape), *dense),
+                                                             attributes, OnlyTheRow()));
     const Contents contents = RandomContents(shape);
     EXPECT_EQ(Execute(*parts, contents, Team::Serial()), Execute(*dense, contents, Team::Serial()));
   }
