@@ -33,9 +33,10 @@ files() {
 latest_first() {
   local all changed
   all=$(cat)
+  [[ -n $all ]] || return 0
   changed=$(git log -20 --name-only --format= 2>/dev/null | sort -u)
   grep -xF "$changed" <<<"$all"
-  grep -vxF "$changed" <<<"$all" | sort -R --random-source=<(yes "$(git rev-parse HEAD 2>/dev/null)")
+  { grep -vxF "$changed" <<<"$all" || true; } | sort -R --random-source=<(yes "$(git rev-parse HEAD 2>/dev/null)")
 }
 
 compile() {
@@ -54,7 +55,7 @@ export -f compile
 export generated deadline compiled
 
 if [[ -n $deadline ]]; then files "$@" | latest_first; else files "$@"; fi |
-  xargs -d '\n' -n1 -P"$(nproc)" bash -c 'compile "$1" || exit 1' _
+  xargs -r -d '\n' -n1 -P"$(nproc)" bash -c 'compile "$1" || exit 1' _
 status=$?
 echo "$(wc -l <"$compiled") files compiled alone"
 ((status == 0))
