@@ -31,7 +31,7 @@ if [[ -z $binaries ]]; then
   binaries=bazel-bin/tests/bench/costs_bench,bazel-bin/tests/bench/convolution_bench
 fi
 costs=${binaries%,*} against_onednn=${binaries#*,}
-shapes=tests/bench/figures/cost_convs.txt
+shapes=tests/bench/cost_convs.txt
 findings=$(mktemp)
 trap 'rm -f "$findings"' EXIT
 
