@@ -3,7 +3,7 @@
 #
 # The estimates and the claims of this tree on the CPU that it runs on: each row of convolution that says what it
 # costs beside what it takes, in each instruction set and precision that the CPU has, and the ratios
-# that READMEs claim. Prints Markdown, which is kept in tests/bench/figures, a file for each kind of CPU:
+# that the tree claims. Prints Markdown, which is kept in tests/bench/figures, a file for each kind of CPU:
 #
 #   tests/bench/on_this_cpu.sh >tests/bench/figures/zen3.md
 #
@@ -53,8 +53,9 @@ claim() {
   claims_table+=("| $text | $least | ${measured:--} | $verdict |")
 }
 
-# The measured kilocycles of a row for a shape, by the last table that has them.
-measured() { awk -F'|' -v s=" $1 " -v r="$2" '$2 == s && index($3, r) {m = $5} END {gsub(/ /, "", m); print m}' "$findings"; }
+# The measured kilocycles of a row of convolution for a shape, by the last table that has them.
+measured() { awk -F'|' -v s=" $1 " -v r=" \`convolution/$2\` " '$2 == s && $3 == r {m = $5} END {gsub(/ /, "", m); print m}' "$findings"; }
+smaller() { awk -v a="$1" -v b="$2" 'BEGIN {if (a != "" && b != "") print a < b ? a : b}'; }
 ratio() { [[ -n $1 && -n $2 ]] && awk -v a="$1" -v b="$2" 'BEGIN {printf "%.2f", a / b}' || true; }
 
 echo "# $(sed -n 's/^CPU: //p' <<<"$description")"; echo
@@ -71,26 +72,28 @@ if ! grep -q '^| .*convolution/' "$findings"; then
   exit 1
 fi
 
-claim 'convolution/README.md: groups of 4 by lanes over merged blocks (0.22 ms and 0.9 ms), 264 channels at 40x40' 4 \
-  "$(ratio "$(measured groups_66_of_4 f32_direct)" "$(measured groups_66_of_4 f32_grouped)")"
+# The claims about f32 are about the rows of the widest vectors that this CPU has.
+vectors=avx2
+if has avx512; then vectors=avx512; fi
+claim 'figures/convolution.md: groups of 4 by lanes over merged blocks (0.22 ms and 0.9 ms), 264 channels at 40x40' 4 \
+  "$(ratio "$(measured groups_66_of_4 ${vectors}_f32_direct)" "$(measured groups_66_of_4 ${vectors}_f32_grouped)")"
 for shape in r1x1_256_64 r1x1_1024_256 r3x3s2_128 r3x3s2_512; do
   claim "engine/README.md: bf16 over exact, a 1x1 or strided 3x3 convolution gains 1.6 to 2: $shape" 1.6 \
     "$(ratio "$(measured $shape avx512_f32_direct)" "$(measured $shape avx512_bf16_direct)")"
 done
 for shape in v3x3_64_224 v3x3_128_112 v3x3_256_56 r3x3_64_56 v3x3_512_28 v3x3_512_14; do
-  claim "convolution/README.md: Winograd's f32 is faster than the direct row: $shape" 1.1 \
-    "$(ratio "$(measured $shape f32_direct)" "$(awk -v a="$(measured $shape winograd_4x3)" -v b="$(measured $shape winograd_2x3)" \
-      'BEGIN {if (a != "" && b != "") print a < b ? a : b}')")"
+  winograd=$(smaller "$(measured $shape ${vectors}_f32_winograd_4x3)" "$(measured $shape ${vectors}_f32_winograd_2x3)")
+  claim "kHandicap in convolution/table.cc: Winograd's f32 is faster than the direct row: $shape" 1.1 \
+    "$(ratio "$(measured $shape ${vectors}_f32_direct)" "$winograd")"
 done
-echo; echo "## Ratios that READMEs claim"; echo
+echo; echo "## Ratios that the tree claims"; echo
 echo "| claim | at least | measured | |"; echo "|---|---|---|---|"
 printf '%s\n' "${claims_table[@]}"
 
 echo; echo "## Against oneDNN, f32, weights in caches"; echo
 echo '```'
-"$against_onednn" --shapes="$shapes" --seconds="$seconds" --filter="$filter" | tee "$findings.onednn" | cut -c1-110
+"$against_onednn" --shapes="$shapes" --seconds="$seconds" --filter="$filter" | cut -c1-110
 echo '```'
-rm -f "$findings.onednn"
 
 echo; echo "## To be looked at"; echo
 grep -h '\*\*the choice takes' "$findings" | sed 's/^| /- /; s/ |.*\*\*the/: the/; s/\*\*.*//' || echo "- no choice loses more than 10 %"
