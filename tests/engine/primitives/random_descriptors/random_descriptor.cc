@@ -38,11 +38,6 @@ int RandomAxis(TensorMaker& make, const Dims& dims) {
   return static_cast<int>(std::clamp<int64_t>(axis, -1000, 1000));
 }
 
-EltwiseOp RandomEltwise(TensorMaker& make) {
-  const int64_t algorithm = make.random().Integer(0, functions::kRealFunctionCount - 1);
-  return {static_cast<EltwiseAlgorithm>(algorithm), make.Real(), make.Real()};
-}
-
 absl::StatusOr<OpDesc> RandomReorder(TensorMaker& make) {
   ReorderDesc desc;
   const Dims dims = ImageSizes(make.random());
@@ -103,7 +98,7 @@ absl::StatusOr<OpDesc> RandomSum(TensorMaker& make) {
 absl::StatusOr<OpDesc> RandomEltwisePrimitive(TensorMaker& make) {
   EltwiseDesc desc;
   desc.prop_kind = make.Propagation();
-  desc.op = RandomEltwise(make);
+  desc.op = make.Eltwise();
   ABSL_RETURN_IF_ERROR(FillUnary(make, ImageSizes(make.random()), &desc));
   return desc;
 }
@@ -274,7 +269,7 @@ absl::StatusOr<Attributes> RandomAttributes(TensorMaker& make, const OpDesc& des
   attributes.scratchpad_mode = ScratchpadMode::kUser;
   if (Chance(random, 35)) {
     for (int64_t n = random.Integer(1, Chance(random, 90) ? 2 : 5); n > 0; --n) {
-      const PostOp op = Pick<PostOp>(random, {EltwisePostOp{RandomEltwise(make), make.Real()},
+      const PostOp op = Pick<PostOp>(random, {EltwisePostOp{make.Eltwise(), make.Real()},
                                               EltwisePostOp{}, SumPostOp{make.Real()}});
       ABSL_RETURN_IF_ERROR(attributes.post_ops.Append(op));
     }

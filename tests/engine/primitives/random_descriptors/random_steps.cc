@@ -224,8 +224,7 @@ absl::StatusOr<OpDesc> RandomTopK(TensorMaker& make) {
 absl::StatusOr<OpDesc> RandomElementwise(TensorMaker& make) {
   Random& random = make.random();
   ElementwiseDesc desc;
-  const int64_t last = static_cast<int64_t>(Function::kTruncate);
-  desc.function.function = static_cast<Function>(random.Integer(0, last));
+  desc.function.function = static_cast<Function>(random.Integer(0, functions::kFunctionCount - 1));
   desc.function.alpha = make.Real();
   desc.function.beta = make.Real();
   const Dims dims = SizesOfAnyRank(make);
@@ -252,7 +251,7 @@ absl::StatusOr<OpDesc> RandomRnn(TensorMaker& make) {
   const int64_t directions = functions::DirectionsOf(desc.direction);
   for (int64_t n = make.Number(directions * functions::ActivationsOf(desc.cell)); n > 0 && n < 9;
        --n)
-    desc.activations.push_back(RandomEltwise(make));
+    desc.activations.push_back(make.Eltwise());
   const int64_t steps = random.Integer(0, 6), sequences = random.Integer(0, 5);
   const int64_t inputs = random.Integer(0, 40), states = random.Integer(0, 40);
   const int64_t gates = functions::GatesOf(desc.cell);

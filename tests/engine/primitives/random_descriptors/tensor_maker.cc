@@ -67,6 +67,15 @@ float TensorMaker::Real() {
                         std::numeric_limits<float>::quiet_NaN()});
 }
 
+functions::EltwiseOp TensorMaker::Eltwise() {
+  using functions::Function;
+  constexpr int kLastWithCode = static_cast<int>(Function::kIsInf);
+  static_assert(functions::HasCode(Function::kIsInf) &&
+                !functions::HasCode(static_cast<Function>(kLastWithCode + 1)));
+  const int last = Chance(random_, 90) ? kLastWithCode : functions::kRealFunctionCount - 1;
+  return {static_cast<Function>(random_.Integer(0, last)), Real(), Real()};
+}
+
 PropKind TensorMaker::Propagation() {
   if (Chance(random_, 97)) return PropKind::kForwardInference;
   return Pick(random_, {PropKind::kForwardTraining, PropKind::kBackwardData});

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
+#include "engine/functions/function.h"
 #include "engine/memory/memory_desc.h"
 #include "engine/primitives/primitive.h"
 #include "tests/engine/primitives/random_descriptors/random_layout.h"
@@ -34,6 +35,8 @@ class TensorMaker {
   Dims Numbers(Dims values);
   // Small and positive in most cases, else zero, negative, huge or not finite.
   float Real();
+  // A function of one real number; one that has generated code in most cases.
+  functions::EltwiseOp Eltwise();
   PropKind Propagation();
 
  private:
