@@ -36,7 +36,7 @@ Rnn LayerOf(const std::string& name, RnnCell cell, RnnDirection direction, const
   rnn.roles = {Role::kLayer};
   for (int64_t d = 0; d < directions; ++d) {
     if (cell != RnnCell::kVanillaRnn) rnn.activations.push_back({EltwiseAlgorithm::kLogistic});
-    rnn.activations.resize((d + 1) * functions::ActivationsOf(cell));
+    rnn.activations.resize((d + 1) * functions::ActivationsOf(cell), {EltwiseAlgorithm::kTanh});
   }
   const auto add = [&](Role role, const std::string& part, const Dims& dims, float range) {
     rnn.known.emplace_back(role, KnownNumbers(name + part, dims, range));
