@@ -114,7 +114,7 @@ class Model {
   // The memory that it holds while nothing runs, with the plans for the shapes so far.
   virtual int64_t HeldBytes() const = 0;
 
-  // The dims of the inputs that there are plans for, the newest plan first; those of models whose
+  // The dims of the inputs that there are plans for, the last used first; those of models whose
   // shapes depend on elements are not known.
   virtual std::vector<std::vector<Dims>> PlannedShapes() const { return {}; }
 

@@ -152,7 +152,6 @@ void LoadedModel::SetKey(absl::Span<const InputTensor> inputs, PlanKey* key) con
 absl::StatusOr<PlannedStagePtr> LoadedModel::PlanFor(const PlanKey& key,
                                                      const LoadOptions& options) const {
   return plans_.GetOrMake(key, options, [&] {
-    RememberMade(key);
     const size_t inputs = signature_.inputs.size();
     std::vector<std::string> deciding;
     for (size_t i = inputs; i < key.size(); ++i)
@@ -161,22 +160,12 @@ absl::StatusOr<PlannedStagePtr> LoadedModel::PlanFor(const PlanKey& key,
   });
 }
 
-// A plan that fails or has been evicted is left out by who reads them.
-void LoadedModel::RememberMade(const PlanKey& key) const {
-  threading::MutexLock lock(&made_mutex_);
-  std::erase(made_, key);
-  made_.push_back(key);
-  if (made_.size() > StagePlans::kPlans) made_.pop_front();
-}
-
 std::vector<std::vector<Dims>> LoadedModel::PlannedShapes() const {
-  std::vector<std::vector<Dims>> shapes;
-  if (has_deciding_inputs_) return shapes;
-  threading::MutexLock lock(&made_mutex_);
-  for (auto key = made_.rbegin(); key != made_.rend(); ++key) {
-    if (plans_.Peek(*key) != nullptr) shapes.push_back(*key);
-  }
-  return shapes;
+  if (has_deciding_inputs_) return {};
+  std::vector<PlanKey> keys = plans_.Keys();
+  // The keys of later stages are longer.
+  std::erase_if(keys, [&](const PlanKey& key) { return key.size() != signature_.inputs.size(); });
+  return keys;
 }
 
 std::optional<int64_t> LoadedModel::PlannedOperations(absl::Span<const InputTensor> inputs) const {

@@ -5,18 +5,15 @@
 #ifndef ENGINE_FACADE_LOADED_MODEL_H_
 #define ENGINE_FACADE_LOADED_MODEL_H_
 
-#include <deque>
 #include <memory>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "engine/engine.h"
 #include "engine/explanation.h"
 #include "engine/facade/stage_plans.h"
 #include "engine/onnx/onnx_model.h"
 #include "engine/runtime/executor.h"
 #include "engine/runtime/plan.h"
-#include "engine/threading/mutex.h"
 
 namespace tilewire {
 
@@ -43,7 +40,7 @@ class LoadedModel : public Model {
   bool TimeVaries() const override { return source_->has_running_loops(); }
   absl::StatusOr<Explanation> Explain(const ExplainOptions& options) const override;
   int64_t weights_bytes() const override { return source_->weights_bytes(); }
-  std::vector<std::vector<Dims>> PlannedShapes() const override ABSL_LOCKS_EXCLUDED(made_mutex_);
+  std::vector<std::vector<Dims>> PlannedShapes() const override;
   int64_t HeldBytes() const override { return plans_.HeldBytes(); }
   absl::Status CheckFiles() const override { return source_->CheckFiles(); }
 
@@ -54,7 +51,6 @@ class LoadedModel : public Model {
   using PlanKey = StagePlans::Key;
 
   void SetKey(absl::Span<const InputTensor> inputs, PlanKey* key) const;
-  void RememberMade(const PlanKey& key) const ABSL_LOCKS_EXCLUDED(made_mutex_);
   // The plan of the whole model, or of its first stage.
   absl::StatusOr<PlannedStagePtr> PlanFor(const PlanKey& key, const LoadOptions& options) const;
   // `stages` has run what comes before the plan; null: the plan is the whole model's.
@@ -80,9 +76,6 @@ class LoadedModel : public Model {
   ModelSignature signature_;
   const bool has_deciding_inputs_;
   mutable StagePlans plans_;
-  mutable threading::Mutex made_mutex_;
-  // The keys of the last plans that were made, the newest last.
-  mutable std::deque<PlanKey> made_ ABSL_GUARDED_BY(made_mutex_);
 };
 
 }  // namespace tilewire

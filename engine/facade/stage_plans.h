@@ -75,6 +75,8 @@ class StagePlans {
   }
   // Null until it is made.
   PlannedStagePtr Peek(const Key& key) const { return plans_.Peek(key); }
+  // The keys of the plans that are made and kept, the last used first.
+  std::vector<Key> Keys() const { return plans_.Keys(); }
   // The bytes of the plans that are kept and of the packed weights.
   int64_t HeldBytes() const { return plans_.bytes() + weights_.HeldBytes(); }
 

@@ -7,11 +7,14 @@
 #ifndef ENGINE_THREADING_SINGLE_FLIGHT_CACHE_H_
 #define ENGINE_THREADING_SINGLE_FLIGHT_CACHE_H_
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <limits>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
@@ -51,8 +54,23 @@ class SingleFlightCache {
   Value Peek(const Key& key) const ABSL_LOCKS_EXCLUDED(mutex_) {
     threading::ReaderMutexLock lock(&mutex_);
     const auto it = entries_.find(key);
-    const bool made = it != entries_.end() && it->second->done.HasBeenNotified();
-    return made && it->second->value.ok() ? *it->second->value : nullptr;
+    return it != entries_.end() && it->second->IsMade() ? *it->second->value : nullptr;
+  }
+
+  // The keys of the values that have been made, the last used first. Does not count as a use.
+  std::vector<Key> Keys() const ABSL_LOCKS_EXCLUDED(mutex_) {
+    std::vector<std::pair<int64_t, Key>> used;
+    {
+      threading::ReaderMutexLock lock(&mutex_);
+      for (const auto& [key, entry] : entries_) {
+        if (entry->IsMade()) used.emplace_back(entry->last_use.load(), key);
+      }
+    }
+    std::sort(used.begin(), used.end(),
+              [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::vector<Key> keys;
+    for (auto& [last_use, key] : used) keys.push_back(std::move(key));
+    return keys;
   }
 
   size_t size() const ABSL_LOCKS_EXCLUDED(mutex_) {
@@ -71,6 +89,8 @@ class SingleFlightCache {
         absl::UnknownError("not made");  // written before `done`, read after it
     std::atomic<int64_t> last_use = 0;
     int64_t bytes = 0;  // guarded by mutex_; 0 until the value is made
+
+    bool IsMade() const { return done.HasBeenNotified() && value.ok(); }
   };
 
   std::shared_ptr<Entry> Find(const Key& key) ABSL_LOCKS_EXCLUDED(mutex_) {

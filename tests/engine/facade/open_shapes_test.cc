@@ -14,11 +14,15 @@ namespace {
 
 using testing::AnswerOf;
 using testing::Bytes;
+using ::testing::Contains;
+using ::testing::ElementsAre;
 using testing::ExpectTensor;
 using testing::Given;
 using testing::Int;
 using testing::Ints;
+using testing::IsOk;
 using testing::Load;
+using ::testing::Not;
 using testing::OnnxBuilder;
 using testing::StatusIs;
 
@@ -132,6 +136,46 @@ TEST(OpenShapesTest, PlansOfManyShapesAreBounded) {
   }
   EXPECT_GT(known, 0);
   EXPECT_LE(known, 32);
+}
+
+// A model that replaces this one is warmed up on them.
+TEST(OpenShapesTest, PlannedShapesKeepTheOneInUseAndLeaveOutAFailedOne) {
+  OnnxBuilder model;
+  model.Input("x", {1, 1, -1}).Floats("w", {1, 1, 4}, {1, 2, 3, 4});
+  model.Node("Conv", {"x", "w"}, {"y"}).Output("y");
+  const auto loaded = Load(model);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  const auto run = [&](int64_t length) {
+    return AnswerOf(**loaded, {Ones({1, 1, length})}).status();
+  };
+  const std::vector<Dims> in_use = {{1, 1, 4}}, failed = {{1, 1, 3}}, last = {{1, 1, 36}};
+  EXPECT_THAT(run(4), IsOk());
+  EXPECT_THAT(run(3), StatusIs(absl::StatusCode::kInvalidArgument, "a window of 4 does not fit 3"));
+  EXPECT_THAT((*loaded)->PlannedShapes(), ElementsAre(in_use));
+  for (int64_t length = 5; length <= 36; ++length) {  // as many others as there may be plans
+    EXPECT_THAT(run(length), IsOk());
+    EXPECT_THAT(run(4), IsOk());
+  }
+  const std::vector<std::vector<Dims>> shapes = (*loaded)->PlannedShapes();
+  ASSERT_EQ(shapes.size(), 32u);
+  EXPECT_EQ(shapes[0], in_use);
+  EXPECT_EQ(shapes[1], last);
+  EXPECT_THAT(shapes, Not(Contains(failed)));
+}
+
+// Where elements that are computed decide sizes, later stages have plans, too.
+TEST(OpenShapesTest, PlannedShapesAreOfInputsAndNotOfLaterStages) {
+  OnnxBuilder model;
+  model.Input("x", {-1}).Node("NonZero", {"x"}, {"i"}).Node("Add", {"i", "i"}, {"y"}).Output("y");
+  const auto loaded = Load(model);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  for (int64_t length : {3, 5, 3})
+    EXPECT_THAT(AnswerOf(**loaded, {Ones({length})}).status(), IsOk());
+  const std::vector<std::vector<Dims>> shapes = (*loaded)->PlannedShapes();
+  ASSERT_GE(shapes.size(), 2u);
+  EXPECT_EQ(shapes[0], std::vector<Dims>{{3}});
+  EXPECT_EQ(shapes[1], std::vector<Dims>{{5}});
+  for (const std::vector<Dims>& dims : shapes) EXPECT_EQ(dims.size(), 1u);
 }
 
 }  // namespace

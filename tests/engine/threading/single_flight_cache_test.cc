@@ -4,11 +4,15 @@
 #include <atomic>
 #include <string>
 #include <thread>
+#include <vector>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace tilewire::threading {
 namespace {
+
+using ::testing::ElementsAre;
 
 TEST(SingleFlightCacheTest, ConcurrentCallersShareOneValue) {
   SingleFlightCache<int> map;
@@ -85,6 +89,35 @@ TEST(SingleFlightCacheTest, BytesStayWithinTheirBoundAndTheLastValueStays) {
   get("large", 50);
   EXPECT_EQ(map.size(), 1u);
   EXPECT_EQ(map.bytes(), 50);
+}
+
+TEST(SingleFlightCacheTest, KeysAreOfMadeValuesTheLastUsedFirst) {
+  SingleFlightCache<int> map({.values = 3});
+  const auto make = [] {
+    return absl::StatusOr<std::shared_ptr<const int>>(std::make_shared<const int>(1));
+  };
+  const auto get = [&](const std::string& key) { EXPECT_TRUE(map.GetOrMake(key, make).ok()); };
+  EXPECT_THAT(map.Keys(), ElementsAre());
+  for (const char* key : {"a", "b", "c", "a"}) get(key);
+  EXPECT_NE(map.Peek("b"), nullptr);
+  EXPECT_THAT(map.Keys(), ElementsAre("a", "c", "b"));  // Peek() does not count
+  get("d");                                             // and neither does Keys(): b goes
+  EXPECT_THAT(map.Keys(), ElementsAre("d", "a", "c"));
+  get("c");
+  EXPECT_THAT(map.Keys(), ElementsAre("c", "d", "a"));
+}
+
+TEST(SingleFlightCacheTest, KeysLeaveOutWhatIsBeingMadeAndWhatFailed) {
+  SingleFlightCache<int> map;
+  const auto status = map.GetOrMake("bad",
+                                    [&]() -> absl::StatusOr<std::shared_ptr<const int>> {
+                                      EXPECT_EQ(map.size(), 1u);
+                                      EXPECT_THAT(map.Keys(), ElementsAre());
+                                      return absl::DataLossError("bad");
+                                    })
+                          .status();
+  EXPECT_EQ(status, absl::DataLossError("bad"));
+  EXPECT_THAT(map.Keys(), ElementsAre());
 }
 
 }  // namespace
