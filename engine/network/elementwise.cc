@@ -18,15 +18,6 @@ std::optional<int64_t> PowInts(int64_t base, int64_t exponent) {
   return result;
 }
 
-// The quotient is truncated towards zero; the remainder of kFloorMod has the sign of the divisor.
-std::optional<int64_t> DivideInts(Function function, int64_t x, int64_t y) {
-  if (y == 0 || (x == INT64_MIN && y == -1)) return std::nullopt;
-  if (function == Function::kDiv) return x / y;
-  const int64_t rest = x % y;
-  const bool moves = function == Function::kFloorMod && rest != 0 && (rest < 0) != (y < 0);
-  return moves ? rest + y : rest;
-}
-
 }  // namespace
 
 std::optional<int64_t> EvaluateInts(Function function, const int64_t* x) {
@@ -42,7 +33,8 @@ std::optional<int64_t> EvaluateInts(Function function, const int64_t* x) {
     case Function::kDiv:
     case Function::kMod:
     case Function::kFloorMod:
-      return DivideInts(function, x[0], x[1]);
+      if (x[1] == 0 || (x[0] == INT64_MIN && x[1] == -1)) return std::nullopt;
+      break;
     case Function::kPower:
       return PowInts(x[0], x[1]);
     case Function::kPRelu:
