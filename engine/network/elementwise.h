@@ -13,9 +13,7 @@
 
 namespace tilewire::network {
 
-using functions::ArityOf;
 using functions::Elementwise;
-using functions::Evaluate;
 
 // Returns nullopt on an overflow, a division by zero, or a function not defined for integers.
 std::optional<int64_t> EvaluateInts(Elementwise::Function function, const int64_t* x);

@@ -56,7 +56,7 @@ double Reduce(network::Reduce::Function function, const Elements& elements) {
 // The function of integers as of 64 bits, of which the type keeps the lowest ones.
 double OfIntegers(const network::Elementwise& elementwise, const double* x, DataType type) {
   int64_t integers[3] = {};
-  for (int s = 0; s < network::ArityOf(elementwise.function); ++s)
+  for (int s = 0; s < functions::ArityOf(elementwise.function); ++s)
     integers[s] = static_cast<int64_t>(x[s]);
   const int64_t result = functions::EvaluateIntegers(elementwise, integers);
   double kept = 0;
@@ -84,7 +84,7 @@ Elements Compute(const network::Elementwise& elementwise, const Operands& operan
       return OfIntegers(elementwise, x, numbers_type);
     const float numbers[] = {static_cast<float>(x[0]), static_cast<float>(x[1]),
                              static_cast<float>(x[2])};
-    return network::Evaluate(elementwise, numbers);
+    return functions::Evaluate(elementwise, numbers);
   });
 }
 
