@@ -2,8 +2,10 @@
 //
 // Models of f64: what is computed in f64 agrees to 1e-14 of the result, what rounds to f32 to 1e-6.
 #include <cmath>
+#include <string>
 #include <vector>
 
+#include "engine/functions/onnx_functions.h"
 #include "gtest/gtest.h"
 #include "tests/engine/facade/typed_model.h"
 #include "tests/support/status_matchers.h"
@@ -84,6 +86,22 @@ TEST(DoublesTest, Activations) {
     for (const double v : x) expected.push_back(one.function(v));
     OnnxBuilder model = Doubles({5});
     ExpectDoubles(model.Node(one.op, {"x"}, {"y"}), x, expected);
+  }
+}
+
+// Rows of engine/functions/functions.inc become activations without code of their own.
+TEST(DoublesTest, EveryActivationOfTheTableHasAForm) {
+  using functions::OnnxFunction;
+  const std::vector<double> x = {-0.5, 0.7};
+  for (const OnnxFunction& row : functions::kOnnxFunctions) {
+    if (row.Is(OnnxFunction::kFolds | OnnxFunction::kThroughReals | OnnxFunction::kOnlyInCells))
+      continue;
+    SCOPED_TRACE(row.op);
+    std::vector<double> expected;
+    for (const double& v : x) expected.push_back(functions::Evaluate(row.WithDefaults(), &v));
+    OnnxBuilder model(25);
+    model.Input("x", {2}, TensorProto::DOUBLE).Node(std::string(row.op), {"x"}, {"y"});
+    ExpectDoubles(model, x, expected);
   }
 }
 

@@ -255,6 +255,9 @@ TEST(OnnxFunctionsTest, RowsAreWhole) {
     EXPECT_TRUE(row.BetaName().empty() || !row.AlphaName().empty());
     const bool in_cells = row.Is(OnnxFunction::kInCells | OnnxFunction::kOnlyInCells);
     EXPECT_TRUE(!in_cells || HasCode(row.function)) << "cells are generated code";
+    const bool is_activation =
+        !row.Is(OnnxFunction::kFolds | OnnxFunction::kThroughReals | OnnxFunction::kOnlyInCells);
+    EXPECT_TRUE(!is_activation || HasCode(row.function)) << "activations are generated code";
   }
 }
 

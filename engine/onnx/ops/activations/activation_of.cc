@@ -16,7 +16,7 @@ namespace {
 absl::StatusOr<Elementwise> FunctionOf(const NodeContext& context, const functions::EltwiseOp& op,
                                        DataType type) {
   using Algorithm = functions::EltwiseAlgorithm;
-  if (op.function == Algorithm::kAbs) return Elementwise{Elementwise::Function::kAbs};
+  if (op.function == Algorithm::kAbs) return op;
   if (op.function == Algorithm::kLinear && op.alpha == -1 && op.beta == 0)
     return Elementwise{Elementwise::Function::kNegate};
   return context.node.Unimplemented(

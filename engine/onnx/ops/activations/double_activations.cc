@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/check.h"
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/arithmetic/element_functions.h"
 
@@ -83,11 +84,14 @@ Operand Gated(Chain& chain, const functions::EltwiseOp& op, const Operand& x) {
       return chain.Product(x, chain.Logistic(chain.Times(x, op.alpha)));
     case Algorithm::kMish:
       return chain.Product(x, chain.Tanh(chain.SoftRelu(x)));
-    default: {  // kGelu: x logistic(2 sqrt(2 / pi) (x + 0.044715 x^3))
+    case Algorithm::kGelu: {  // x logistic(2 sqrt(2 / pi) (x + 0.044715 x^3))
       const Operand cube = chain.Times(chain.Product(x, chain.Product(x, x)), 0.044715);
       const Operand inner = chain.Of(Function::kAdd, {x, cube});
       return chain.Product(x, chain.Logistic(chain.Times(inner, 2 * std::sqrt(M_2_PI))));
     }
+    default:
+      TILEWIRE_CHECK(false, "an activation without a form for doubles");
+      return x;
   }
 }
 
@@ -103,7 +107,13 @@ Operand Applied(Chain& chain, const functions::EltwiseOp& op, const Operand& x) 
     case Algorithm::kSquare:
       return chain.Product(x, x);
     case Algorithm::kAbs:
-      return chain.Of(Function::kAbs, {x});
+    case Algorithm::kExp:
+    case Algorithm::kGeluErf:
+    case Algorithm::kLog:
+    case Algorithm::kRound:
+    case Algorithm::kFloor:
+    case Algorithm::kCeil:
+      return chain.Of(op, {x});
     case Algorithm::kSqrt:
       return chain.Of(Function::kSquareRoot, {x});
     case Algorithm::kLinear:
@@ -117,24 +127,12 @@ Operand Applied(Chain& chain, const functions::EltwiseOp& op, const Operand& x) 
       return chain.SoftRelu(x);
     case Algorithm::kLogistic:
       return chain.Logistic(x);
-    case Algorithm::kExp:
-      return chain.Of(Function::kExp, {x});
-    case Algorithm::kGeluErf:
-      return chain.Of(Function::kGeluErf, {x});
-    case Algorithm::kLog:
-      return chain.Of(Function::kLog, {x});
     case Algorithm::kPow: {
       const bool is_root = op.beta == 0.5f;
       const Operand power = is_root ? chain.Of(Function::kSquareRoot, {x})
                                     : chain.Of(Function::kPower, {x, chain.Number(op.beta)});
       return op.alpha == 1 ? power : chain.Times(power, op.alpha);
     }
-    case Algorithm::kRound:
-      return chain.Of(Function::kRound, {x});
-    case Algorithm::kFloor:
-      return chain.Of(Function::kFloor, {x});
-    case Algorithm::kCeil:
-      return chain.Of(Function::kCeil, {x});
     default:
       return Gated(chain, op, x);
   }
