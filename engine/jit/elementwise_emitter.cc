@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/base/check.h"
 #include "engine/jit/extremum.h"
 #include "engine/jit/prelu.h"
 
@@ -95,8 +96,10 @@ void ElementwiseEmitter::ApplyToReals(const Xbyak::Xmm& v, absl::Span<const Xbya
     case Function::kMin:
       return EmitExtremum(g_, unit_, elementwise_.function == Function::kMax, v, others[0],
                           Scratch(0), Scratch(1), mask);
-    default:  // kPRelu
+    case Function::kPRelu:
       return EmitPRelu(g_, unit_, v, others[0], Scratch(0), Scratch(1), mask);
+    default:
+      TILEWIRE_CHECK(false, "a function without code");
   }
 }
 

@@ -180,6 +180,8 @@ EltwiseEmitter::EltwiseEmitter(Xbyak::CodeGenerator* generator, const VectorUnit
       math_(generator, unit, registers_.table, registers_.mask) {
   static_assert(Codes::FitTheTable(), "code and functions.inc differ");
   TILEWIRE_CHECK(Codes::Of(op.function).apply != nullptr, "a function without code");
+  TILEWIRE_CHECK(static_cast<int>(registers_.scratch.size()) >= ScratchCount(op.function),
+                 "too few scratch registers");
 }
 
 void EltwiseEmitter::LoadTable() { math_.LoadTable(); }

@@ -4,6 +4,7 @@
 // 32 bits do. The rounded quotient does not reach the next integer, which is at least 1 / divisor
 // away: that is more than the rounding error of a quotient whose dividend has fewer bits than a
 // significand.
+#include "engine/base/check.h"
 #include "engine/jit/elementwise_emitter.h"
 
 namespace tilewire::jit {
@@ -52,8 +53,13 @@ void ElementwiseEmitter::ApplyToOneInteger(const Xbyak::Xmm& v) {
     case Function::kBitNot:
       unit_.BroadcastBits(g_, spare, 0xFFFFFFFF, registers_.spare);
       return Xor(v, v, spare);
-    default:
+    case Function::kRound:
+    case Function::kFloor:
+    case Function::kCeil:
+    case Function::kTruncate:
       return;  // integers are whole
+    default:
+      TILEWIRE_CHECK(false, "a function without code");
   }
 }
 
