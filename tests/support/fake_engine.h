@@ -133,7 +133,7 @@ class FakeEngine final : public Engine, public PrimitiveEngine {
 
   // Called in every run; set before the first request.
   std::function<void()> on_run;
-  // Called in every load; the loads of one thread.
+  // Called in every load; set before the first, for loads on one thread.
   std::function<void()> on_load;
   // Runs go on until they are interrupted.
   std::atomic<bool> endless{false};

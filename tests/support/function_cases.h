@@ -19,8 +19,8 @@ struct FunctionCase {
   // Its value in the mathematics of double; a and b are alpha and beta. Written here once more,
   // where that is possible by other means than the formula's.
   double (*value)(double x, double a, double b);
-  // Units in the last place that the formula in f32, and that generated code may be off the value
-  // and the formula: roundings of each step, and the errors of what it is made of.
+  // Units in the last place by which the formula in f32 may be off the value, and generated code
+  // off the formula: roundings of each step, and the errors of what it is made of.
   double formula_ulps = 0.5, code_ulps = 0;
 };
 

@@ -74,7 +74,7 @@ class ElementwiseGenerator : public jit::Generator {
   static constexpr int kConstants[] = {7, 15};
   // More of them, where there is one operand and its elements follow each other.
   static constexpr int kMoreConstants[] = {5, 6, 8, 10, 11, 12, 13};
-  // After the code: what it reads.
+  // Emits, after all code, the tables that EmitFunction()'s code reads.
   virtual void EmitTables() {}
   // value = f(value, others): value holds operand 0, others the rest. `spare` may be overwritten.
   virtual void EmitFunction(const Xbyak::Xmm& value, absl::Span<const Xbyak::Xmm> others,

@@ -73,7 +73,7 @@ std::vector<float> Arguments() {
                             -0x1p63f,
                             88.5f,
                             Limits::denorm_min()};
-  constexpr uint32_t kStep = 1000003;  // a prime: all exponents, ever other mantissas
+  constexpr uint32_t kStep = 1000003;  // a prime: all exponents, ever-changing mantissas
   for (uint64_t bits = 0; bits <= UINT32_MAX; bits += kStep)
     all.push_back(std::bit_cast<float>(static_cast<uint32_t>(bits)));
   return all;

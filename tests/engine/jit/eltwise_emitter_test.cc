@@ -83,7 +83,7 @@ void SweepAll(cpu::Isa isa) {
     auto kernel = Compile<SixteenValues>(isa, one.op);
     ASSERT_TRUE(kernel.ok()) << kernel.status();
     const auto run = (*kernel)->entry<void (*)(float*)>();
-    constexpr uint32_t kStep = 30011;  // a prime: all exponents, ever other mantissas
+    constexpr uint32_t kStep = 30011;  // a prime: all exponents, ever-changing mantissas
     for (uint64_t first = 0; first <= UINT32_MAX; first += 16 * kStep) {
       float in[16], out[16];
       for (int i = 0; i < 16; ++i) {
