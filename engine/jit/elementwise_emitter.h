@@ -42,7 +42,9 @@ class ElementwiseEmitter {
     Xbyak::Reg64 spare;      // overwritten
     Xbyak::Opmask masks[2];  // overwritten, where the unit has masks
     int scratch[3];          // vectors that Apply() overwrites
-    int constants[2];        // vectors that keep what EmitConstants() loads
+    // Vectors: the first keeps what EmitConstants() loads; both are overwritten where the function
+    // is of one real number.
+    int constants[2];
   };
 
   // Whether there is code for the function.

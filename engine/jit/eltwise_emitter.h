@@ -9,12 +9,11 @@
 //   ... ret();
 //   relu.EmitTable();           // once, after the last ret: the constants
 //
-// eltwise_emitter.cc has the table of their code: a row for each function of one real number that
-// functions.inc says CODE of, which is asserted when it is compiled.
+// The table of code is in eltwise_emitter.cc: a row per function of one real number marked CODE in
+// functions.inc; a static_assert compares the two.
 //
-// Accuracy against functions::EltwiseScalar: about 2 ulp. Whatever has no exponential function and
-// no logarithm is exact; gelu and swish add the rounding of their inner argument; gelu_erf, mish
-// and pow have 4 ulp. Used while generating; thread-compatible.
+// Accuracy against functions::EltwiseScalar: within the units that AllowedUlps() in
+// tests/support/function_cases.h allows. Used while generating; thread-compatible.
 #ifndef ENGINE_JIT_ELTWISE_EMITTER_H_
 #define ENGINE_JIT_ELTWISE_EMITTER_H_
 

@@ -9,7 +9,7 @@
 //   logistic  with t = e^-|v|: t / (1 + t) for v < 0, 1 / (1 + t) otherwise; t never overflows.
 //   tanh      v + v^3 P(v^2) for |v| < 0.625, and 1 - 2 / (e^2|v| + 1) with v's sign above.
 //   softplus  max(v, 0) + log1p(t); log1p(t) = 2 atanh(t / (2 + t)) by a polynomial (error 1e-10).
-//   erf       x + x P(x^2) for |x| < 0.93 (error 2e-8), and 1 - e^-t(1 + P(t)) with t = |x| and
+//   erf       x + x P(x^2) for |x| < 0.93 (error 2e-8), and 1 - e^(-t (1 + P(t))) with t = |x| and
 //             x's sign above (error 3e-9; erf rounds to 1 from 4 on).
 //   mish      see MishOf() in engine/functions/function.cc.
 //

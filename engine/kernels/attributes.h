@@ -61,7 +61,7 @@ class PostOps {
   static constexpr int kCapacity = 4;
 
   // kInvalidArgument  the chain already holds kCapacity entries or a PRelu, a max pooling has ended
-  //                   it, or a number is not finite
+  //                   it, a number is not finite, or a function that has no generated code
   absl::Status Append(const PostOp& op);
 
   absl::Span<const PostOp> entries() const { return entries_; }

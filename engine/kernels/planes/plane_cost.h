@@ -7,8 +7,8 @@
 // that were split when a model was loaded do not pay: products by planes lose on few outputs, where
 // splitting src is not made up for, and on channels or rows that fill tiles to a small part: a
 // product of two tiles takes its time however they are filled.
-// engine/primitives/convolution/README.md has estimates for some shapes. No CPU with matrix tiles
-// has measured them.
+// tests/bench/figures/convolution.md has estimates for some shapes. They have not been measured on
+// a CPU with matrix tiles.
 #ifndef ENGINE_KERNELS_PLANES_PLANE_COST_H_
 #define ENGINE_KERNELS_PLANES_PLANE_COST_H_
 

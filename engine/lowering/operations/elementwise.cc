@@ -145,7 +145,7 @@ absl::Status LowerGeneral(const network::Elementwise& elementwise, OperationCont
 }  // namespace
 
 // By the eltwise or binary primitive where that has generated code for f32, otherwise by the
-// primitive that computes any function of any type in plain loops.
+// elementwise primitive, which computes any function of any type.
 absl::Status LowerElementwise(const network::Elementwise& elementwise, OperationContext& context) {
   if (context.value(context.srcs().back()).type != DataType::kF32)
     return LowerGeneral(elementwise, context);

@@ -5,8 +5,8 @@
 //   dst[i] = function(srcs[0][i], ...)
 //
 // engine/functions/function.h lists the functions. A source whose size is 1 along a dimension is
-// broadcast along it. binary.h and eltwise.h have generated code for some of these functions; this
-// is the primitive of the others.
+// broadcast along it. Most functions have vectors of their own here; models use binary.h and
+// eltwise.h where those have generated code for f32.
 //
 // Shapes    srcs have the rank of dst, 1 to 12, and along every dimension its size or 1.
 // Types     srcs and dst f32, f64 or one type of integers, which wrap around; an integer divided by

@@ -62,8 +62,9 @@ TILEWIRE_FIELDS(RnnDesc, prop_kind, cell, direction, activations, clip, couples_
                 sequence_lengths, dst_layer, dst_iter, dst_iter_c);
 
 //   kInvalidArgument  shapes that do not fit each other, another number of activations than
-//                     D times the cell's, a clip that is negative, denormal or not finite, what an
-//                     lstm alone has; when executed, a sequence length outside [0,T]
+//                     D times the cell's, a function that has no generated code, a clip that is
+//                     negative, denormal or not finite, what an lstm alone has; when executed, a
+//                     sequence length outside [0,T]
 //   kUnimplemented    more than one layer (L)
 TILEWIRE_PRIMITIVE_FUNCTIONS(Rnn);
 

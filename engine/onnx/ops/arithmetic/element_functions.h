@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Makes operations of functions of single elements, for operators that are one such function or
-// several. Operators of one tensor are in activation.cc and unary.cc, of several in elementwise.cc.
+// several. Most operators of one tensor are in functions.cc, the others in activation.cc and
+// unary.cc, those of several in elementwise.cc.
 #ifndef ENGINE_ONNX_OPS_ARITHMETIC_ELEMENT_FUNCTIONS_H_
 #define ENGINE_ONNX_OPS_ARITHMETIC_ELEMENT_FUNCTIONS_H_
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Mathematical functions of one tensor, element by element. Activations are in activation.cc,
+// Mathematical functions of one tensor, element by element, that are more than a row of
+// engine/functions/functions.inc says (functions.cc has those). Activations are in activation.cc,
 // functions of several tensors in elementwise.cc.
 #include <cmath>
 
@@ -16,7 +17,8 @@ namespace {
 
 using Function = network::Elementwise::Function;
 
-// Uses a power, because the kernels' square root gives 0 for a negative number.
+// A power of 1/2, which the pass for layer normalization looks for (RootOf()); the root of -0 is 0
+// then.
 absl::Status BuildSqrt(NodeContext& context) {
   if (context.input(0).value != kNoValue)
     return FinishActivation(context, {functions::EltwiseAlgorithm::kPow, 1, 0.5f});
