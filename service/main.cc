@@ -114,16 +114,17 @@ void ListImplementations(cpu::Isa allowed) {
                 types.c_str(), row.has_cost ? ", by cost" : "");
   }
   std::printf(
-      "best first, but that neighbours marked `by cost` are asked in the order of their estimated "
-      "cycles; `tilewire primitive` tells which one a descriptor gets, and why the others do not "
-      "serve it\n");
+      "best first, except that neighbours marked `by cost` are asked in the order of their "
+      "estimated cycles; `tilewire primitive` tells which of them serves a descriptor, and why the "
+      "others do not\n");
 }
 
 bool RepositoriesAreThere(const Flags& flags) {
   std::error_code error;
-  return absl::c_all_of(flags.model_repositories, [&error](const std::string& folder) {
+  const auto is_there = [&error](const std::string& folder) {
     return std::filesystem::is_directory(folder, error);
-  });
+  };
+  return !flags.model_repositories.empty() && absl::c_all_of(flags.model_repositories, is_there);
 }
 
 absl::StatusOr<std::vector<ServedModel>> ScanModels(const Flags& flags, const ScanScope& scope,
@@ -143,7 +144,7 @@ absl::StatusOr<std::vector<ServedModel>> ScanFirst(const Flags& flags, ScanRemar
   absl::StatusOr<std::vector<ServedModel>> found = ScanModels(flags, {}, remarks);
   if (flags.control != ControlMode::kExplicit) return found;
   if (absl::IsNotFound(found.status()) && RepositoriesAreThere(flags))
-    return std::vector<ServedModel>();
+    found = std::vector<ServedModel>();
   if (!found.ok()) return found;
   const auto is_named = [&flags](const std::string& name) {
     return absl::c_linear_search(flags.load_models, name);

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -28,19 +27,11 @@ struct CheckedFile {
   ModelCheck check;
 };
 
-// Hides control characters: text from a file may hold anything, and a terminal must not obey it.
-std::string Shown(std::string text) {
-  for (char& c : text) {
-    if (absl::ascii_iscntrl(c)) c = '?';
-  }
-  return text;
-}
-
 std::string TensorText(const CheckedTensor& tensor) {
-  return Shown(absl::StrCat(tensor.name, " ", tensor.type, " ",
-                            tensor.has_shape
-                                ? absl::StrCat("[", absl::StrJoin(tensor.dims, ", "), "]")
-                                : "without a declared shape"));
+  return ShownText(absl::StrCat(tensor.name, " ", tensor.type, " ",
+                                tensor.has_shape
+                                    ? absl::StrCat("[", absl::StrJoin(tensor.dims, ", "), "]")
+                                    : "without a declared shape"));
 }
 
 void PrintTensors(absl::string_view role, const std::vector<CheckedTensor>& tensors) {
@@ -54,7 +45,7 @@ void PrintTable(const std::vector<CheckedFile>& files) {
   int refused = 0;
   for (const auto& [path, check] : files) {
     refused += check.status.ok() ? 0 : 1;
-    absl::PrintF("%-7s  %s", check.status.ok() ? "loads" : "REFUSED", Shown(path));
+    absl::PrintF("%-7s  %s", check.status.ok() ? "loads" : "REFUSED", ShownText(path));
     if (check.opset != 0) absl::PrintF("  opset %d, %d nodes", check.opset, check.nodes);
     if (check.status.ok()) absl::PrintF(", %.1f MB of weights", check.weights_bytes / 1e6);
     absl::PrintF("\n");
@@ -66,14 +57,15 @@ void PrintTable(const std::vector<CheckedFile>& files) {
                    "planned while a request runs");
     }
     if (!check.unfit.ok()) {
-      absl::PrintF("  %-8s %s\n", "note",
-                   Shown(absl::StrCat("none of the shapes that were tried fits, so that requests "
-                                      "may be refused: ",
-                                      check.unfit.message())));
+      absl::PrintF(
+          "  %-8s %s\n", "note",
+          ShownText(absl::StrCat("none of the shapes that were tried fits, so that requests "
+                                 "may be refused: ",
+                                 check.unfit.message())));
     }
     absl::string_view role = "lacks";
     for (const std::string& lack : check.lacks) {
-      absl::PrintF("  %-8s %s\n", role, Shown(lack));
+      absl::PrintF("  %-8s %s\n", role, ShownText(lack));
       role = "";
     }
   }

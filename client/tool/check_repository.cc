@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -31,14 +30,6 @@ struct CheckedVersion {
   std::vector<Setting> settings;
   std::vector<std::string> reasons;  // that keep it from being served; none: it would be
 };
-
-// A terminal must not obey what a file names.
-std::string ShownText(std::string text) {
-  for (char& c : text) {
-    if (absl::ascii_iscntrl(c)) c = '?';
-  }
-  return text;
-}
 
 std::vector<TensorSpec> SpecsOf(const std::vector<reader::CheckedTensor>& tensors) {
   std::vector<TensorSpec> specs;

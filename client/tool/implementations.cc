@@ -52,9 +52,9 @@ void AddImplementationsCommand(CLI::App* app, const Server& server, int* exit_co
   CLI::App* command = app->add_subcommand(
       "implementations", "List the server's implementations by instruction set and type");
   command->footer(
-      "Best first, but that neighbours marked `by cost` are asked in the order of their estimated "
-      "cycles. Which one a descriptor gets, and why the others do not serve it: `tilewire "
-      "primitive`.");
+      "Best first, except that neighbours marked `by cost` are asked in the order of their "
+      "estimated cycles. `tilewire primitive` tells which of them serves a descriptor, and why the "
+      "others do not.");
   auto only = std::make_shared<std::string>();
   command->add_option("--primitive", *only, "only this one's");
   command->callback([=, &server] { *exit_code = RunImplementations(server, *only); });

@@ -60,7 +60,7 @@ absl::Status CheckValues(const std::vector<std::string>& arguments) {
   return absl::OkStatus();
 }
 
-// The exit code, unless output that was printed has not reached a full disk.
+// The exit code; 1 in the place of 0 if the output could not be written, as on a full disk.
 int AfterPrinting(int exit_code) {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
   std::fprintf(stderr, "tilewire: standard output cannot be written to\n");

@@ -5,17 +5,17 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "service/models/model_config.h"
 #include "service/models/within_memory.h"
 #include "service/wire/status_text.h"
-#include "spdlog/spdlog.h"
 
 namespace tilewire::service {
 namespace {
@@ -53,14 +53,14 @@ std::string RandomBytes(DataType type, int64_t bytes) {
 
 absl::StatusOr<std::string> FileBytes(const ServedModel& served, const std::string& name,
                                       int64_t bytes) {
-  if (absl::StrContains(name, '/') || name == "." || name == "..")
+  if (!IsFileName(name))
     return absl::InvalidArgumentError("its file is not a name in the folder warmup");
   const fs::path path = fs::path(served.settings_folder) / "warmup" / name;
   std::error_code error;
   const uintmax_t size = fs::file_size(path, error);
   if (error) {
     return absl::InvalidArgumentError(
-        absl::StrCat("there is no file ", Quoted(name), " in the folder warmup of the model"));
+        absl::StrCat("the file ", Quoted(name), " is missing from the model's folder warmup"));
   }
   if (size != static_cast<uintmax_t>(bytes)) {
     return absl::InvalidArgumentError(

@@ -6,7 +6,7 @@
 //                  inputs { key: "image" value { data_type: TYPE_FP32 dims: [ 3, 224, 224 ]
 //                                                random_data: true } } }
 //
-// Zeros, numbers of a fixed seed (floats from 0 to 1, integers 0 or 1, so that they may be
+// Zeros, numbers of a fixed seed (floats from 1/2 to 1, integers 0 or 1, so that they may be
 // indices), or the bytes of a file in the folder `warmup` beside the versions. Thread-safe.
 #ifndef SERVICE_MODELS_CONFIGURED_WARM_UP_H_
 #define SERVICE_MODELS_CONFIGURED_WARM_UP_H_

@@ -9,10 +9,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "engine/base/status_macros.h"
-#include "service/models/model_load.h"
 #include "service/observe/steady_time.h"
-#include "service/schedule/background_turn.h"
 #include "spdlog/spdlog.h"
 
 namespace tilewire::service {
@@ -190,8 +187,8 @@ bool Loader::HasAllWanted(const std::string& name) const {
   });
 }
 
-// Withdraws what is no longer on disk, and versions that are not wanted any more, of `only` or, if
-// it is empty, of all models. While one that is wanted does not serve, those stand in for it.
+// Withdraws the versions that have gone from disk or are no longer wanted: those of `only` or, if
+// it is empty, of all models. An unwanted version stands in for a wanted one until that one serves.
 void Loader::Retire(const std::string& only) {
   for (const ModelRepository::Served& served : models_->All()) {
     if (IsWanted(*served) || (!only.empty() && served->name != only)) continue;

@@ -88,7 +88,7 @@ class Loader final : public ModelControl {
   // mode kExplicit.
   void Rescan() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Refused but in mode kExplicit.
+  // Refused except in mode kExplicit.
   void Load(const std::string& name, std::shared_ptr<const inference::ModelConfig> config,
             Done done) override ABSL_LOCKS_EXCLUDED(mutex_);
   void Unload(const std::string& name, Done done) override ABSL_LOCKS_EXCLUDED(mutex_);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One load after the other, on the loader's thread.
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "service/models/configured_warm_up.h"
 #include "service/models/loader.h"

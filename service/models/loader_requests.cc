@@ -81,12 +81,12 @@ absl::Status Loader::LoadByRequest(const Request& request) {
   return first;
 }
 
-// A version that is loaded and unchanged stays.
+// A version that is loaded and unchanged stays. What did not load is tried again.
 absl::Status Loader::LoadVersionByRequest(ServedModel found) {
   const Key key = KeyOf(found);
   {
     const ModelRepository::Served now = models_->Peek(key.first, key.second);
-    const bool serves = now != nullptr && now->state == ModelState::kReady;
+    const bool serves = now != nullptr && now->state == ModelState::kReady && now->load_status.ok();
     const bool same_config =
         serves && now->given_config == nullptr && found.given_config == nullptr;
     if (same_config && watched_[key].loaded == StampOf(found)) return absl::OkStatus();

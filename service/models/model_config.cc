@@ -44,11 +44,6 @@ class ReadProblems final : public google::protobuf::io::ErrorCollector {
   std::vector<Setting> unknown_;
 };
 
-// A name in a folder, not a path out of it.
-bool IsFileName(const std::string& name) {
-  return !absl::StrContains(name, '/') && name != "." && name != "..";
-}
-
 // Turns the settings that have a bad value into refused ones.
 class Judge {
  public:
@@ -98,6 +93,10 @@ void JudgeDims(const char* kind, const Tensors& tensors, Judge* judge) {
 }
 
 }  // namespace
+
+bool IsFileName(const std::string& name) {
+  return !absl::StrContains(name, '/') && name != "." && name != "..";
+}
 
 std::vector<Setting> JudgeSettings(const ModelConfig& config, const std::string& model) {
   std::vector<Setting> settings = SettingsIn(config);

@@ -47,6 +47,8 @@ std::vector<int64_t> WantedVersions(const inference::ModelConfig& config,
 // How exactly the model computes; nullopt where the settings do not say.
 std::optional<Precision> PrecisionOf(const inference::ModelConfig& config);
 
+// Whether it is the name of a file in a folder, and not a path out of it.
+bool IsFileName(const std::string& name);
 // The file of each version; `unnamed`: the model's where the settings name none.
 std::string ModelFile(const inference::ModelConfig& config, const std::string& unnamed);
 // The file with the labels of the output of this name, or, for an empty name, of the first one that

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Requests to load or to unload one of the models that a server holds. Both take
-// as long as a load or the longest run, and tell their end by a call, so that no thread of gRPC
-// waits. Thread-safe.
+// Requests to load or to unload one of the models that a server holds. Both take as long as a load
+// or the longest run, and tell their end by a call, so that no thread of gRPC waits. Thread-safe.
 #ifndef SERVICE_MODELS_MODEL_CONTROL_H_
 #define SERVICE_MODELS_MODEL_CONTROL_H_
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -43,6 +44,14 @@ std::string LabelsIn(const ServedModel& served, const std::string& file) {
   return file.empty() ? "" : ReadTextFile((fs::path(served.settings_folder) / file).string());
 }
 
+// The output whose classes labels.txt names: the only one, or the only one of rank 2.
+std::vector<TensorSpec>::const_iterator OutputOfLabels(const std::vector<TensorSpec>& outputs) {
+  const auto is_row_of_classes = [](const TensorSpec& spec) { return spec.dims.size() == 2; };
+  if (outputs.size() == 1) return outputs.begin();
+  if (absl::c_count_if(outputs, is_row_of_classes) != 1) return outputs.end();
+  return absl::c_find_if(outputs, is_row_of_classes);
+}
+
 // Labels that the settings name; without any, those of labels.txt.
 void ReadLabels(ServedModel* served) {
   const std::string first = LabelsFile(*served->config, "");
@@ -51,10 +60,12 @@ void ReadLabels(ServedModel* served) {
   served->output_labels.clear();
   for (const TensorSpec& output : outputs)
     served->output_labels.push_back(LabelsIn(*served, LabelsFile(*served->config, output.name)));
-  if (first.empty() && outputs.size() == 1) served->output_labels[0] = served->labels;
+  const auto labelled = OutputOfLabels(outputs);
+  if (first.empty() && labelled != outputs.end())
+    served->output_labels[labelled - outputs.begin()] = served->labels;
 }
 
-// Reads the settings and says in a line of the log which of them have no effect.
+// Reads the settings and says in a line of the log which of them have no effect or are unknown.
 absl::Status ReadConfig(ServedModel* served) {
   ModelSettings read;
   if (served->given_config != nullptr) {
@@ -65,8 +76,12 @@ absl::Status ReadConfig(ServedModel* served) {
   ABSL_RETURN_IF_ERROR(Verdict(read.settings, served->strict_config));
   const std::string remark = SettingsRemark(read.settings);
   if (!remark.empty()) {
-    spdlog::info("model '{}' version {}: config.pbtxt: {} (`tilewire check` says why)",
-                 served->name, served->version, remark);
+    const bool has_unknown = absl::c_any_of(read.settings, [](const Setting& setting) {
+      return setting.effect == SettingClass::kUnknown;
+    });
+    spdlog::log(has_unknown ? spdlog::level::warn : spdlog::level::info,
+                "model '{}' version {}: config.pbtxt: {} (`tilewire check` says why)", served->name,
+                served->version, remark);
   }
   served->config = std::make_shared<const inference::ModelConfig>(std::move(read.config));
   return absl::OkStatus();

@@ -11,7 +11,8 @@
 namespace tilewire::service {
 namespace {
 
-constexpr char kOverwritten[] = "its file was written to while it served; it will be loaded again";
+constexpr char kOverwritten[] =
+    "its file was written to while it served; it is unavailable until it is loaded again";
 
 }  // namespace
 
@@ -59,6 +60,7 @@ void ModelRepository::Remove(const ServedModel& served) {
   model->second.erase(served.version);
   if (model->second.empty()) next->erase(model);
   snapshot_.store(std::move(next));
+  statistics_.Forget(served.name, served.version);
 }
 
 void ModelRepository::Unload(const ServedModel& served) {

@@ -23,12 +23,11 @@ absl::StatusOr<std::vector<ServedModel>> ScanNamed(const std::vector<NamedModel>
   for (const NamedModel& model : models) {
     std::error_code error;
     const bool folder = std::filesystem::is_directory(model.path, error);
-    ABSL_ASSIGN_OR_RETURN(
-        std::vector<ServedModel> found,
-        folder ? ScanFolder(model.path, model.name, options) : ScanFile(model.path, model.name));
+    ABSL_ASSIGN_OR_RETURN(std::vector<ServedModel> found,
+                          folder ? ScanFolder(model.path, model.name, options)
+                                 : ScanFile(model.path, model.name, options));
     for (ServedModel& served : found) {
       if (!options.scope.model.empty() && served.name != options.scope.model) continue;
-      served.given_config = options.scope.config;
       const std::pair<std::string, int64_t> key(served.name, served.version);
       if (!IsUtf8(served.name)) {
         return absl::InvalidArgumentError(

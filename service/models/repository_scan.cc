@@ -77,9 +77,12 @@ absl::StatusOr<std::vector<fs::path>> Entries(const fs::path& directory) {
 // what none would: each version then tells why it does not load.
 void KeepWanted(const fs::path& model, const std::string& name, const ScanOptions& options,
                 std::map<int64_t, ServedModel>* versions) {
-  const auto read = ReadSettings((model / "config.pbtxt").string(), name);
-  inference::ModelConfig config = read.ok() ? read->config : inference::ModelConfig();
-  if (options.scope.config != nullptr) config = *options.scope.config;
+  inference::ModelConfig config;
+  if (options.scope.config != nullptr && options.scope.model == name) {
+    config = *options.scope.config;
+  } else if (auto read = ReadSettings((model / "config.pbtxt").string(), name); read.ok()) {
+    config = std::move(read->config);
+  }
   std::vector<int64_t> numbers;
   for (const auto& [number, served] : *versions) numbers.push_back(number);
   const std::vector<int64_t> wanted = WantedVersions(config, numbers, options.latest);
@@ -93,7 +96,7 @@ void KeepWanted(const fs::path& model, const std::string& name, const ScanOption
 
 // A version whose file lies in `folder`, its labels and settings in `settings_folder`.
 ServedModel VersionIn(const fs::path& folder, const fs::path& settings_folder,
-                      const std::string& file) {
+                      const std::string& file, const ScanOptions& options) {
   ServedModel served;
   served.folder = folder.string();
   served.settings_folder = settings_folder.string();
@@ -101,6 +104,8 @@ ServedModel VersionIn(const fs::path& folder, const fs::path& settings_folder,
   served.path = (folder / file).string();
   served.labels_path = (settings_folder / "labels.txt").string();
   served.config_path = (settings_folder / "config.pbtxt").string();
+  served.strict_config = options.strict_config;
+  served.given_config = options.scope.config;
   return served;
 }
 
@@ -125,11 +130,9 @@ void ScanVersions(const fs::path& model, const std::string& name, const ScanOpti
       RemarkOther(entry, options);
       continue;
     }
-    versions[version] = VersionIn(entry, model, "model.onnx");
+    versions[version] = VersionIn(entry, model, "model.onnx", options);
     versions[version].name = name;
     versions[version].version = version;
-    versions[version].strict_config = options.strict_config;
-    versions[version].given_config = options.scope.config;
   }
   if (versions.empty()) {
     Remark(options, model,
@@ -214,8 +217,8 @@ absl::StatusOr<std::vector<ServedModel>> ScanDirectories(
   return all;
 }
 
-absl::StatusOr<std::vector<ServedModel>> ScanFile(const std::string& path,
-                                                  const std::string& name) {
+absl::StatusOr<std::vector<ServedModel>> ScanFile(const std::string& path, const std::string& name,
+                                                  const ScanOptions& options) {
   std::error_code error;
   if (!fs::exists(path, error)) {
     return Missing("model", path, "does not exist");
@@ -228,11 +231,12 @@ absl::StatusOr<std::vector<ServedModel>> ScanFile(const std::string& path,
   ServedModel served;
   served.path = path;
   served.labels_path = (folder / "labels.txt").string();
+  served.given_config = options.scope.config;
   fs::path named_after = file.stem();
   int64_t version = 1;
   if (named_after == "model" && ParseVersion(folder.filename().string(), &version)) {
     named_after = folder.parent_path().filename();
-    served = VersionIn(folder, folder.parent_path(), "model.onnx");
+    served = VersionIn(folder, folder.parent_path(), "model.onnx", options);
     served.version = version;
   }
   served.name = name.empty() ? named_after.string() : name;
@@ -250,7 +254,7 @@ absl::StatusOr<std::vector<ServedModel>> ScanFolder(const std::string& path,
   const std::string given = name.empty() ? folder.filename().string() : name;
   int64_t version = 0;
   if (has_standard && ParseVersion(folder.filename().string(), &version))
-    return ScanFile((folder / "model.onnx").string(), name);
+    return ScanFile((folder / "model.onnx").string(), name, options);
   if (files.size() > 1 && !has_standard) {
     return absl::InvalidArgumentError(
         absl::StrCat("model '", path, "' is a folder of ", files.size(),
@@ -260,9 +264,8 @@ absl::StatusOr<std::vector<ServedModel>> ScanFolder(const std::string& path,
   if (files.empty()) {
     ScanVersions(folder, given, options, &found);
   } else {
-    found.push_back(VersionIn(folder, folder, has_standard ? "model.onnx" : files[0]));
+    found.push_back(VersionIn(folder, folder, has_standard ? "model.onnx" : files[0], options));
     found[0].name = given;
-    found[0].strict_config = options.strict_config;
   }
   if (found.empty()) {
     return absl::NotFoundError(

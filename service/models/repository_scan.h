@@ -49,7 +49,8 @@ absl::StatusOr<std::vector<ServedModel>> ScanDirectories(
 // version 1. `name`, if there is one, stands in the place of either.
 //   kNotFound
 absl::StatusOr<std::vector<ServedModel>> ScanFile(const std::string& path,
-                                                  const std::string& name = "");
+                                                  const std::string& name = "",
+                                                  const ScanOptions& options = {});
 
 // One folder that is one model: with folders of versions, as in a repository; or a version of its
 // own, with model.onnx, or with another file *.onnx if it is the only one. Labels and settings lie

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/models/served_model.h"
 
-#include <algorithm>
-
-#include "absl/algorithm/container.h"
 #include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -31,17 +28,9 @@ bool IsLive(const ServedModel& served) {
 }
 
 std::vector<absl::string_view> LabelsOf(const ServedModel& served, int output) {
-  const auto has_lines = [](const std::string& lines) { return !lines.empty(); };
-  if (absl::c_any_of(served.output_labels, has_lines)) {
-    const std::string& lines = served.output_labels[output];
-    return lines.empty() ? std::vector<absl::string_view>() : absl::StrSplit(lines, '\n');
-  }
-  if (served.labels.empty()) return {};
-  const std::vector<TensorSpec>& outputs = served.model->signature().outputs;
-  const auto is_row_of_classes = [](const TensorSpec& spec) { return spec.dims.size() == 2; };
-  const bool is_only_one = absl::c_count_if(outputs, is_row_of_classes) == 1;
-  if (!is_only_one || !is_row_of_classes(outputs[output])) return {};
-  return absl::StrSplit(served.labels, '\n');
+  const std::string& lines = served.output_labels[output];
+  if (lines.empty()) return {};
+  return absl::StrSplit(lines, '\n');
 }
 
 absl::Status Usable(const ServedModel& served) {

@@ -57,7 +57,7 @@ struct ServedModel {
   // The model's tensors as clients see them, which makes their requests the model's.
   ServedTensors tensors;
   std::string labels;  // the lines of the first output's that has any, or of labels.txt; or empty
-  std::vector<std::string> output_labels;   // the same of each output of the signature
+  std::vector<std::string> output_labels;   // per output of the signature; set if kReady
   int64_t max_batch = 0;                    // the largest batch of a request; 0: no bound
   Precision precision = Precision::kExact;  // that its settings name, or the server's
   // Counts of its requests: the repository's, whatever is published.
@@ -67,7 +67,8 @@ struct ServedModel {
 // Whether it is one of the model's versions for clients: neither unloaded nor on the way to it.
 bool IsLive(const ServedModel& served);
 
-// The labels of an output's classes; empty where it has none. They live as long as `served`.
+// The labels of an output's classes, of a version that is kReady; empty where it has none. They
+// live as long as `served`.
 std::vector<absl::string_view> LabelsOf(const ServedModel& served, int output);
 
 // Whether requests may run on it. The message names no path.

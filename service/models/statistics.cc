@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/models/statistics.h"
 
+#include <algorithm>
+
 #include "absl/time/clock.h"
 
 namespace tilewire::service {
@@ -46,7 +48,7 @@ void VersionStatistics::Succeeded(int64_t rows, const RunTimes& times, absl::Dur
   AddTo(&shard.values[kInferNs], infer);
   AddTo(&shard.values[kOutputNs], output);
   AddTo(&shard.values[kRows], rows);
-  last_ms_.store(absl::ToUnixMillis(absl::Now()), std::memory_order_relaxed);
+  shard.values[kLastMs].store(absl::ToUnixMillis(absl::Now()), std::memory_order_relaxed);
   BatchCounts* const batch = BatchOf(&shard, rows);
   if (batch == nullptr) return;
   AddTo(&batch->runs, 1);
@@ -65,7 +67,8 @@ VersionStatistics::Sums VersionStatistics::Sum() const {
   std::array<int64_t, kCounters> sums = {};
   std::map<int64_t, Batch> batches;
   for (const Shard& shard : shards_) {
-    for (size_t i = 0; i < kCounters; ++i) sums[i] += Read(shard.values[i]);
+    for (size_t i = 0; i < kLastMs; ++i) sums[i] += Read(shard.values[i]);
+    sums[kLastMs] = std::max(sums[kLastMs], Read(shard.values[kLastMs]));
     for (const BatchCounts& counts : shard.batches) {
       const int64_t rows = Read(counts.rows);
       if (rows == kFree || Read(counts.runs) == 0) continue;
@@ -86,7 +89,7 @@ VersionStatistics::Sums VersionStatistics::Sum() const {
               .output = {runs, sums[kOutputNs]},
               .rows = sums[kRows],
               .runs = runs,
-              .last_ms = Read(last_ms_)};
+              .last_ms = sums[kLastMs]};
   for (const auto& [rows, batch] : batches) all.batches.push_back(batch);
   return all;
 }
@@ -96,6 +99,11 @@ std::shared_ptr<VersionStatistics> Statistics::Of(const std::string& name, int64
   std::shared_ptr<VersionStatistics>& found = all_[{name, version}];
   if (found == nullptr) found = std::make_shared<VersionStatistics>();
   return found;
+}
+
+void Statistics::Forget(const std::string& name, int64_t version) {
+  threading::MutexLock lock(&mutex_);
+  all_.erase({name, version});
 }
 
 }  // namespace tilewire::service

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Counts and times of the requests of each version of each model since the server started, which
-// outlive the version's reloads. Recording is a few additions to numbers that a thread shares with
-// few others: no lock, no allocation.
+// Counts and times of the requests of each version of each model, from when the server found it
+// until it is gone from disk: they outlive its reloads. Recording is a few additions to numbers
+// that a thread shares with few others: no lock, no allocation.
 #ifndef SERVICE_MODELS_STATISTICS_H_
 #define SERVICE_MODELS_STATISTICS_H_
 
@@ -67,6 +67,7 @@ class VersionStatistics {
     kInferNs,
     kOutputNs,
     kRows,
+    kLastMs,  // the latest, where the others are sums
     kCounters
   };
   static constexpr int64_t kFree = -1;
@@ -86,7 +87,6 @@ class VersionStatistics {
   static BatchCounts* BatchOf(Shard* shard, int64_t rows);
 
   std::array<Shard, kShards> shards_;
-  Value last_ms_{0};
 };
 
 // All versions that have been served. Thread-safe.
@@ -95,6 +95,8 @@ class Statistics {
   // The statistics of a version, made at the first call.
   std::shared_ptr<VersionStatistics> Of(const std::string& name, int64_t version)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // The version has gone: what comes back under its name begins anew.
+  void Forget(const std::string& name, int64_t version) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   threading::Mutex mutex_;

@@ -258,6 +258,9 @@ refuse 'needs --model_control=explicit' --model="$digits" --load_model=digits
 refuse "model 'digits' lies in two model repositories" --model_repository=deploy/models \
   --model_repository=deploy/models/../models
 ends 1 '--load_model=cats: no such model' --model="$digits" --model_control=explicit --load_model=cats
+ends 1 '--load_model=cats: no such model' --model_repository="$TEST_TMPDIR/empty" \
+  --model_control=explicit --load_model=cats
+ends 1 "model 'missing.onnx' does not exist" --model=missing.onnx --model_control=explicit
 refuse 'is the name of one --model' --model="a=$digits" --model="b=$digits" --model_name=c
 refuse 'has a name besides' --model="a=$digits" --model_name=c
 refuse 'has no name before' "--model==$digits"

@@ -66,7 +66,7 @@ TEST_F(ConfiguredWarmUpTest, AnEntryThatFailsKeepsTheVersionFromServing) {
       {entry("data_type: TYPE_INT32 dims: [ 2, 3, 4 ]"), "its data_type is not TYPE_FP32"},
       {entry("data_type: TYPE_FP32 dims: [ 2, 3, 5 ]"), "its shape [1,2,3,5] does not match"},
       {entry("data_type: TYPE_FP32 dims: [ 2, 3, 4 ] input_data_file: 'none'"),
-       "there is no file 'none' in the folder warmup"},
+       "the file 'none' is missing from the model's folder warmup"},
       {entry("data_type: TYPE_FP32 dims: [ 2, 3, 4 ] input_data_file: '../1/model.onnx'"),
        "its file is not a name in the folder warmup"},
       {"model_warmup { name: 'first' batch_size: 9 }", "is larger than max_batch_size"},

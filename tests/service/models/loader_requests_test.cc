@@ -111,6 +111,17 @@ TEST_F(ExplicitTest, AFailedLoadTellsItsReasonAndKeepsWhatServes) {
   EXPECT_THAT(Run(), IsOk());
 }
 
+TEST_F(ExplicitTest, AFileThatDidNotLoadIsNotLoadedBecauseAnotherOneServes) {
+  ASSERT_THAT(Ask(true, "echo"), IsOk());
+  WriteFile(directory_ / "echo/1/model.onnx", "broken");
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(Ask(true, "echo"),
+                StatusIs(absl::StatusCode::kFailedPrecondition, "version 1 failed to load: "))
+        << i;
+  }
+  EXPECT_THAT(Run(), IsOk());
+}
+
 TEST_F(ExplicitTest, RequestsThatWaitEndWithTheServer) {
   loader_->Stop();
   EXPECT_THAT(Ask(true, "echo"), StatusIs(absl::StatusCode::kCancelled));

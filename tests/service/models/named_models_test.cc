@@ -98,5 +98,15 @@ TEST_F(NamedModelsTest, AFlatFoldersLabelsAndSettingsAreReadAndWatched) {
   EXPECT_EQ(StampOf(served).size(), 3) << "each file once";
 }
 
+TEST_F(NamedModelsTest, StrictSettingsAreThoseOfEveryPath) {
+  testing::WriteFile(folder_ / "flat/net.onnx", "");
+  const ScanOptions strict{.strict_config = true};
+  for (const char* path : {"echo", "echo/2", "echo/2/model.onnx", "flat"}) {
+    const auto found = ScanNamed({{"", (folder_ / path).string()}}, strict);
+    ASSERT_THAT(found, testing::IsOk());
+    for (const ServedModel& served : *found) EXPECT_TRUE(served.strict_config) << path;
+  }
+}
+
 }  // namespace
 }  // namespace tilewire::service
