@@ -1,6 +1,6 @@
 """C++ from .proto files, with Debian's protoc and gRPC plugin: no rule is downloaded."""
 
-def tilewire_cc_proto(name, src, deps = [], grpc = False):
+def tilewire_cc_proto(name, src, deps = [], grpc = False, alwayslink = False):
     """A cc_library with the messages (and with grpc=True the services) of one .proto file.
 
     Include them as "protos/<file>.pb.h" and "protos/<file>.grpc.pb.h".
@@ -9,6 +9,7 @@ def tilewire_cc_proto(name, src, deps = [], grpc = False):
       name: of the cc_library, by convention <something>_cc_proto.
       src: the .proto file of this package; it imports others as "protos/<file>.proto".
       deps: tilewire_cc_proto targets whose .proto files `src` imports.
+      alwayslink: link it even where no code names one of its messages, so that reflection finds the file.
       grpc: also run grpc_cpp_plugin, link gRPC, and compile with the package's precompiled headers.
     """
     if not src.endswith(".proto"):
@@ -37,6 +38,7 @@ def tilewire_cc_proto(name, src, deps = [], grpc = False):
         hdrs = headers,
         copts = ["-w"],  # generated code
         linkstatic = True,
+        alwayslink = alwayslink,
         visibility = ["//visibility:public"],
         deps = deps + (["@system//:grpc", ":precompiled"] if grpc else ["@system//:protobuf"]),
     )

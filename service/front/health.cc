@@ -14,16 +14,16 @@ namespace {
 using grpc::health::v1::HealthCheckRequest;
 using grpc::health::v1::HealthCheckResponse;
 
-constexpr const Method& kCheck = MethodNamed("grpc.health.v1.Health", "Check");
-constexpr const Method& kWatch = MethodNamed("grpc.health.v1.Health", "Watch");
+// Both are served here, as their rows of the table of methods say.
+static_assert(MethodNamed("grpc.health.v1.Health", "Check").bound == RequestBound::kNames);
+static_assert(MethodNamed("grpc.health.v1.Health", "Watch").bound == RequestBound::kNames);
 
-bool Parse(const Method& method, const grpc::ByteBuffer& bytes, HealthCheckRequest* request) {
+bool Parse(const grpc::ByteBuffer& bytes, HealthCheckRequest* request) {
   if (!bytes.Valid()) return false;
-  const int64_t most = MostRequestBytes(method, kMaxNameRequestBytes);
   const auto any = [](int64_t) { return absl::OkStatus(); };
   grpc::ByteBuffer copy = bytes;
-  if (static_cast<int64_t>(copy.Length()) > most) return false;
-  if (IsCompressed(copy) && !Inflate(most, any, &copy).ok()) return false;
+  if (static_cast<int64_t>(copy.Length()) > kMaxNameRequestBytes) return false;
+  if (!Inflate(kMaxNameRequestBytes, any, &copy).ok()) return false;
   return grpc::SerializationTraits<HealthCheckRequest>::Deserialize(&copy, request).ok();
 }
 
@@ -120,7 +120,7 @@ class HealthService::Watcher {
 
   grpc::Status Begin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_->mutex_) {
     HealthCheckRequest parsed;
-    if (!Parse(kWatch, request_, &parsed)) {
+    if (!Parse(request_, &parsed)) {
       return {grpc::StatusCode::INVALID_ARGUMENT, "not a HealthCheckRequest"};
     }
     if (service_->watchers_.size() >= kMostWatches) {
@@ -222,7 +222,7 @@ HealthCheckResponse::ServingStatus HealthService::StatusOf(const std::string& na
 
 grpc::Status HealthService::Check(const grpc::ByteBuffer& request, grpc::ByteBuffer* response) {
   HealthCheckRequest parsed;
-  if (!Parse(kCheck, request, &parsed)) {
+  if (!Parse(request, &parsed)) {
     return {grpc::StatusCode::INVALID_ARGUMENT, "not a HealthCheckRequest"};
   }
   HealthCheckResponse::ServingStatus status;

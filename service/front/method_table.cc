@@ -31,10 +31,10 @@ absl::string_view RightName(Right right) {
   return "reflection";
 }
 
-absl::Status CheckRight(const Method& method, const OpenRights& open) {
-  if (open.Has(method.right)) return absl::OkStatus();
+absl::Status CheckRight(absl::string_view what, Right right, const OpenRights& open) {
+  if (open.Has(right)) return absl::OkStatus();
   return absl::PermissionDeniedError(
-      absl::StrCat(method.rpc, " takes the right '", RightName(method.right),
+      absl::StrCat(what, " takes the right '", RightName(right),
                    "', which this server does not open to clients (--open_rights)"));
 }
 

@@ -65,7 +65,7 @@ constexpr int64_t MostRequestBytes(const Method& method, int64_t max_message_byt
 inline constexpr Method kMethods[] = {
 #define TILEWIRE_METHOD(service, rpc, right, bound, probe) \
   {service, rpc, Right::right, RequestBound::bound, probe},
-#include "service/method_table.inc"
+#include "service/front/method_table.inc"
 #undef TILEWIRE_METHOD
 };
 
@@ -80,12 +80,12 @@ constexpr const Method* FindMethod(absl::string_view service, absl::string_view 
 // Does not compile where the table has no such row.
 consteval const Method& MethodNamed(absl::string_view service, absl::string_view rpc) {
   const Method* const found = FindMethod(service, rpc);
-  if (found == nullptr) throw "service/method_table.inc has no row for this method";
+  if (found == nullptr) throw "service/front/method_table.inc has no row for this method";
   return *found;
 }
 
-//   kPermissionDenied  the method's right is not open; the message names both
-absl::Status CheckRight(const Method& method, const OpenRights& open);
+//   kPermissionDenied  the right is not open; the message names it and `what` takes it
+absl::Status CheckRight(absl::string_view what, Right right, const OpenRights& open);
 
 //   kInvalidArgument  the request is larger than the method's may be
 absl::Status CheckRequestBytes(const Method& method, int64_t bytes, int64_t max_message_bytes);

@@ -48,14 +48,10 @@ class StreamCall::Request final : public BufferedCall {
   // Other threads may free the request once it is settled.
   void Deliver(const absl::Status& status) override {
     StreamCall* const stream = stream_;
-    absl::Status told;
-    const absl::Status counted = WithoutExceptions([&] {
-      told = Told(status);
-      return absl::OkStatus();
-    });
+    const absl::Status told = WithoutExceptions([&] { return Told(status); });
     {
       threading::MutexLock lock(&stream->mutex_);
-      Settle(counted.ok() ? told : counted);
+      Settle(told);
     }
     stream->Advance();
     stream->Leave();
@@ -75,19 +71,14 @@ void StreamMethod::Await(const CallHost* host, CallQueue* queue) {
 
 // If memory for another stream runs out, the queue's next look tries again.
 void StreamMethod::AwaitNext() {
-  {
-    threading::MutexLock lock(&mutex_);
-    if (std::exchange(asked_, true)) return;
-  }
-  if (queue_->AskFor([this] { return std::make_unique<StreamCall>(this); })) return;
-  threading::MutexLock lock(&mutex_);
-  asked_ = false;
+  if (asked_.exchange(true)) return;
+  if (!queue_->AskFor([this] { return std::make_unique<StreamCall>(this); })) asked_.store(false);
 }
 
 absl::Status StreamMethod::Add(StreamCall* call) {
+  asked_.store(false);
   return WithoutExceptions([this, call]() -> absl::Status {
     threading::MutexLock lock(&mutex_);
-    asked_ = false;
     if (draining_) return absl::UnavailableError("the server is draining");
     if (streams_.size() >= terms_.most_streams) {
       return absl::ResourceExhaustedError(absl::StrCat(
@@ -259,7 +250,12 @@ void StreamCall::Over(bool) {
   Leave();
 }
 
+// A request that ends here ends up here again: one of the calls does it for all.
 void StreamCall::GiveUpAll() {
+  {
+    threading::MutexLock lock(&mutex_);
+    if (std::exchange(giving_up_, true)) return;
+  }
   while (true) {
     std::shared_ptr<Request> next;
     {
@@ -267,7 +263,10 @@ void StreamCall::GiveUpAll() {
       const auto found = std::find_if(requests_.begin(), requests_.end(), [](const auto& request) {
         return !request->done && !request->given_up;
       });
-      if (found == requests_.end()) return;
+      if (found == requests_.end()) {
+        giving_up_ = false;
+        return;
+      }
       next = *found;
       next->given_up = true;
     }

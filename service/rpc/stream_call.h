@@ -67,7 +67,7 @@ class StreamMethod {
  private:
   friend class StreamCall;
 
-  void AwaitNext() ABSL_LOCKS_EXCLUDED(mutex_);
+  void AwaitNext();
   // Why the stream is refused; OK: it is kept until Remove().
   absl::Status Add(StreamCall* call) ABSL_LOCKS_EXCLUDED(mutex_);
   void Remove(StreamCall* call) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -75,8 +75,8 @@ class StreamMethod {
   const Terms terms_;
   const CallHost* host_ = nullptr;
   CallQueue* queue_ = nullptr;
+  std::atomic<bool> asked_{false};  // gRPC was asked for the next stream
   threading::Mutex mutex_;
-  bool asked_ ABSL_GUARDED_BY(mutex_) = false;  // gRPC was asked for the next stream
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
   std::set<StreamCall*> streams_ ABSL_GUARDED_BY(mutex_);
 };
@@ -137,6 +137,7 @@ class StreamCall {
   bool broken_ ABSL_GUARDED_BY(mutex_) = false;   // nothing can be written any longer
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);  // ends the stream
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+  bool giving_up_ ABSL_GUARDED_BY(mutex_) = false;  // in GiveUpAll()
 };
 
 }  // namespace tilewire::service

@@ -50,7 +50,7 @@ HEADERS = {
                        "service/wire/edit_distance.h", "service/wire/status_text.h",
                        "service/wire/tensor_layout.h"],
     "service/front": ["engine/threading/background_thread.h", "engine/threading/mutex.h",
-                      "service/method_table.inc", "service/wire/inflate.h"],
+                      "service/wire/inflate.h"],
     "service/rpc": ["engine/threading/mutex.h", "service/version.h"],
     "service": ["engine/threading/background_thread.h", "engine/threading/mutex.h",
                 "engine/threading/pinning.h"],

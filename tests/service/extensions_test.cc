@@ -76,7 +76,7 @@ TEST_F(ExtensionsTest, StatisticsCountEveryRequestOfAVersionOnce) {
   EXPECT_EQ(stats.success().count(), 3u);
   EXPECT_EQ(stats.fail().count(), 1u);
   EXPECT_EQ(stats.queue().count(), 3u);
-  EXPECT_GE(stats.compute_infer().ns(), 0u);
+  EXPECT_GT(stats.compute_infer().ns(), 0u);
   EXPECT_GE(stats.success().ns(), 30'000'000u);
   // The fake model says so of each run.
   EXPECT_EQ(stats.compute_input().ns(), 3 * 7'000'000u);
@@ -145,17 +145,6 @@ TEST_F(ExtensionsTest, ConfigIsCompletedFromTheFile) {
   request.set_name("nope");
   Ask(&Stub::ModelConfig, request);
   EXPECT_EQ(status_.error_code(), StatusCode::NOT_FOUND);
-}
-
-std::vector<std::string> ElementsOfBytes(const std::string& bytes) {
-  std::vector<std::string> elements;
-  for (size_t at = 0; at + 4 <= bytes.size();) {
-    uint32_t size = 0;
-    std::memcpy(&size, bytes.data() + at, 4);
-    elements.push_back(bytes.substr(at + 4, size));
-    at += 4 + size;
-  }
-  return elements;
 }
 
 TEST_F(ExtensionsTest, ClassesStandInThePlaceOfAnOutputsValues) {

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "google/protobuf/descriptor.h"
 #include "grpcpp/generic/generic_stub.h"
 #include "service/rpc/reflection.h"
@@ -49,11 +48,8 @@ class MethodTableTest : public ServedFixture {
   std::set<std::string> Registered() {
     std::set<std::string> names;
     for (const std::string& service : Services()) {
-      // Version 1 of reflection has the methods of v1alpha; its own messages are linked nowhere.
-      const std::string compiled =
-          absl::StrReplaceAll(service, {{"grpc.reflection.v1.", "grpc.reflection.v1alpha."}});
       const auto* descriptor =
-          google::protobuf::DescriptorPool::generated_pool()->FindServiceByName(compiled);
+          google::protobuf::DescriptorPool::generated_pool()->FindServiceByName(service);
       EXPECT_NE(descriptor, nullptr) << service;
       for (int i = 0; descriptor != nullptr && i < descriptor->method_count(); ++i) {
         names.insert(absl::StrCat(service, "/", descriptor->method(i)->name()));
@@ -121,12 +117,12 @@ TEST_F(MethodTableTest, WhatAProbeCallsShowsNothingAndChangesNothing) {
 TEST_F(MethodTableTest, ARightThatIsClosedIsRefusedByNameUntilItIsOpened) {
   constexpr Method kLoad = {"a.Service", "Load", Right::kRepository, RequestBound::kNames, false};
   OpenRights open;
-  const absl::Status refused = CheckRight(kLoad, open);
+  const absl::Status refused = CheckRight(kLoad.rpc, kLoad.right, open);
   EXPECT_EQ(refused.code(), absl::StatusCode::kPermissionDenied);
   EXPECT_THAT(std::string(refused.message()),
               AllOf(StartsWith("Load "), HasSubstr("'repository'"), HasSubstr("--open_rights")));
   open.Open(Right::kRepository);
-  EXPECT_TRUE(CheckRight(kLoad, open).ok());
+  EXPECT_TRUE(CheckRight(kLoad.rpc, kLoad.right, open).ok());
   EXPECT_FALSE(open.Has(Right::kSettings));
 }
 

@@ -7,11 +7,15 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "grpcpp/grpcpp.h"
 #include "protos/open_inference.grpc.pb.h"
 #include "service/server.h"
 #include "tests/support/echo_repository.h"
@@ -46,6 +50,18 @@ inline inference::ModelInferRequest GoodRequest() {
   return request;
 }
 
+// The elements of BYTES, each of which has its length in four bytes ahead of it.
+inline std::vector<std::string> ElementsOfBytes(const std::string& bytes) {
+  std::vector<std::string> elements;
+  for (size_t at = 0; at + 4 <= bytes.size();) {
+    uint32_t size = 0;
+    std::memcpy(&size, bytes.data() + at, 4);
+    elements.push_back(bytes.substr(at + 4, size));
+    at += 4 + size;
+  }
+  return elements;
+}
+
 class ServedFixture : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -67,6 +83,20 @@ class ServedFixture : public ::testing::Test {
     stub_ = inference::GRPCInferenceService::NewStub(server_->InProcessChannel());
   }
 
+  // After Start(): an in-process channel compresses nothing, and ends as soon as the server drains.
+  void ConnectOverTcp() {
+    channel_ = grpc::CreateChannel(absl::StrCat("127.0.0.1:", server_->port()),
+                                   grpc::InsecureChannelCredentials());
+    stub_ = inference::GRPCInferenceService::NewStub(channel_);
+  }
+
+  void ExpectNothingIsHeld() {
+    for (int i = 0; i < 2000 && server_->admission()->bytes() > 0; ++i) {
+      absl::SleepFor(absl::Milliseconds(5));
+    }
+    EXPECT_EQ(server_->admission()->bytes(), 0);
+  }
+
   grpc::Status Infer(const inference::ModelInferRequest& request,
                      inference::ModelInferResponse* response) {
     grpc::ClientContext context;
@@ -79,6 +109,7 @@ class ServedFixture : public ::testing::Test {
   ScanOptions scan_ = {.latest = 0};
   std::unique_ptr<ModelRepository> models_;
   std::unique_ptr<Server> server_;
+  std::shared_ptr<grpc::Channel> channel_;  // of ConnectOverTcp()
   std::unique_ptr<inference::GRPCInferenceService::Stub> stub_;
 };
 

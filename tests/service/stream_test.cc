@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <deque>
 #include <string>
 #include <thread>
 #include <vector>
@@ -48,13 +47,6 @@ class StreamTest : public ServedFixture {
     while (stream_->Read(&response)) responses.push_back(response);
     writer.join();
     return responses;
-  }
-
-  void ExpectNothingIsHeld() {
-    for (int i = 0; i < 2000 && server_->admission()->bytes() > 0; ++i) {
-      absl::SleepFor(absl::Milliseconds(5));
-    }
-    EXPECT_EQ(server_->admission()->bytes(), 0);
   }
 
   grpc::ClientContext context_;
@@ -158,9 +150,10 @@ TEST_F(StreamTest, ReadsNoMoreThanItsBoundAheadOfTheAnswers) {
     absl::SleepFor(absl::Milliseconds(2));
     most = std::max(most, server_->admission()->bytes());
   }
-  // A request may hold its message and, once it is decoded, its tensors.
+  // The one that runs holds its inputs and outputs as well, of 24 and 5 numbers each.
+  constexpr int64_t kTensors = 2 * (24 + 5) * sizeof(float);
   EXPECT_GE(most, 3 * one);
-  EXPECT_LE(most, 3 * 2 * one);
+  EXPECT_LE(most, 3 * one + kTensors);
   go_on.Notify();
   StreamResponse response;
   int answers = 0;
@@ -192,6 +185,31 @@ TEST_F(StreamTest, ItsDeadlineEndsItsRequests) {
   stream_->Write(NumberedRequest(0));
   EXPECT_EQ(stream_->Finish().error_code(), StatusCode::DEADLINE_EXCEEDED);
   ExpectNothingIsHeld();
+}
+
+TEST_F(StreamTest, ADrainAnswersWhatWasReadAndEndsTheStream) {
+  absl::Notification runs, go_on;
+  engine_.on_run = [&] {
+    if (!runs.HasBeenNotified()) runs.Notify();
+    go_on.WaitForNotification();
+  };
+  options_.ready_when_any = true;
+  Start();
+  ConnectOverTcp();
+  Open();
+  stream_->Write(NumberedRequest(0));
+  runs.WaitForNotification();
+  std::thread drain([this] { server_->Drain(); });
+  while (server_->Ready()) std::this_thread::yield();
+  go_on.Notify();
+  StreamResponse response;
+  EXPECT_TRUE(stream_->Read(&response));
+  EXPECT_EQ(response.infer_response().id(), "0");
+  EXPECT_FALSE(stream_->Read(&response));
+  const grpc::Status status = stream_->Finish();
+  EXPECT_EQ(status.error_code(), StatusCode::UNAVAILABLE);
+  EXPECT_THAT(status.error_message(), HasSubstr("draining"));
+  drain.join();
 }
 
 TEST_F(StreamTest, AnIdleStreamDoesNotHoldUpADrain) {
@@ -267,14 +285,15 @@ TEST_F(ReflectionTest, TellsTheFilesOfServicesWithWhatTheyImportAndNoOthers) {
   options_.reflection = true;
   options_.serve_primitives = false;
   Start();
-  Question symbol, file, other, extension, none;
+  Question symbol, file, other, extension, none, own;
   symbol.set_file_containing_symbol("inference.GRPCInferenceService.ModelInfer");
   file.set_file_by_filename("protos/health.proto");
   other.set_file_containing_symbol("tilewire.v1.PrimitiveService");
+  own.set_file_containing_symbol("grpc.reflection.v1.ServerReflection");
   extension.mutable_file_containing_extension()->set_containing_type("inference.ModelConfig");
   const std::vector<Answer> answers =
-      Ask<Reflection::Alpha>({symbol, file, other, extension, none});
-  ASSERT_EQ(answers.size(), 5u);
+      Ask<Reflection::Alpha>({symbol, file, other, extension, none, own});
+  ASSERT_EQ(answers.size(), 6u);
   const auto& files = answers[0].file_descriptor_response().file_descriptor_proto();
   ASSERT_EQ(files.size(), 2);
   google::protobuf::FileDescriptorProto parsed;
@@ -286,6 +305,7 @@ TEST_F(ReflectionTest, TellsTheFilesOfServicesWithWhatTheyImportAndNoOthers) {
   EXPECT_EQ(answers[2].error_response().error_code(), StatusCode::NOT_FOUND);
   EXPECT_EQ(answers[3].error_response().error_code(), StatusCode::NOT_FOUND);
   EXPECT_EQ(answers[4].error_response().error_code(), StatusCode::UNIMPLEMENTED);
+  EXPECT_EQ(answers[5].file_descriptor_response().file_descriptor_proto_size(), 2);
   EXPECT_TRUE(status_.ok());
 }
 
