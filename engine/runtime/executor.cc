@@ -45,6 +45,7 @@ class Execution {
     }
     // A step that was cut short has not computed its whole result.
     ABSL_RETURN_IF_ERROR(Interrupted());
+    if (context_.laps == nullptr && context_.reorder_time != nullptr) lap_start_ = Clock::now();
     for (OutputBytes& output : outputs) {
       ABSL_RETURN_IF_ERROR(WriteOutput(output));
       EndLap(Lap::kReorder);
@@ -132,7 +133,10 @@ class Execution {
   }
 
   void EndLap(Lap lap) {
-    if (context_.laps == nullptr && context_.reorder_time == nullptr) return;
+    // Steps are timed one by one for `laps` alone.
+    const bool is_wanted =
+        context_.laps != nullptr || (context_.reorder_time != nullptr && lap == Lap::kReorder);
+    if (!is_wanted) return;
     const Clock::time_point now = Clock::now();
     const absl::Duration time = absl::FromChrono(now - lap_start_);
     if (context_.laps != nullptr) context_.laps->push_back(time);

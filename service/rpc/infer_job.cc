@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "service/observe/steady_time.h"
 #include "service/rpc/call.h"
@@ -19,8 +20,8 @@ constexpr char kTypedContents[] = "a request's typed contents (raw ones need no 
 // The rows of a request: its batch, where the model leaves that open.
 int64_t RowsOf(const ModelSignature& signature, const std::vector<InputTensor>& inputs) {
   if (signature.inputs.empty() || inputs.empty()) return 1;
-  const Dims& dims = signature.inputs[0].dims;
-  return !dims.empty() && dims[0] < 0 && !inputs[0].dims.empty() ? inputs[0].dims[0] : 1;
+  const bool is_open = LeavesBatchOpen(signature.inputs[0].dims) && !inputs[0].dims.empty();
+  return is_open ? inputs[0].dims[0] : 1;
 }
 
 }  // namespace
@@ -44,7 +45,8 @@ absl::Status InferJob::Parse(Ticket* ticket) {
 }
 
 absl::Status InferJob::Prepare(WorkTerms* terms) {
-  ABSL_RETURN_IF_ERROR(Parse(terms->ticket));
+  ticket_ = terms->ticket;
+  ABSL_RETURN_IF_ERROR(Parse(ticket_));
   ABSL_ASSIGN_OR_RETURN(served_,
                         models_->FindLoaded(decoded_.model_name(), decoded_.model_version()));
   terms->model = served_->name;
@@ -52,8 +54,8 @@ absl::Status InferJob::Prepare(WorkTerms* terms) {
   ABSL_RETURN_IF_ERROR(
       CheckBatch(served_->tensors.signature(), decoded_.inputs(), served_->max_batch));
   ABSL_RETURN_IF_ERROR(served_->tensors.ToModel(decoded_.mutable_inputs(), decoded_.outputs()));
-  if (const int64_t more = decoded_.BytesBeyondMessage(); more > 0 && terms->ticket != nullptr) {
-    ABSL_RETURN_IF_ERROR(terms->ticket->Charge(more, kTypedContents));
+  if (const int64_t more = decoded_.BytesBeyondMessage(); more > 0 && ticket_ != nullptr) {
+    ABSL_RETURN_IF_ERROR(ticket_->Charge(more, kTypedContents));
   }
   const Model& model = *served_->model;
   terms->cost_key = CostKey(*served_, decoded_.inputs());
@@ -71,7 +73,7 @@ std::optional<int64_t> InferJob::Operations() const {
 
 absl::Status InferJob::Run(Call& call) {
   const Model& model = *served_->model;
-  const absl::Time started = SteadyNow();
+  const absl::Time started = decoded_.timing() ? SteadyNow() : absl::Time();
   reorder_ = absl::ZeroDuration();
   RunOptions options = call.LimitsOfWork();
   options.reorder_time = &reorder_;
@@ -83,14 +85,31 @@ absl::Status InferJob::Run(Call& call) {
   }
   ABSL_RETURN_IF_ERROR(served_->tensors.FromModel(&*outputs));
   computed_ = SteadyNow();
-  return Encode(*std::move(outputs), started);
+  return Encode(*std::move(outputs), started, options.max_output_bytes);
 }
 
-absl::Status InferJob::Encode(std::vector<OutputTensor> outputs, absl::Time started) {
+// Text may be many times the numbers that it tells.
+absl::Status InferJob::ChargeClasses(int64_t bytes, int64_t most_bytes) {
+  classes_bytes_ += bytes;
+  if (classes_bytes_ - bytes > most_bytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("its classes take more than the ", most_bytes,
+                     " bytes that an answer may have (--max_message_mb)"));
+  }
+  return ticket_ == nullptr ? absl::OkStatus() : ticket_->Charge(bytes, "the classes of an answer");
+}
+
+absl::Status InferJob::Encode(std::vector<OutputTensor> outputs, absl::Time started,
+                              int64_t most_bytes) {
+  classes_bytes_ = 0;
+  const auto charge = [this, most_bytes](int64_t bytes) {
+    return ChargeClasses(bytes, most_bytes);
+  };
   const TimesOfRequest times = {
       .queue = started - prepared_, .compute = computed_ - started, .reorder = reorder_};
   const AnswerForm form = {.classes = decoded_.classes(),
                            .labels = [this](int output) { return LabelsOf(*served_, output); },
+                           .charge = charge,
                            .times = decoded_.timing() ? &times : nullptr,
                            .says_final = in_stream_ && decoded_.asks_for_final(),
                            .in_stream = in_stream_};

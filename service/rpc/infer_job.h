@@ -45,7 +45,8 @@ class InferJob final : public Job {
 
  private:
   absl::Status Parse(Ticket* ticket);
-  absl::Status Encode(std::vector<OutputTensor> outputs, absl::Time started);
+  absl::Status Encode(std::vector<OutputTensor> outputs, absl::Time started, int64_t most_bytes);
+  absl::Status ChargeClasses(int64_t bytes, int64_t most_bytes);
 
   IdleSlots<InferJob>* const idle_;
   ModelRepository* models_ = nullptr;
@@ -56,6 +57,8 @@ class InferJob final : public Job {
   InferRequest decoded_;
   absl::Time prepared_, computed_;
   absl::Duration reorder_;
+  Ticket* ticket_ = nullptr;
+  int64_t classes_bytes_ = 0;
   std::shared_ptr<const ServedModel> served_;
 };
 

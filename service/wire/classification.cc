@@ -5,12 +5,12 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <numeric>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/memory/narrow_floats.h"
 
 namespace tilewire::service {
 namespace {
@@ -24,8 +24,7 @@ absl::Status CheckDims(const Dims& dims) {
                                                  ", not rows of classes [N,C] (or [N,C,1,1])"));
 }
 
-// The number of type `T` that stands at `bytes`, as a `Value` that holds it
-// exactly.
+// The number of type `T` that stands at `bytes`, as a `Value` that holds it exactly.
 template <typename T, typename Value = T>
 Value Read(const uint8_t* bytes) {
   T value;
@@ -33,28 +32,8 @@ Value Read(const uint8_t* bytes) {
   return static_cast<Value>(value);
 }
 
-// The upper half of a float.
-float ReadBf16(const uint8_t* bytes) {
-  const uint8_t whole[4] = {0, 0, bytes[0], bytes[1]};
-  return Read<float>(whole);
-}
-
-// A bit of sign, 5 of the exponent, 10 of the fraction.
-float ReadFp16(const uint8_t* bytes) {
-  using Limits = std::numeric_limits<float>;
-  const int bits = bytes[0] | bytes[1] << 8;
-  const int exponent = bits >> 10 & 31, fraction = bits & 1023;
-  float value = 0;
-  if (exponent == 31) {
-    value = fraction == 0 ? Limits::infinity() : Limits::quiet_NaN();
-  } else if (exponent == 0) {
-    value = std::ldexp(static_cast<float>(fraction), -24);
-  } else {
-    value = std::ldexp(static_cast<float>(fraction | 1024), exponent - 25);
-  }
-  return (bits & 0x8000) != 0 ? -value : value;
-}
-
+float ReadBf16(const uint8_t* bytes) { return WidenBf16(Read<uint16_t>(bytes)); }
+float ReadFp16(const uint8_t* bytes) { return WidenF16(Read<uint16_t>(bytes)); }
 int64_t ReadBool(const uint8_t* bytes) { return *bytes != 0 ? 1 : 0; }
 
 // Whether `a` stands before `b`, where both are numbers of a row.
@@ -83,16 +62,22 @@ void AppendElement(Value value, int64_t index, absl::Span<const absl::string_vie
   *bytes += text;
 }
 
+// Bytes that are charged at a time.
+constexpr size_t kChargedBytes = 64 << 10;
+
 struct Wanted {
   int64_t rows, classes, element_bytes, most;
   absl::Span<const absl::string_view> labels;
+  ChargeClasses charge;
 };
 
 template <typename Value>
-std::string Encode(const uint8_t* values, Value (*read)(const uint8_t*), const Wanted& wanted) {
+absl::StatusOr<std::string> Encode(const uint8_t* values, Value (*read)(const uint8_t*),
+                                   const Wanted& wanted) {
   std::vector<Value> row(wanted.classes);
   std::vector<int64_t> order(wanted.classes);
   std::string bytes;
+  size_t charged = 0;
   for (int64_t n = 0; n < wanted.rows; ++n) {
     for (Value& value : row) {
       value = read(values);
@@ -102,13 +87,15 @@ std::string Encode(const uint8_t* values, Value (*read)(const uint8_t*), const W
     std::partial_sort(order.begin(), order.begin() + wanted.most, order.end(),
                       [&row](int64_t a, int64_t b) { return IsBefore(row[a], a, row[b], b); });
     for (int64_t i = 0; i < wanted.most; ++i) {
+      for (; charged <= bytes.size(); charged += kChargedBytes)
+        ABSL_RETURN_IF_ERROR(wanted.charge(kChargedBytes));
       AppendElement(row[order[i]], order[i], wanted.labels, &bytes);
     }
   }
   return bytes;
 }
 
-std::string EncodeAs(DataType type, const uint8_t* values, const Wanted& wanted) {
+absl::StatusOr<std::string> EncodeAs(DataType type, const uint8_t* values, const Wanted& wanted) {
   switch (type) {
     case DataType::kF32:
       return Encode<float>(values, Read<float>, wanted);
@@ -146,15 +133,17 @@ absl::Status CheckClassified(const TensorSpec& spec) {
 }
 
 absl::StatusOr<Classes> Classify(const OutputTensor& output, DataType type, int64_t most,
-                                 absl::Span<const absl::string_view> labels) {
+                                 absl::Span<const absl::string_view> labels, ChargeClasses charge) {
   ABSL_RETURN_IF_ERROR(CheckDims(output.dims));
   Classes answer = {.rows = output.dims[0], .per_row = std::min(most, output.dims[1])};
-  answer.bytes = EncodeAs(type, reinterpret_cast<const uint8_t*>(output.bytes.data()),
-                          {.rows = answer.rows,
-                           .classes = output.dims[1],
-                           .element_bytes = SizeOf(type),
-                           .most = answer.per_row,
-                           .labels = labels});
+  ABSL_ASSIGN_OR_RETURN(answer.bytes,
+                        EncodeAs(type, reinterpret_cast<const uint8_t*>(output.bytes.data()),
+                                 {.rows = answer.rows,
+                                  .classes = output.dims[1],
+                                  .element_bytes = SizeOf(type),
+                                  .most = answer.per_row,
+                                  .labels = labels,
+                                  .charge = charge}));
   return answer;
 }
 

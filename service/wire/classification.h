@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The largest values of an output's rows with their indices and labels, in the
-// place of the values: what the parameter `classification` of a requested
-// output asks for. Pure functions.
+// The largest values of an output's rows with their indices and labels, in the place of the values:
+// what the parameter `classification` of a requested output asks for. Pure functions.
 #ifndef SERVICE_WIRE_CLASSIFICATION_H_
 #define SERVICE_WIRE_CLASSIFICATION_H_
 
 #include <cstdint>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -17,26 +17,27 @@
 
 namespace tilewire::service {
 
-// An output can be [rows, C], or have further dimensions that are 1. Negative
-// dims are open.
+// An output can be [rows, C], or have further dimensions that are 1. Negative dims are open.
 //   kInvalidArgument  it cannot be; the message says why
-absl::Status CheckClassified(const TensorSpec &spec);
+absl::Status CheckClassified(const TensorSpec& spec);
 
 struct Classes {
   int64_t rows = 0, per_row = 0;  // the shape
-  // The elements as BYTES travel: each has its length in four bytes ahead of
-  // it.
+  // The elements as BYTES travel: each has its length in four bytes ahead of it.
   std::string bytes;
 };
 
-// The `most` largest of each row, or all if there are fewer: largest first, of
-// equal ones the lower index first, what is not a number last. Each is
-// "value:index", or "value:index:label" where `labels` has a line for the index
-// that is not empty; the value is the shortest decimal that gives the same
-// number (FP16 and BF16: the same float).
+// Called with the bytes by which the elements grow, a good many at a time, before they do.
+using ChargeClasses = absl::FunctionRef<absl::Status(int64_t bytes)>;
+
+// The `most` largest of each row, or all if there are fewer: largest first, of equal ones the lower
+// index first, what is not a number last. Each is "value:index", or "value:index:label" where
+// `labels` has a line for the index that is not empty; the value is the shortest decimal that gives
+// the same number (FP16 and BF16: the same float).
 //   kInvalidArgument  as CheckClassified(), of the dims that the output has
-absl::StatusOr<Classes> Classify(const OutputTensor &output, DataType type, int64_t most,
-                                 absl::Span<const absl::string_view> labels);
+//   what `charge` returned
+absl::StatusOr<Classes> Classify(const OutputTensor& output, DataType type, int64_t most,
+                                 absl::Span<const absl::string_view> labels, ChargeClasses charge);
 
 }  // namespace tilewire::service
 

@@ -25,6 +25,7 @@ class MarkReader final : public grpc::ProtoBufferReader {
   }
 };
 
+// As gRPC has marked it.
 grpc_compression_algorithm AlgorithmOf(const grpc::ByteBuffer& message) {
   if (!message.Valid()) return GRPC_COMPRESS_NONE;
   // A reader changes nothing; it wants a pointer to non-const.
@@ -115,10 +116,6 @@ class InflatedPieces {
 
 }  // namespace
 
-bool IsCompressed(const grpc::ByteBuffer& message) {
-  return AlgorithmOf(message) != GRPC_COMPRESS_NONE;
-}
-
 absl::Status InflateSlices(grpc_compression_algorithm algorithm,
                            absl::Span<const grpc::Slice> slices, int64_t most_bytes,
                            absl::FunctionRef<absl::Status(int64_t bytes)> charge,
@@ -143,9 +140,11 @@ absl::Status InflateSlices(grpc_compression_algorithm algorithm,
 
 absl::Status Inflate(int64_t most_bytes, absl::FunctionRef<absl::Status(int64_t bytes)> charge,
                      grpc::ByteBuffer* message) {
+  const grpc_compression_algorithm algorithm = AlgorithmOf(*message);
+  if (algorithm == GRPC_COMPRESS_NONE) return absl::OkStatus();
   std::vector<grpc::Slice> slices;
   if (!message->Dump(&slices).ok()) return Malformed();
-  return InflateSlices(AlgorithmOf(*message), slices, most_bytes, charge, message);
+  return InflateSlices(algorithm, slices, most_bytes, charge, message);
 }
 
 }  // namespace tilewire::service

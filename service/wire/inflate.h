@@ -20,9 +20,6 @@ namespace tilewire::service {
 
 constexpr int64_t kInflatedPiece = 64 << 10;
 
-// As gRPC has marked it.
-bool IsCompressed(const grpc::ByteBuffer& message);
-
 // The inflated bytes of `slices`, a stream of GRPC_COMPRESS_GZIP or GRPC_COMPRESS_DEFLATE. `charge`
 // is called with the bytes of each piece before they are taken.
 //   kInvalidArgument    not such a stream, or one that is cut off, or more after its end
@@ -33,7 +30,8 @@ absl::Status InflateSlices(grpc_compression_algorithm algorithm,
                            absl::FunctionRef<absl::Status(int64_t bytes)> charge,
                            grpc::ByteBuffer* inflated);
 
-// Replaces a message that IsCompressed() by its inflated bytes; the errors are the same.
+// Replaces a message that gRPC has marked as compressed by its inflated bytes; the errors are the
+// same. Any other message stays as it is.
 absl::Status Inflate(int64_t most_bytes, absl::FunctionRef<absl::Status(int64_t bytes)> charge,
                      grpc::ByteBuffer* message);
 

@@ -41,6 +41,16 @@ class MessagePieces {
     slices_.push_back(std::move(slice));
   }
 
+  // Makes all of it the field `tag` of another message.
+  void WrapIn(uint32_t tag) {
+    Flush();
+    uint64_t size = 0;
+    for (const grpc::Slice& slice : slices_) size += slice.size();
+    AppendFieldHead(tag, size);
+    slices_.insert(slices_.begin(), grpc::Slice(pending_.data(), pending_.size()));
+    pending_.clear();
+  }
+
   void MoveTo(grpc::ByteBuffer* buffer) {
     Flush();
     if (slices_.empty()) slices_.emplace_back();

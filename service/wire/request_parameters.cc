@@ -75,10 +75,6 @@ std::string Allowed(unsigned place) {
   return absl::StrCat("; ", PlaceName(place), " takes ", names);
 }
 
-absl::Status InvalidParameter(absl::string_view name, absl::string_view why) {
-  return absl::InvalidArgumentError(absl::StrCat("parameter ", Quoted(name), ": ", why));
-}
-
 // Another case, a wrong letter or two, or a unit: "Timeout", "prioritty", "layuot", "timeout_ms".
 bool IsNearly(absl::string_view name, absl::string_view known) {
   const size_t most = known.size() > 6 ? 2 : 1;
@@ -112,6 +108,10 @@ absl::Status CheckName(absl::string_view name, unsigned place) {
 }
 
 }  // namespace
+
+absl::Status InvalidParameter(absl::string_view name, absl::string_view why) {
+  return absl::InvalidArgumentError(absl::StrCat("parameter ", Quoted(name), ": ", why));
+}
 
 absl::Status CheckNames(const Parameters& parameters, ParametersOf of) {
   for (const auto& [name, value] : parameters) {

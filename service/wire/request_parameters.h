@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "protos/open_inference.pb.h"
 
 namespace tilewire::service {
@@ -24,6 +25,9 @@ enum class ParametersOf { kRequest, kInput, kOutput };
 //                   elsewhere, or a name that is nearly one of these or of those that are served:
 //                   the message names what was meant and what is allowed
 absl::Status CheckNames(const Parameters& parameters, ParametersOf of);
+
+// kInvalidArgument  "parameter 'layout': ...", with the reason
+absl::Status InvalidParameter(absl::string_view name, absl::string_view why);
 
 // The value of an integer parameter; nothing if it is absent.
 //   kInvalidArgument  it is not an integer from 0 to `most`

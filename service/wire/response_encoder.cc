@@ -4,7 +4,6 @@
 #include <cstring>
 #include <utility>
 
-#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "google/protobuf/arena.h"
@@ -39,46 +38,37 @@ void AddOutput(const OutputTensor& output, const TensorSpec& spec,
   }
 }
 
-// The output as classes: what it was is not needed any more.
-absl::Status AddClasses(const OutputTensor& output, const TensorSpec& spec, int64_t most,
-                        const AnswerForm& form, inference::ModelInferResponse* head,
-                        std::string* bytes) {
+// The classes in the place of the output's values, which go back to the pool.
+absl::Status PutClasses(const AnswerForm& form, int64_t most, const TensorSpec& spec,
+                        AnswerPool* pool, OutputTensor* output,
+                        inference::ModelInferResponse* head) {
   const std::vector<absl::string_view> labels =
-      form.labels ? form.labels(output.index) : std::vector<absl::string_view>();
-  absl::StatusOr<Classes> classes = Classify(output, spec.type, most, labels);
+      form.labels ? form.labels(output->index) : std::vector<absl::string_view>();
+  const auto charge = [&form](int64_t bytes) {
+    return form.charge ? form.charge(bytes) : absl::OkStatus();
+  };
+  absl::StatusOr<Classes> classes = Classify(*output, spec.type, most, labels, charge);
   if (!classes.ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("output '", spec.name, "': ", classes.status().message()));
+    return absl::Status(classes.status().code(),
+                        absl::StrCat("output '", spec.name, "': ", classes.status().message()));
   }
   inference::ModelInferResponse::InferOutputTensor* message = head->add_outputs();
   message->set_name(spec.name);
   message->set_datatype("BYTES");
   message->add_shape(classes->rows);
   message->add_shape(classes->per_row);
-  *bytes = std::move(classes->bytes);
+  ABSL_ASSIGN_OR_RETURN(AlignedBuffer text, pool->Take(classes->bytes.size()));
+  classes->bytes.copy(reinterpret_cast<char*>(text.data()), classes->bytes.size());
+  pool->Return(std::exchange(output->bytes, std::move(text)));
   return absl::OkStatus();
-}
-
-void AppendBytes(absl::string_view bytes, MessagePieces* pieces) {
-  if (!bytes.empty()) std::memcpy(pieces->Append(bytes.size()), bytes.data(), bytes.size());
 }
 
 void AppendOutput(AlignedBuffer bytes, AnswerPool* pool, MessagePieces* pieces) {
   const size_t size = bytes.size();
   pieces->AppendFieldHead(kRawOutputContentsTag, size);
   if (size > kCopiedBytes) return pieces->AppendSlice(pool->AsSlice(std::move(bytes)));
-  AppendBytes({reinterpret_cast<const char*>(bytes.data()), size}, pieces);
+  if (size > 0) std::memcpy(pieces->Append(size), bytes.data(), size);
   pool->Return(std::move(bytes));
-}
-
-// Puts the message that `response` holds into a ModelStreamInferResponse.
-void WrapForStream(grpc::ByteBuffer* response) {
-  std::vector<grpc::Slice> slices;
-  response->Dump(&slices).ok();
-  MessagePieces pieces;
-  pieces.AppendFieldHead(kInferResponseTag, response->Length());
-  for (grpc::Slice& slice : slices) pieces.AppendSlice(std::move(slice));
-  pieces.MoveTo(response);
 }
 
 // A message of its own, which readers merge into the one before it: the outputs have been encoded.
@@ -106,29 +96,20 @@ absl::Status EncodeInferResponse(const AnsweredModel& model, const ModelSignatur
   head->set_model_version(absl::StrCat(model.version));
   head->set_id(model.request_id);
   if (form.says_final) (*head->mutable_parameters())["triton_final_response"].set_bool_param(true);
-  absl::InlinedVector<std::string, 4> classes(outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i) {
     const TensorSpec& spec = signature.outputs[outputs[i].index];
     if (!IsClassified(form, i)) {
       AddOutput(outputs[i], spec, head);
     } else {
-      ABSL_RETURN_IF_ERROR(AddClasses(outputs[i], spec, form.classes[i], form, head, &classes[i]));
+      ABSL_RETURN_IF_ERROR(PutClasses(form, form.classes[i], spec, pool, &outputs[i], head));
     }
   }
   MessagePieces pieces;
   pieces.AppendMessage(*head);
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    if (!IsClassified(form, i)) {
-      AppendOutput(std::move(outputs[i].bytes), pool, &pieces);
-      continue;
-    }
-    pool->Return(std::move(outputs[i].bytes));
-    pieces.AppendFieldHead(kRawOutputContentsTag, classes[i].size());
-    AppendBytes(classes[i], &pieces);
-  }
+  for (OutputTensor& output : outputs) AppendOutput(std::move(output.bytes), pool, &pieces);
   if (form.times != nullptr) AppendTimes(*form.times, SteadyNow() - started, &arena, &pieces);
+  if (form.in_stream) pieces.WrapIn(kInferResponseTag);
   pieces.MoveTo(response);
-  if (form.in_stream) WrapForStream(response);
   return absl::OkStatus();
 }
 

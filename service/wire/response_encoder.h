@@ -41,6 +41,8 @@ struct AnswerForm {
   absl::Span<const int64_t> classes;
   // The labels of an output of the model, for those that are told as classes.
   std::function<std::vector<absl::string_view>(int output)> labels;
+  // See ChargeClasses; empty: nothing is charged.
+  std::function<absl::Status(int64_t bytes)> charge;
   const TimesOfRequest* times = nullptr;  // not null: become parameters, with encoding's own time
   bool says_final = false;                // that no further answer will come
   bool in_stream = false;                 // a ModelStreamInferResponse holds the answer
@@ -48,7 +50,9 @@ struct AnswerForm {
 
 // A larger output's bytes become a slice of the message that owns the engine's buffer: they are not
 // copied, and return to `pool` when they have been written.
-//   kInvalidArgument  an output that cannot be told as classes
+//   kInvalidArgument    an output that cannot be told as classes
+//   kResourceExhausted  memory for classes
+//   what `form.charge` returned
 absl::Status EncodeInferResponse(const AnsweredModel& model, const ModelSignature& signature,
                                  std::vector<OutputTensor> outputs, const AnswerForm& form,
                                  AnswerPool* pool, grpc::ByteBuffer* response);

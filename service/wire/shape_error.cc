@@ -13,9 +13,9 @@ bool SpeaksOfShapes(absl::string_view message) {
   return absl::StrContains(message, " fit") || absl::StrContains(message, "cannot view");
 }
 
-bool LeavesBatchOpen(const Dims& declared) { return !declared.empty() && declared[0] < 0; }
-
 }  // namespace
+
+bool LeavesBatchOpen(const Dims& declared) { return !declared.empty() && declared[0] < 0; }
 
 absl::Status WithBatches(const absl::Status& error, const ModelSignature& signature,
                          const std::vector<InputTensor>& inputs) {

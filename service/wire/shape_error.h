@@ -12,6 +12,9 @@
 
 namespace tilewire::service {
 
+// Whether a tensor that the signature declares so has an open first dimension.
+bool LeavesBatchOpen(const Dims& declared);
+
 // The `error` of a run on `inputs`, which are in the signature's order. A kInvalidArgument comes
 // from some node inside the model; where it says that shapes do not fit each other, and inputs that
 // leave their batch (first dimension) open were given different ones, the message begins with

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/service/served_fixture.h"
 #include "tests/support/status_matchers.h"
 
 namespace tilewire::service {
@@ -30,43 +31,38 @@ OutputTensor Output(const Dims& dims, const std::vector<T>& values) {
   return output;
 }
 
-std::vector<std::string> Elements(const std::string& bytes) {
-  std::vector<std::string> elements;
-  for (size_t at = 0; at + 4 <= bytes.size();) {
-    uint32_t size = 0;
-    std::memcpy(&size, bytes.data() + at, 4);
-    elements.push_back(bytes.substr(at + 4, size));
-    at += 4 + size;
-  }
-  return elements;
+absl::StatusOr<Classes> Classified(const OutputTensor& output, DataType type, int64_t most,
+                                   absl::Span<const absl::string_view> labels) {
+  return Classify(output, type, most, labels, [](int64_t) { return absl::OkStatus(); });
 }
 
 TEST(ClassificationTest, TellsTheLargestOfEachRowWithIndexAndLabel) {
   const OutputTensor output = Output<float>({2, 3}, {0.25f, 4, -1, 1e-7f, 0.1f, 16777216});
   const std::vector<absl::string_view> labels = {"cat", "", "a:b"};
-  ASSERT_OK_AND_ASSIGN(const Classes classes, Classify(output, DataType::kF32, 2, labels));
+  ASSERT_OK_AND_ASSIGN(const Classes classes, Classified(output, DataType::kF32, 2, labels));
   EXPECT_EQ(classes.rows, 2);
   EXPECT_EQ(classes.per_row, 2);
-  EXPECT_THAT(Elements(classes.bytes), ElementsAre("4:1", "0.25:0:cat", "16777216:2:a:b", "0.1:1"));
+  EXPECT_THAT(ElementsOfBytes(classes.bytes),
+              ElementsAre("4:1", "0.25:0:cat", "16777216:2:a:b", "0.1:1"));
 }
 
 TEST(ClassificationTest, EqualValuesStandInTheOrderOfTheirIndicesAndNoNumbersLast) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const float inf = std::numeric_limits<float>::infinity();
   const OutputTensor output = Output<float>({1, 7}, {nan, 1, 0.0f, 1, -0.0f, inf, nan});
-  ASSERT_OK_AND_ASSIGN(const Classes classes, Classify(output, DataType::kF32, 7, {}));
-  EXPECT_THAT(Elements(classes.bytes),
+  ASSERT_OK_AND_ASSIGN(const Classes classes, Classified(output, DataType::kF32, 7, {}));
+  EXPECT_THAT(ElementsOfBytes(classes.bytes),
               ElementsAre("inf:5", "1:1", "1:3", "0:2", "-0:4", "nan:0", "nan:6"));
 }
 
 TEST(ClassificationTest, MoreThanThereAreIsAll) {
   ASSERT_OK_AND_ASSIGN(const Classes classes,
-                       Classify(Output<float>({2, 1}, {1, 2}), DataType::kF32,
-                                std::numeric_limits<int64_t>::max(), {}));
+                       Classified(Output<float>({2, 1}, {1, 2}), DataType::kF32,
+                                  std::numeric_limits<int64_t>::max(), {}));
   EXPECT_EQ(classes.per_row, 1);
-  EXPECT_THAT(Elements(classes.bytes), ElementsAre("1:0", "2:0"));
+  EXPECT_THAT(ElementsOfBytes(classes.bytes), ElementsAre("1:0", "2:0"));
   ASSERT_OK_AND_ASSIGN(const Classes none,
-                       Classify(Output<float>({0, 5}, {}), DataType::kF32, 3, {}));
+                       Classified(Output<float>({0, 5}, {}), DataType::kF32, 3, {}));
   EXPECT_EQ(none.rows, 0);
   EXPECT_EQ(none.bytes, "");
 }
@@ -74,8 +70,9 @@ TEST(ClassificationTest, MoreThanThereAreIsAll) {
 TEST(ClassificationTest, ReadsEveryType) {
   const Dims pair = {1, 2};
   const auto first = [&pair](DataType type, const auto& values) {
-    const auto classes = Classify(Output(pair, values), type, 1, {});
-    return classes.ok() ? Elements(classes->bytes).at(0) : std::string(classes.status().message());
+    const auto classes = Classified(Output(pair, values), type, 1, {});
+    return classes.ok() ? ElementsOfBytes(classes->bytes).at(0)
+                        : std::string(classes.status().message());
   };
   using std::vector;
   EXPECT_EQ(first(DataType::kF64, vector<double>{0.1, 1e300}), "1e+300:1");
@@ -104,8 +101,27 @@ TEST(ClassificationTest, TakesRowsOfClassesOnly) {
     EXPECT_THAT(CheckClassified({"x", DataType::kF32, dims}),
                 StatusIs(absl::StatusCode::kInvalidArgument, "classification"));
   }
-  EXPECT_THAT(Classify(Output<float>({1, 2, 3}, {1, 2, 3, 4, 5, 6}), DataType::kF32, 1, {}),
+  EXPECT_THAT(Classified(Output<float>({1, 2, 3}, {1, 2, 3, 4, 5, 6}), DataType::kF32, 1, {}),
               StatusIs(absl::StatusCode::kInvalidArgument, "[1,2,3]"));
+}
+
+TEST(ClassificationTest, WhatItsTextTakesIsChargedBeforeItIsHeld) {
+  constexpr int64_t kRows = 4000, kPiece = 64 << 10;
+  const OutputTensor output = Output<float>({kRows, 1}, std::vector<float>(kRows, 0.1f));
+  const std::string label(50, 'x');
+  const std::vector<absl::string_view> labels = {label};
+  int64_t charged = 0, most = 1 << 30;
+  const auto charge = [&](int64_t bytes) {
+    charged += bytes;
+    return charged <= most ? absl::OkStatus() : absl::UnavailableError("no room");
+  };
+  ASSERT_OK_AND_ASSIGN(const Classes all, Classify(output, DataType::kF32, 1, labels, charge));
+  EXPECT_GE(charged, static_cast<int64_t>(all.bytes.size()));
+  EXPECT_LE(charged, static_cast<int64_t>(all.bytes.size()) + kPiece);
+  charged = 0;
+  most = kPiece;
+  EXPECT_THAT(Classify(output, DataType::kF32, 1, labels, charge),
+              StatusIs(absl::StatusCode::kUnavailable, "no room"));
 }
 
 }  // namespace
