@@ -26,7 +26,7 @@ void Call::Begin(absl::Time deadline) {
 
 // Judges the request and makes its job.
 absl::Status Call::Open() {
-  ABSL_RETURN_IF_ERROR(CheckRight(method_, host_.open_rights));
+  ABSL_RETURN_IF_ERROR(CheckRight(method_.rpc, method_.right, host_.open_rights));
   ABSL_RETURN_IF_ERROR(CheckRequestBytes(method_, RequestBytes(), host_.max_message_bytes));
   ABSL_RETURN_IF_ERROR(Receive(&ticket_, MostRequestBytes(method_, host_.max_message_bytes)));
   ABSL_ASSIGN_OR_RETURN(job_, MakeJob());
@@ -37,31 +37,30 @@ absl::Status Call::Open() {
 bool Call::Serve(absl::Time deadline) {
   times_.arrival = SteadyNow();
   deadline_ = deadline;
-  const absl::Status status = WithoutExceptions([this] { return Open(); });
-  if (status.ok() && job_ != nullptr && job_->IsAwaited()) {
+  absl::Status status = WithoutExceptions([this] { return Open(); });
+  if (!status.ok() || job_ == nullptr) {
+    End(status);
+    return false;
+  }
+  WorkTerms terms;
+  status = WithoutExceptions([&] { return Prepare(&terms); });
+  set_terms(std::move(terms));
+  if (status.ok() && job_->IsAwaited()) {
     AwaitJob();
     return false;
   }
-  if (status.ok() && job_ != nullptr) return Admit();
+  // Another thread may run the call to its end from here on, but not free it while Begin() runs.
+  if (status.ok()) status = WithoutExceptions([this] { return host_.dispatcher->Submit(this); });
+  if (status.ok()) return true;
+  if (absl::IsUnavailable(status)) AddPushback();
   End(status);
   return false;
 }
 
 // Whether or not its client gives up, the call lives until the job is done.
 void Call::AwaitJob() {
-  WorkTerms terms;
-  const absl::Status status = WithoutExceptions([&] { return Prepare(&terms); });
-  set_terms(std::move(terms));
-  if (!status.ok()) return End(status);
   times_.start = SteadyNow();
-  job_->Start([this](const absl::Status& done) {
-    const auto answer = [&]() -> absl::Status {
-      ABSL_RETURN_IF_ERROR(done);
-      ABSL_RETURN_IF_ERROR(job_->Run(*this));
-      return ChargeAnswer();
-    };
-    End(WithoutExceptions(answer));
-  });
+  job_->Start([this](const absl::Status& done) { Complete(done); });
 }
 
 absl::Status Call::Prepare(WorkTerms* terms) {
@@ -70,18 +69,6 @@ absl::Status Call::Prepare(WorkTerms* terms) {
   const int64_t uncharged = std::max<int64_t>(0, RequestBytes() - ticket_.bytes());
   ABSL_RETURN_IF_ERROR(ticket_.Charge(uncharged, "a request"));
   return job_->Prepare(terms);
-}
-
-bool Call::Admit() {
-  WorkTerms terms;
-  absl::Status status = WithoutExceptions([&] { return Prepare(&terms); });
-  set_terms(std::move(terms));
-  // Another thread may run the call to its end from here on, but not free it while Begin() runs.
-  if (status.ok()) status = WithoutExceptions([this] { return host_.dispatcher->Submit(this); });
-  if (status.ok()) return true;
-  if (absl::IsUnavailable(status)) AddPushback();
-  End(status);
-  return false;
 }
 
 // Without memory for it, the client decides when it tries again.
@@ -135,8 +122,9 @@ void Call::Account(const absl::Status& status) {
   job_ = nullptr;
 }
 
-absl::Status Call::RunJob() {
-  absl::Status status = Interrupted();
+// The job's answer, unless what came `before` it failed.
+absl::Status Call::RunJob(const absl::Status& before) {
+  absl::Status status = before;
   if (status.ok()) status = job_->Run(*this);
   if (status.ok()) status = ChargeAnswer();
   // Their memory is free before a slow client has read its answer.
@@ -146,12 +134,16 @@ absl::Status Call::RunJob() {
   return status;
 }
 
+void Call::Complete(const absl::Status& before) {
+  const absl::Status status = WithoutExceptions([&] { return RunJob(before); });
+  if (!status.ok()) ForgetAnswer();
+  End(status);
+}
+
 void Call::Run(Lane lane) {
   lane_ = lane;
   times_.start = SteadyNow();
-  const absl::Status status = WithoutExceptions([this] { return RunJob(); });
-  if (!status.ok()) ForgetAnswer();
-  End(status);
+  Complete(WithoutExceptions([this] { return Interrupted(); }));
 }
 
 void Call::End(const absl::Status& status) {
@@ -160,7 +152,7 @@ void Call::End(const absl::Status& status) {
 }
 
 absl::Status Call::Told(const absl::Status& status) {
-  const absl::Time now = SteadyNow();
+  const absl::Time now = times_.end != absl::InfinitePast() ? times_.end : SteadyNow();
   const bool ran = times_.start != absl::InfinitePast();
   const bool is_our_limit =
       terms().limit != nullptr && absl::IsDeadlineExceeded(status) && terms().deadline < deadline_;

@@ -3,8 +3,8 @@
 // One request from its arrival to the end of its answer, whatever protocol brought it: judged by
 // the table of methods and prepared on the thread that received it (where a bad request is
 // answered), admitted with a ticket for its bytes, run when the dispatcher reaches it, ended early
-// when its client gives up, and accounted for until its answer has left. A protocol is an end of
-// this: a subclass that reads requests and writes answers.
+// when its client gives up, and accounted for until its answer has left. Each protocol has a
+// subclass that reads requests and writes answers.
 #ifndef SERVICE_RPC_CALL_H_
 #define SERVICE_RPC_CALL_H_
 
@@ -93,10 +93,10 @@ class Call : private Work, private UnreadAnswer {
   bool Serve(absl::Time deadline);
   absl::Status Open();
   absl::Status Prepare(WorkTerms* terms);
-  bool Admit();
   void AwaitJob();
   void Cancel();
-  absl::Status RunJob();
+  absl::Status RunJob(const absl::Status& before);
+  void Complete(const absl::Status& before);
   absl::Status ChargeWork(int64_t bytes);
   absl::Status ChargeAnswer();
   void Account(const absl::Status& status);

@@ -5,19 +5,17 @@
 
 #include "absl/algorithm/container.h"
 #include "service/models/served_tensors.h"
+#include "service/wire/shape_error.h"
 
 namespace tilewire::service {
 namespace {
 
 using inference::ModelConfig;
 
-bool LeavesBatchOpen(const TensorSpec& spec) {
-  return !spec.any_rank && !spec.dims.empty() && spec.dims[0] < 0;
-}
-
 bool IsBatched(const ModelSignature& signature) {
-  return !signature.inputs.empty() && absl::c_all_of(signature.inputs, LeavesBatchOpen) &&
-         absl::c_all_of(signature.outputs, LeavesBatchOpen);
+  const auto is_batched = [](const TensorSpec& spec) { return LeavesBatchOpen(spec.dims); };
+  return !signature.inputs.empty() && absl::c_all_of(signature.inputs, is_batched) &&
+         absl::c_all_of(signature.outputs, is_batched);
 }
 
 // The declared tensor of each name, completed, in the order of the file.

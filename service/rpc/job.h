@@ -22,7 +22,7 @@ class Call;
 struct CallTimes {
   absl::Time arrival;
   absl::Time start = absl::InfinitePast();  // it never ran
-  absl::Time end;
+  absl::Time end = absl::InfinitePast();    // it has not ended
 };
 
 class Job {

@@ -16,8 +16,9 @@ namespace {
 using LogValue = inference::LogSettingsRequest::SettingValue;
 using TraceValue = inference::TraceSettingRequest::SettingValue;
 
-constexpr Method kChangeSettings = {"", "to change settings", Right::kSettings,
-                                    RequestBound::kNames, false};
+absl::Status CheckMayChange(const OpenRights& open) {
+  return CheckRight("to change settings", Right::kSettings, open);
+}
 
 absl::Status InvalidSetting(absl::string_view name, absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("setting ", Quoted(name), ": ", why));
@@ -95,7 +96,7 @@ void TellTrace(inference::TraceSettingResponse* response) {
 absl::Status AnswerLogSettings(const OpenRights& open, const inference::LogSettingsRequest& request,
                                inference::LogSettingsResponse* response) {
   if (!request.settings().empty()) {
-    ABSL_RETURN_IF_ERROR(CheckRight(kChangeSettings, open));
+    ABSL_RETURN_IF_ERROR(CheckMayChange(open));
     LogLevels levels = CurrentLogLevels();
     for (const auto& [name, value] : request.settings()) {
       ABSL_RETURN_IF_ERROR(ChangeLog(name, value, &levels));
@@ -110,7 +111,7 @@ absl::Status AnswerTraceSetting(const OpenRights& open,
                                 const inference::TraceSettingRequest& request,
                                 inference::TraceSettingResponse* response) {
   if (!request.settings().empty()) {
-    ABSL_RETURN_IF_ERROR(CheckRight(kChangeSettings, open));
+    ABSL_RETURN_IF_ERROR(CheckMayChange(open));
     for (const auto& [name, value] : request.settings()) {
       ABSL_RETURN_IF_ERROR(CheckTrace(name, value));
     }

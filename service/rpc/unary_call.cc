@@ -29,7 +29,6 @@ IdleSlots<MemoryOfCall>& IdleCalls() {
 }  // namespace
 
 absl::Status BufferedCall::Receive(Ticket* ticket, int64_t most) {
-  if (!IsCompressed(request_)) return absl::OkStatus();
   const auto charge = [ticket](int64_t bytes) {
     return ticket->Charge(bytes, "a request, inflated,");
   };
