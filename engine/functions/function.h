@@ -35,7 +35,7 @@ struct FunctionRow {
   absl::string_view name;  // "softsign"
   int sources;             // 1, 2 or 3
   bool gives_truth;        // 1 or 0
-  // Why there is no such form; empty where there is one.
+  // Why the function lacks the form; empty if it has it.
   absl::string_view no_reals, no_integers, no_code;
 };
 

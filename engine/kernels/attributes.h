@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What modifies a primitive beyond its descriptor: post-ops, output scales, who owns the
-// scratchpad, and how exactly f32 products are computed. The order of work is: accumulate, add
+// Modifiers of a primitive beyond its descriptor: post-ops, output scales, who owns the scratchpad,
+// and how exactly f32 products are computed. The order of work is: accumulate, add
 // bias, multiply by the output scale, apply post-ops in their order, round, saturate
 // (tests/engine/rows.txt Q02). Value types; thread-compatible.
 #ifndef ENGINE_KERNELS_ATTRIBUTES_H_

@@ -6,7 +6,7 @@
 // Runs come in the order of the table. So costs decide between neighbours only, and a row without
 // one keeps its place: before all that follow it, after all before it.
 //
-// What is compared is a row's estimated cycles times its handicap (ImplementationTraits).
+// Rows are compared by their estimated cycles times their handicap (ImplementationTraits).
 #ifndef ENGINE_PRIMITIVES_ROW_RUNS_H_
 #define ENGINE_PRIMITIVES_ROW_RUNS_H_
 

@@ -9,7 +9,7 @@ noticed in another.
 import collections
 import re
 
-from tree import SOURCES, without_comments_and_strings
+from tree import SOURCES
 
 # Functions that stay although nothing in the product calls them, each with its reason.
 ALLOWED = {
@@ -50,7 +50,7 @@ def _is_declared(text, start, end):
 
 def _scan(tree, path):
     """The names that a file declares or defines, each with whether it overrides, and those that it uses."""
-    text = without_comments_and_strings(tree.text(path))
+    text = tree.code(path)
     declared, used = {}, set()
     for match in _NAME.finditer(text):
         name, call = match.group(1), match.group(2)

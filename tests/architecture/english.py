@@ -26,9 +26,6 @@ PHRASES = [
 # A comment begins with what the thing is: a noun or a verb, not a clause that leans on the code below.
 _BEGINNING = re.compile(r'(?:#!\S+(?: \S+)?)?(?:\s|//|#|""")*(?:SPDX-License-Identifier: \S+)?(?:\s|//|#|""")*'
                         r"(?P<word>Of|That|Those|What)\b")
-# Files whose comments are yet to be rewritten.
-_LEANING = ("engine/kernels/attributes.h", "engine/lowering/weighted/integer_fusion.cc",
-            "engine/primitives/elementwise/integer_functions.h", "engine/primitives/rnn/")
 _COMPILED = [(re.compile(pattern), advice) for pattern, advice in PHRASES]
 
 _SOURCE = (".h", ".cc", ".proto", ".inc")
@@ -60,7 +57,7 @@ def check(tree):
     problems = []
     for path in tree.with_suffix(".md", *_SOURCE, *_SCRIPT):
         for line, words in _prose(tree.text(path), path):
-            if not path.endswith(".md") and not path.startswith(_LEANING) and (word := _leans(words)):
+            if not path.endswith(".md") and (word := _leans(words)):
                 problems.append(f"{path}:{line}: a comment that begins with \"{word}\": begin with what the thing is")
             for pattern, advice in _COMPILED:
                 for match in pattern.finditer(words):

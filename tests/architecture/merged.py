@@ -8,7 +8,7 @@ import collections
 import os
 import re
 
-from tree import SOURCES, without_comments_and_strings
+from tree import SOURCES
 
 # The comment after the closing brace is blanks by then.
 _ANONYMOUS = re.compile(r"^namespace \{$(.*?)^\} +$", re.MULTILINE | re.DOTALL)
@@ -24,8 +24,8 @@ def _parameter_types(text):
     return re.sub(r"\s+", "", _PARAMETER_NAME.sub("", text.strip()))
 
 
-def _names(text):
-    for body in _ANONYMOUS.findall(without_comments_and_strings(text)):
+def _names(code):
+    for body in _ANONYMOUS.findall(code):
         for name, parameters in _FUNCTION.findall(body):
             yield f"{name}({_parameter_types(parameters)})"
         yield from _TYPE.findall(body)
@@ -62,7 +62,7 @@ def check(tree):
     places = collections.defaultdict(set)
     for path in tree.with_suffix(".cc"):
         if path.startswith(SOURCES):
-            for name in _names(tree.text(path)):
+            for name in _names(tree.code(path)):
                 places[_package(tree, path), name].add(path)
     for path, name in _types_of_headers(tree):
         if (_package(tree, path), name) in places:

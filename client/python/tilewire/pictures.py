@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tilewire.errors import Error, InvalidArgument, NotFound
 from tilewire.tensors import array_of
 
-# Bounds one picture, as it comes and as it is wanted.
+# The most pixels of a picture, before and after it is resized.
 MOST_PIXELS = 1 << 26
 
 

@@ -47,7 +47,7 @@ class PostOpChain {
 
   // The chain works on the real numbers times this: 1 / d, or 1.
   float unit() const { return unit_; }
-  // What the bias has to add for the chain, in the chain's numbers.
+  // The amount that the bias adds for the chain, in the chain's numbers.
   float shift() const { return shift_; }
 
   absl::Status Build() {

@@ -29,7 +29,7 @@ namespace {
 constexpr int64_t kRowsPerBlock = 256;      // of gates
 constexpr int64_t kSequencesPerPiece = 24;  // a multiple of the rows of any tile
 
-// What does not depend on the direction.
+// The part that does not depend on the direction.
 struct Plan {
   Plan(const RnnDesc& desc, const VectorUnit& unit)
       : desc(desc),
@@ -170,7 +170,7 @@ class Packed final : public Primitive {
            ((d * plan_.block + step_of_block) * plan_.sizes.sequences + n) * plan_.width;
   }
 
-  // Of the first gate `gate` of a direction.
+  // The weights of a direction from gate `gate` on.
   const float* Weights(const ExecuteArgs& args, int arg, int64_t inputs, int d, int gate) const {
     return args.Get<const float>(arg) +
            (static_cast<int64_t>(d) * plan_.sizes.gates + gate) * plan_.padded * inputs;

@@ -142,7 +142,7 @@ class Sequence {
     return next;
   }
 
-  // Of the sum of a gate.
+  // The gate's function of its sum.
   float Function(int which, double x) const {
     const RnnDesc& desc = formula_.desc;
     float argument = static_cast<float>(x);

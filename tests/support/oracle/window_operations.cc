@@ -206,7 +206,7 @@ double ProductAt(const Shaped& a, const Shaped& b, Dims left, Dims right) {
   return sum;
 }
 
-// The sum of all masks of a score: `index` is its own, of rank 3 or 4.
+// The sum of all masks at the score `index`, which may have any rank.
 double MaskAt(const Operands& operands, const Dims& index) {
   double sum = 0;
   for (size_t i = 3; i < operands.srcs.size(); ++i) {
