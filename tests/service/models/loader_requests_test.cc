@@ -113,10 +113,10 @@ TEST_F(ExplicitTest, AFailedLoadTellsItsReasonAndKeepsWhatServes) {
 
 TEST_F(ExplicitTest, AFileThatDidNotLoadIsNotLoadedBecauseAnotherOneServes) {
   ASSERT_THAT(Ask(true, "echo"), IsOk());
-  WriteFile(directory_ / "echo/1/model.onnx", "broken");
+  WriteFile(directory_ / "echo/2/model.onnx", "broken");
   for (int i = 0; i < 2; ++i) {
     EXPECT_THAT(Ask(true, "echo"),
-                StatusIs(absl::StatusCode::kFailedPrecondition, "version 1 failed to load: "))
+                StatusIs(absl::StatusCode::kFailedPrecondition, "version 2 failed to load: "))
         << i;
   }
   EXPECT_THAT(Run(), IsOk());
