@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/progress.h"
 #include "engine/base/status_macros.h"
 #include "engine/lowering/operation_table.h"
 #include "engine/lowering/weighted/bf16_values.h"
@@ -21,6 +22,7 @@ absl::StatusOr<std::shared_ptr<const runtime::Plan>> LowerNetwork(const network:
   PlanBuilder plan(network, std::move(facts), context);
   for (const network::Operation& operation : network.operations) {
     if (context.between_operations) ABSL_RETURN_IF_ERROR(context.between_operations());
+    ReportProgress("planning node", operation.name);
     OperationContext operation_context(network, operation, &plan);
     const absl::Status status = std::visit(
         [&](const auto& params) { return RowOf(params).lower(params, operation_context); },

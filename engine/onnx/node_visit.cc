@@ -4,6 +4,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/progress.h"
 #include "engine/base/status_macros.h"
 #include "engine/onnx/file/onnx_types.h"
 #include "engine/onnx/ops/op_table.h"
@@ -81,6 +82,7 @@ void MarkOwnWeights(const Node& node, const std::vector<Operand>& tensors, size_
 
 absl::Status BuildNode(const Node& node, const ModelGraph& graph, std::vector<Operand>* tensors,
                        Network* network, const Repetition& repetition) {
+  ReportProgress("reading node", node.name());
   ABSL_RETURN_IF_ERROR(CheckInputs(node, graph, *tensors));
   ABSL_RETURN_IF_ERROR(CheckSequences(node, *tensors));
   if (node.HasInput(0)) ABSL_RETURN_IF_ERROR(CheckReals(node, graph.element_types[node.inputs[0]]));

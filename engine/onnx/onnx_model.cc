@@ -5,6 +5,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/progress.h"
 #include "engine/base/status_macros.h"
 #include "engine/network/passes/passes.h"
 #include "engine/onnx/deciding_inputs.h"
@@ -184,6 +185,7 @@ absl::StatusOr<std::vector<HeldTensor>> OnnxModel::Compute(const Node&, const Cu
 }
 
 absl::StatusOr<std::shared_ptr<const OnnxModel>> OnnxModel::Open(const std::string& path) {
+  ReportProgress("reading the file", "");
   ABSL_ASSIGN_OR_RETURN(const std::shared_ptr<const ByteSource> file, OpenFile(path));
   absl::StatusOr<OnnxFile> onnx_file = ReadOnnxFile(*file, path);
   if (!onnx_file.ok()) return NamedByFormat(onnx_file.status(), *file);

@@ -7,6 +7,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/progress.h"
 #include "engine/base/status_macros.h"
 #include "engine/network/network_check.h"
 #include "engine/onnx/empty_tensors.h"
@@ -154,6 +155,7 @@ absl::Status FoldNodes(const std::vector<Node>& nodes, const ModelGraph& graph,
     for (TensorId input : node.inputs)
       ready = ready && (input == kNoTensor || (*tensors)[input].constant != nullptr);
     if (!ready) continue;
+    ReportProgress("folding node", node.name());
     // Unsupported nodes are refused by BuildNetwork(), all at once.
     const absl::Status status = Fold(node, &context, tensors);
     if (!status.ok() && !absl::IsUnimplemented(status)) return status;

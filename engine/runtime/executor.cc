@@ -9,6 +9,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/progress.h"
 #include "engine/base/status_macros.h"
 #include "engine/primitives/reorder/streaming_reorder.h"
 #include "engine/primitives/verbose.h"
@@ -151,6 +152,7 @@ class Execution {
 
   absl::Status RunStep(int index) {
     const Step& step = plan_.steps[index];
+    ReportProgress("running node", step.node);
     const VerboseNode named(step.node);
     ExecuteArgs args;
     for (const Binding& binding : step.bindings) {

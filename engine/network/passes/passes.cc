@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/network/passes/passes.h"
 
+#include "engine/base/progress.h"
+
 namespace tilewire::network {
 namespace {
 
@@ -59,7 +61,10 @@ constexpr Pass kPasses[] = {
 absl::Span<const Pass> PassTable() { return kPasses; }
 
 void RunPasses(Network* network) {
-  for (const Pass& pass : PassTable()) pass.run(network);
+  for (const Pass& pass : PassTable()) {
+    ReportProgress("pass", pass.name);
+    pass.run(network);
+  }
 }
 
 }  // namespace tilewire::network
