@@ -14,6 +14,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
@@ -123,6 +124,11 @@ class Model {
   //   kFailedPrecondition  a file was written to
   //   kResourceExhausted   memory
   virtual absl::Status CheckFiles() const = 0;
+
+  // To be called by the last one that holds the model, before it drops it: gives the memory of its
+  // large tensors back to the system in pieces of 4 MB, and calls `between` after each, which may
+  // wait. From then on nothing may run.
+  virtual void Release(absl::FunctionRef<void()> /*between*/) const {}
 };
 
 }  // namespace tilewire

@@ -43,6 +43,7 @@ class LoadedModel : public Model {
   std::vector<std::vector<Dims>> PlannedShapes() const override;
   int64_t HeldBytes() const override { return plans_.HeldBytes(); }
   absl::Status CheckFiles() const override { return source_->CheckFiles(); }
+  void Release(absl::FunctionRef<void()> between) const override { plans_.Release(between); }
 
  private:
   LoadedModel(std::shared_ptr<const reader::OnnxModel> source, std::shared_ptr<EngineShared> shared,

@@ -9,6 +9,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/lowering/lowering.h"
 #include "engine/primitives/verbose.h"
+#include "engine/runtime/page_release.h"
 
 namespace tilewire {
 namespace {
@@ -85,6 +86,15 @@ absl::StatusOr<std::shared_ptr<const runtime::Plan>> StagePlans::Lower(
   context.requests_decide_sizes = elements_decide_sizes_;
   context.between_operations = options.between_steps;
   return lowering::LowerNetwork(network, context);
+}
+
+void StagePlans::Release(absl::FunctionRef<void()> between) const {
+  weights_.Release(between);
+  for (const Key& key : plans_.Keys()) {
+    const PlannedStagePtr stage = plans_.Peek(key);
+    if (stage == nullptr || stage->plan == nullptr) continue;
+    for (const auto& constant : stage->plan->constants) runtime::ReleasePages(*constant, between);
+  }
 }
 
 }  // namespace tilewire

@@ -79,6 +79,9 @@ class StagePlans {
   std::vector<Key> Keys() const { return plans_.Keys(); }
   // The bytes of the plans that are kept and of the packed weights.
   int64_t HeldBytes() const { return plans_.bytes() + weights_.HeldBytes(); }
+  // Gives the bytes of constants and packed weights back to the system (runtime/page_release.h). No
+  // plan may be run any more.
+  void Release(absl::FunctionRef<void()> between) const;
 
  private:
   absl::StatusOr<PlannedStagePtr> Make(const LoadOptions& options,

@@ -10,6 +10,7 @@
 #include "engine/base/huge_pages.h"
 #include "engine/base/status_macros.h"
 #include "engine/runtime/group_packing.h"
+#include "engine/runtime/page_release.h"
 #include "engine/runtime/tensor_layout.h"
 
 namespace tilewire::runtime {
@@ -173,6 +174,12 @@ absl::StatusOr<PackedWeights::Bytes> PackedWeights::PackBias(const std::vector<f
   target.AppendKey(&key);
   key.append(reinterpret_cast<const char*>(bias.data()), bytes);
   return packed_.GetOrMake(key, make);
+}
+
+void PackedWeights::Release(absl::FunctionRef<void()> between) const {
+  for (const std::string& key : packed_.Keys()) {
+    if (const Bytes packed = packed_.Peek(key)) ReleasePages(*packed, between);
+  }
 }
 
 }  // namespace tilewire::runtime

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/cache/primitive_cache.h"
@@ -46,6 +47,9 @@ class PackedWeights {
                                  bool own = false);
 
   int64_t HeldBytes() const { return packed_.bytes(); }
+
+  // Gives all of them back to the system (page_release.h). Nothing may read them any more.
+  void Release(absl::FunctionRef<void()> between) const;
 
  private:
   absl::StatusOr<Bytes> MakePacked(const network::Weights& weights, const MemoryDesc& target,
