@@ -1,0 +1,170 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""The latency that swaps, loads and unloads of a large model add to the requests of others.
+
+swaps: versions of --network replace each other while one client asks it and another the digits model;
+p50, p99 and the longest of each, before the swaps and during them, and how many answers were missing
+or had other bits.
+rounds: resident memory after each load and unload.
+frees: the longest request of the digits model while --network is unloaded, and as long without that.
+
+  bazel build -c opt //service:tilewire-server
+  tests/bench/swap_bench.py bazel-bin/service/tilewire-server deploy/models swaps --network=resnet50
+"""
+
+import argparse
+import multiprocessing
+import pathlib
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "integration"))
+
+import image_networks  # noqa: E402
+import swaps  # noqa: E402
+from real_server import INFER, Server, digits_request, expect, field  # noqa: E402
+
+SIZE = 224
+PAUSE = 0.005  # of a client, after each answer
+
+
+class Asked:
+    """A server's address, as a client process needs it."""
+
+    def __init__(self, server):
+        self.address, self.reasons = server.address, {}
+
+    channel, ask = Server.channel, Server.ask
+
+
+def ask_on(server, request, right, stop, results):
+    """Asks until it is stopped: begin and end of each request, and how many answers were wrong."""
+    times, wrong = [], 0
+    with server.channel() as channel:
+        while not stop.is_set():
+            begin = time.monotonic()
+            answer = server.ask(INFER + "ModelInfer", request, channel)
+            times.append((begin, time.monotonic()))
+            if isinstance(answer, bytes) and answer.startswith(field(1, b"swapped")):
+                answer = swaps.without_version(answer)
+            wrong += answer not in right
+            time.sleep(PAUSE)
+    results.send((times, wrong))
+
+
+class Client:
+    def __init__(self, server, request, right):
+        context = multiprocessing.get_context("spawn")
+        self.stop, (self.results, there) = context.Event(), context.Pipe(False)
+        self.process = context.Process(target=ask_on, args=(Asked(server), request, right, self.stop, there))
+        self.process.start()
+
+    def end(self):
+        self.stop.set()
+        times, wrong = self.results.recv()
+        self.process.join()
+        return times, wrong
+
+
+def between(times, begin, end):
+    """Latencies in milliseconds, in order, of the requests that overlap this time."""
+    return sorted((last - first) * 1000 for first, last in times if last > begin and first < end)
+
+
+def percentile(latencies, share):
+    return latencies[min(len(latencies) - 1, int(len(latencies) * share))] if latencies else float("nan")
+
+
+def summary(latencies):
+    return (f"{len(latencies):6} answers, p50 {percentile(latencies, .5):7.2f}, "
+            f"p99 {percentile(latencies, .99):7.2f}, longest {percentile(latencies, 1):7.2f} ms")
+
+
+def report(name, times, alone, during):
+    before, after = between(times, *alone), between(times, *during)
+    print(f"{name}: before the swaps  {summary(before)}\n{name}: during the swaps  {summary(after)}\n"
+          f"{name}: p99 {percentile(after, .99) / percentile(before, .99):.2f} of that before")
+
+
+def swap_under_load(flags):
+    network = getattr(image_networks, flags.network)
+    files = [network(seed) for seed in (1, 2)]
+    request = swaps.image_request(b"swapped", SIZE)
+    right = swaps.answers_of(files, request)
+    with swaps.repository(files) as root, Server(f"--model_repository={root}/models", "--poll_seconds=0.05",
+                                                 f"--trial={flags.trial}") as server:
+        digits = server.infer()
+        own, other = Client(server, request, right), Client(server, digits_request(), [digits])
+        time.sleep(3)
+        alone = time.monotonic(), time.monotonic() + flags.alone
+        time.sleep(flags.alone)
+        begin = time.monotonic()
+        seconds = [swaps.swap(server, root, version, (version - 1) % 2, 300)
+                   for version in range(2, flags.count + 2)]
+        during = begin, time.monotonic()
+        (own_times, own_wrong), (other_times, other_wrong) = own.end(), other.end()
+        server.end()
+    print(f"{flags.count} swaps of {flags.network}, {min(seconds):.2f} to {max(seconds):.2f} s each: "
+          f"{own_wrong + other_wrong} of {len(own_times) + len(other_times)} answers missing or wrong")
+    report("its own", own_times, alone, during)
+    report("another", other_times, alone, during)
+
+
+def loading_server(root, flags):
+    return Server(f"--model_repository={root}/models", "--model_control=explicit", "--load_model=digits",
+                  "--open_rights=repository", f"--trial={flags.trial}")
+
+
+def load_rounds(flags):
+    file = getattr(image_networks, flags.network)(1)
+    with swaps.repository([file]) as root, loading_server(root, flags) as server:
+        resident = swaps.load_and_unload(server, flags.count, swaps.image_request(b"swapped", SIZE))
+        server.end()
+    print(f"{flags.count} loads and unloads of {flags.network}: resident {resident[0]:.1f} MB after the first, "
+          f"{resident[-1]:.1f} after the last, {max(resident):.1f} at most "
+          f"({max(resident) / resident[0]:.3f})")
+
+
+def free_beside_requests(flags):
+    file = getattr(image_networks, flags.network)(1)
+    request = swaps.image_request(b"swapped", SIZE)
+    with swaps.repository([file]) as root, loading_server(root, flags) as server:
+        other = Client(server, digits_request(), [server.infer()])
+        frees, others = [], []
+        for _ in range(flags.count):
+            expect(server.ask(INFER + "RepositoryModelLoad", field(2, b"swapped"), timeout=300), b"")
+            assert isinstance(server.ask(INFER + "ModelInfer", request), bytes)
+            time.sleep(1)
+            begin = time.monotonic()
+            expect(server.ask(INFER + "RepositoryModelUnload", field(2, b"swapped"), timeout=300), b"")
+            end = time.monotonic()
+            frees.append((begin, end))
+            time.sleep(0.5 + end - begin)
+            others.append((end + 0.5, end + 0.5 + end - begin))
+        times, wrong = other.end()
+        server.end()
+    def longest(spans):
+        return sorted(max(between(times, *span), default=0) for span in spans)
+    print(f"{flags.count} unloads of {flags.network}, {min(e - b for b, e in frees) * 1000:.0f} to "
+          f"{max(e - b for b, e in frees) * 1000:.0f} ms each; {wrong} wrong answers")
+    for name, spans in (("while it is freed", frees), ("without that", others)):
+        found = longest(spans)
+        print(f"longest request {name}: median {percentile(found, .5):.2f}, most {found[-1]:.2f} ms")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("server")
+    parser.add_argument("models")
+    parser.add_argument("what", choices=("swaps", "rounds", "frees"))
+    parser.add_argument("--network", default="resnet50", choices=("resnet50", "vgg16"))
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--alone", type=float, default=15, help="seconds before the swaps")
+    parser.add_argument("--trial", default="process", choices=("process", "none"))
+    flags = parser.parse_args()
+    {"swaps": swap_under_load, "rounds": load_rounds, "frees": free_beside_requests}[flags.what](flags)
+
+
+if __name__ == "__main__":
+    main()
