@@ -70,6 +70,18 @@ void AddModels(CLI::App* app, Flags* flags, GivenFlags* given) {
       "A version that replaces another is loaded beside it; or unload_first: after it, for want of "
       "memory for both")
       ->check(CLI::IsMember({"beside", "unload_first"}));
+  Add(app, "trial", &given->trial,
+      "What is loaded after the start is first read, planned and run once in a process of its own, "
+      "so that a file that crashes, hangs or eats memory ends that one only; none: it is not")
+      ->check(CLI::IsMember({"process", "none"}));
+  Add(app, "trial_seconds", &flags->trial_seconds, "Seconds that such a trial may take")
+      ->check(CLI::Range(1, 86'400));
+  Add(app, "upload_dir", &flags->upload_dir,
+      "With --model_control=explicit: a folder for files of models that RepositoryModelLoad "
+      "brings; "
+      "without it none are taken");
+  Add(app, "max_upload_mb", &flags->max_upload_mb, "What all of these files may have together")
+      ->check(CLI::Range(1, 1 << 20));
   app->add_flag("--strict_config", flags->scan.strict_config,
                 "An unknown setting in a config.pbtxt keeps its model from being served; without, "
                 "it is a warning")

@@ -29,6 +29,7 @@ struct GivenFlags {
   std::string versions = "latest:1";
   std::string model_control = "poll";
   std::string swap = "beside";
+  std::string trial = "process";
   std::vector<std::string> services = {"inference", "primitives", "plans"};
   std::string ready = "all";
   std::string warm_up = "after";

@@ -25,6 +25,10 @@ struct Flags {
   std::vector<std::string> load_models;  // that are loaded at the start in mode kExplicit; "*": all
   double poll_seconds = 1;
   bool unload_first = false;
+  bool trial = true;  // whether what is loaded after the start is tried out in another process
+  int trial_seconds = 120;
+  std::string upload_dir;  // for files that clients send; empty: none are taken
+  int64_t max_upload_mb = 256;
   std::vector<NamedModel> models;  // one by one; empty: those of the repository
   std::string log_level = "info";
   int verbose = 0;

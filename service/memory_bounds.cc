@@ -52,9 +52,11 @@ ModelMemory::Bounds BoundsOfModels(const MemoryPlan& plan) {
           .is_fixed = plan.work_is_fixed,
           .limit = plan.limit.bytes,
           .granted = GrantedText(plan.limit),
-          .held = [mapped = plan.limit.mapped] {
-            return mapped ? UsedMemory().mapped : UsedMemory().resident;
-          }};
+          .held =
+              [mapped = plan.limit.mapped] {
+                return mapped ? UsedMemory().mapped : UsedMemory().resident;
+              },
+          .is_of_process = plan.limit.mapped};
 }
 
 }  // namespace tilewire::service

@@ -113,7 +113,13 @@ std::optional<int> ApplyControl(const GivenFlags& given, Flags* flags) {
                    : given.model_control == "poll" ? ControlMode::kPoll
                                                    : ControlMode::kExplicit;
   flags->unload_first = given.swap == "unload_first";
-  if (flags->load_models.empty() || flags->control == ControlMode::kExplicit) return std::nullopt;
+  flags->trial = given.trial == "process";
+  if (flags->control == ControlMode::kExplicit) return std::nullopt;
+  if (!flags->upload_dir.empty()) {
+    return Fail(absl::StrCat("--upload_dir=", flags->upload_dir,
+                             " needs --model_control=explicit; otherwise no client loads models"));
+  }
+  if (flags->load_models.empty()) return std::nullopt;
   return Fail(absl::StrCat("--load_model=", flags->load_models[0],
                            " needs --model_control=explicit; otherwise all models are loaded"));
 }

@@ -180,7 +180,8 @@ Server::~Server() { Drain(); }
 
 bool Server::Ready() const {
   if (draining_.load()) return false;
-  return options_.ready_when_any ? models_->AnyReady() : models_->AllReady();
+  return options_.ready_when_any ? models_->AnyReady() || models_->Names().empty()
+                                 : models_->AllReady();
 }
 
 std::optional<bool> Server::Serves(const std::string& name) const {

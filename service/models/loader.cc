@@ -20,6 +20,8 @@ namespace fs = std::filesystem;
 constexpr int kNiceness = 10;
 // How long the end of the last run on a model that serves no more may go unnoticed.
 constexpr absl::Duration kRetiredPoll = absl::Milliseconds(20);
+// How long a piece of memory that is given back waits for requests.
+constexpr absl::Duration kLongestPauseOfFree = absl::Milliseconds(10);
 
 // Whether who copies the files of a version has said that they are not complete.
 bool IsHeldBack(const ServedModel& served) {
@@ -44,6 +46,7 @@ Loader::Loader(Engine* engine, ModelRepository* models, Dispatcher* dispatcher,
       models_(models),
       dispatcher_(dispatcher),
       settings_(std::move(settings)),
+      uploads_(settings_.uploads),
       warm_up_(models, dispatcher, admission),
       thread_("tw-load", [this] { Body(); }) {}
 
@@ -89,7 +92,8 @@ void Loader::Body() {
     const bool asked = Wait();
     if (Stopping()) break;
     ServeRequests();
-    if (retired_.FreeUnused()) malloc_trim(0);
+    FreeRetired();
+    uploads_.RemoveUnused(retired_);
     EndUnloads();
     if (asked || SteadyNow() >= next_look_) Look(asked);
   }
@@ -106,6 +110,7 @@ void Loader::Start() {
     if (IsWanted(*served) && !IsHeldBack(*served)) LoadFound(*served);
   }
   if (Stopping()) return;
+  has_started_ = true;
   settings_.started();
   next_look_ = SteadyNow() + settings_.look_every;
 }
@@ -131,6 +136,8 @@ void Loader::Look(bool asked) {
 bool Loader::ScanAgain(bool asked, std::set<Key>* tried) {
   const absl::StatusOr<std::vector<ServedModel>> found = settings_.scan({});
   if (!found.ok()) {
+    const bool is_empty = absl::IsNotFound(found.status()) && models_->All().empty();
+    if (is_empty && !asked) return true;  // nothing has come yet
     const std::string error(found.status().message());
     if (asked || error != scan_error_) spdlog::error("{}; what was loaded before serves on", error);
     scan_error_ = error;
@@ -213,6 +220,14 @@ void Loader::Retire(const std::string& only) {
 void Loader::Forget(const ModelRepository::Served& served) {
   watched_.erase(KeyOf(*served));
   retired_.Add(served->model);
+}
+
+// The memory of what serves no more and has no run left. Returns whether there was any.
+bool Loader::FreeRetired() {
+  const auto make_way = [this] { dispatcher_->AwaitNothingWaits(kLongestPauseOfFree); };
+  if (!retired_.FreeUnused(make_way)) return false;
+  malloc_trim(0);
+  return true;
 }
 
 // Returns the version if it is to be loaded again.

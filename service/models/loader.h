@@ -14,8 +14,9 @@
 // Files are loaded once they have stayed the same for one look, and never from a version's folder
 // that holds a file ".loading". A version that nothing stands in for serves as soon as it is
 // loaded, and warms up afterwards, unless its settings name requests to warm up with; one that
-// replaces another warms up before, on the shapes that the other one has served. The memory of what
-// serves no more is given back by the loading thread.
+// replaces another warms up before, on the shapes that the other one has served. What is loaded
+// after the start has proved itself in another process before (trial.h). The memory of what serves
+// no more is given back by the loading thread, in pieces.
 #ifndef SERVICE_MODELS_LOADER_H_
 #define SERVICE_MODELS_LOADER_H_
 
@@ -41,6 +42,8 @@
 #include "service/models/model_repository.h"
 #include "service/models/repository_scan.h"
 #include "service/models/retired_models.h"
+#include "service/models/trial/trial.h"
+#include "service/models/uploads/served_uploads.h"
 #include "service/models/warm_up.h"
 #include "service/schedule/dispatcher.h"
 
@@ -72,6 +75,9 @@ class Loader final : public ModelControl {
     // Called there too, for each version that has loaded. May be empty.
     std::function<void(const ServedModel& loaded)> loaded = {};
     ModelMemory* memory = nullptr;  // what loads may take; null: all there is
+    // Tries out each version that is loaded after the start; null: they are loaded at once.
+    const Trial* trial = nullptr;
+    UploadFolder* uploads = nullptr;  // where files that clients send are stored; null: nowhere
   };
 
   // Begins to load what `models` found and does not hold as kUnloaded. All that is pointed to must
@@ -90,7 +96,10 @@ class Loader final : public ModelControl {
 
   // Refused except in mode kExplicit.
   void Load(const std::string& name, std::shared_ptr<const inference::ModelConfig> config,
-            Done done) override ABSL_LOCKS_EXCLUDED(mutex_);
+            std::vector<UploadedFile> files, Done done) override ABSL_LOCKS_EXCLUDED(mutex_);
+  int64_t MostUploadBytes() const override {
+    return settings_.uploads == nullptr ? 0 : settings_.uploads->most_bytes();
+  }
   void Unload(const std::string& name, Done done) override ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -105,6 +114,7 @@ class Loader final : public ModelControl {
     bool load = false;  // else unload
     std::string name;
     std::shared_ptr<const inference::ModelConfig> config;
+    std::vector<UploadedFile> files;
     Done done;
   };
   // An unload whose runs have not ended.
@@ -113,6 +123,7 @@ class Loader final : public ModelControl {
     std::vector<int64_t> versions;
     std::vector<const Model*> models;
     int64_t bytes = 0;  // that the models held
+    bool is_upload = false;
     Done done;
   };
 
@@ -131,10 +142,18 @@ class Loader final : public ModelControl {
   bool HasAllWanted(const std::string& name) const;
   void Retire(const std::string& only);
   void Forget(const ModelRepository::Served& served);
+  bool FreeRetired();
 
   // In loader_loads.cc.
   void LoadFound(ServedModel found);
-  absl::Status AwaitRoom(const FileStamp& files) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status AwaitRoom() ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status BeginLoad(const FileStamp& files);
+  absl::Status BeginTrial(const FileStamp& files, TrialMemory* memory);
+  absl::Status RunTrial(const FileStamp& files, const TrialMemory& memory,
+                        const std::vector<Shapes>& shapes, ServedModel* found);
+  absl::Status Prove(const FileStamp& files, const std::vector<Shapes>& shapes, bool* unloads,
+                     ServedModel* found);
+  void EndLoad();
   ServedModel LoadNow(const ServedModel& found, bool is_replacement,
                       const std::vector<Shapes>& shapes);
   ModelRepository::Served ReplacedBy(const ServedModel& found) const;
@@ -145,7 +164,10 @@ class Loader final : public ModelControl {
   // In loader_requests.cc.
   void Submit(Request request) ABSL_LOCKS_EXCLUDED(mutex_);
   void ServeRequests() ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::Status LoadByRequest(const Request& request);
+  absl::Status LoadByRequest(Request* request);
+  absl::Status LoadScanned(const std::string& name, const ScanScope& scope);
+  std::vector<const Model*> ModelsOf(const std::string& name) const;
+  void ListAgain(const std::string& name);
   absl::Status LoadVersionByRequest(ServedModel found);
   void BeginUnload(Request request);
   void EndUnloads();
@@ -165,8 +187,10 @@ class Loader final : public ModelControl {
   std::map<std::string, std::set<int64_t>> wanted_;  // versions of each model, by the last scan
   std::string scan_error_;                           // of the last scan
   absl::Time next_look_ = absl::InfinitePast();
+  bool has_started_ = false;  // all that was found at the start has been tried
   RetiredModels retired_;
   std::vector<Ending> endings_;
+  ServedUploads uploads_;
   BackgroundWarmUp warm_up_;
   threading::BackgroundThread thread_;
 };

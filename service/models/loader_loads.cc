@@ -20,10 +20,18 @@ constexpr absl::Duration kRoomPoll = absl::Milliseconds(20);
 
 }  // namespace
 
-// Until requests hold no more than the load leaves them.
-absl::Status Loader::AwaitRoom(const FileStamp& files) {
+absl::Status Loader::BeginLoad(const FileStamp& files) {
   if (settings_.memory == nullptr) return absl::OkStatus();
   ABSL_RETURN_IF_ERROR(settings_.memory->BeginLoad(*models_, BytesOfLoad(SizeOf(files))));
+  return AwaitRoom();
+}
+
+void Loader::EndLoad() {
+  if (settings_.memory != nullptr) settings_.memory->EndLoad();
+}
+
+// Until requests hold no more than the load leaves them.
+absl::Status Loader::AwaitRoom() {
   const absl::Time end = SteadyNow() + kLongestWaitForRoom;
   threading::MutexLock lock(&mutex_);
   while (!settings_.memory->HasRoom()) {
@@ -70,7 +78,7 @@ void Loader::UnloadFirst(const ServedModel& found) {
   settings_.changed();
   const absl::Time end = SteadyNow() + kLongestWaitForRoom;
   while (!retired_.empty() && !Stopping() && SteadyNow() < end) {
-    if (retired_.FreeUnused()) continue;
+    if (FreeRetired()) continue;
     threading::MutexLock lock(&mutex_);
     mutex_.AwaitWithTimeout(absl::Condition(&stopping_), kRoomPoll);
   }
@@ -109,15 +117,16 @@ void Loader::LoadFound(ServedModel found) {
   if (shapes.size() > kMostShapes) shapes.resize(kMostShapes);
   const bool is_replacement =
       replaced != nullptr && replaced->state == ModelState::kReady && !settings_.unload_first;
-  const bool unloads = replaced != nullptr && settings_.unload_first;
+  bool unloads = replaced != nullptr && settings_.unload_first;
   replaced = nullptr;  // holds memory no longer
-  if (unloads) UnloadFirst(found);
+  absl::Status fit = Prove(watched.loaded, shapes, &unloads, &found);
+  if (fit.ok() && unloads) UnloadFirst(found);
   if (const auto now = models_->Peek(found.name, found.version)) found.model = now->model;
-  const absl::Status room = AwaitRoom(watched.loaded);
-  ServedModel loaded = room.ok() ? LoadNow(found, is_replacement, shapes) : NotLoaded(found, room);
-  if (settings_.memory != nullptr) settings_.memory->EndLoad();
+  if (fit.ok()) fit = BeginLoad(watched.loaded);
+  ServedModel loaded = fit.ok() ? LoadNow(found, is_replacement, shapes) : NotLoaded(found, fit);
+  EndLoad();
   if (Stopping()) return;
-  if (!absl::IsUnavailable(room)) watched_[KeyOf(found)] = std::move(watched);
+  if (!absl::IsUnavailable(fit)) watched_[KeyOf(found)] = std::move(watched);
   Publish(found, is_replacement, std::move(loaded));
 }
 

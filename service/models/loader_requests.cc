@@ -3,6 +3,7 @@
 // Loads and unloads that clients ask for, on the loader's thread.
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "service/models/loader.h"
@@ -17,15 +18,29 @@ absl::Status NoSuchModel(const std::string& name) {
   return absl::NotFoundError(absl::StrCat("no model ", Quoted(name), " in the model repositories"));
 }
 
+// Whether a version is served from a folder below this one, which may have others that failed.
+bool ServesFrom(const ModelRepository& models, const std::string& folder) {
+  if (folder.empty()) return false;
+  const std::vector<ModelRepository::Served> all = models.All();
+  return std::any_of(all.begin(), all.end(), [&folder](const ModelRepository::Served& served) {
+    return served->state == ModelState::kReady &&
+           absl::StartsWith(served->folder, absl::StrCat(folder, "/"));
+  });
+}
+
 }  // namespace
 
 void Loader::Load(const std::string& name, std::shared_ptr<const inference::ModelConfig> config,
-                  Done done) {
-  Submit({.load = true, .name = name, .config = std::move(config), .done = std::move(done)});
+                  std::vector<UploadedFile> files, Done done) {
+  Submit({.load = true,
+          .name = name,
+          .config = std::move(config),
+          .files = std::move(files),
+          .done = std::move(done)});
 }
 
 void Loader::Unload(const std::string& name, Done done) {
-  Submit({.load = false, .name = name, .config = nullptr, .done = std::move(done)});
+  Submit({.load = false, .name = name, .config = nullptr, .files = {}, .done = std::move(done)});
 }
 
 void Loader::Submit(Request request) {
@@ -58,26 +73,49 @@ void Loader::ServeRequests() {
       BeginUnload(std::move(request));
       continue;
     }
-    const absl::Status loaded = LoadByRequest(request);
+    const absl::Status loaded = LoadByRequest(&request);
     request.done(Stopping() ? absl::CancelledError("the server ends") : loaded);
   }
 }
 
-absl::Status Loader::LoadByRequest(const Request& request) {
-  if (request.config != nullptr)
-    ABSL_RETURN_IF_ERROR(Verdict(JudgeSettings(*request.config, request.name), /*strict=*/false));
-  const absl::StatusOr<std::vector<ServedModel>> found =
-      settings_.scan({.model = request.name, .config = request.config});
-  if (absl::IsNotFound(found.status()) || (found.ok() && found->empty()))
-    return NoSuchModel(request.name);
+// The models that serve under this name.
+std::vector<const Model*> Loader::ModelsOf(const std::string& name) const {
+  std::vector<const Model*> models;
+  for (const ModelRepository::Served& served : models_->All()) {
+    if (served->name == name && served->model != nullptr) models.push_back(served->model.get());
+  }
+  return models;
+}
+
+absl::Status Loader::LoadByRequest(Request* request) {
+  if (request->config != nullptr)
+    ABSL_RETURN_IF_ERROR(Verdict(JudgeSettings(*request->config, request->name), /*strict=*/false));
+  ScanScope scope{.model = request->name, .config = request->config, .folder = ""};
+  if (!request->files.empty()) {
+    ABSL_ASSIGN_OR_RETURN(scope.folder, settings_.uploads->Write(request->files));
+    request->files = {};
+  }
+  std::vector<const Model*> before = ModelsOf(request->name);
+  const absl::Status loaded = LoadScanned(request->name, scope);
+  if (loaded.ok() || ServesFrom(*models_, scope.folder)) {
+    uploads_.Set(request->name, scope.folder, std::move(before));
+  } else if (!scope.folder.empty()) {
+    settings_.uploads->Remove(scope.folder);
+  }
+  return loaded;
+}
+
+absl::Status Loader::LoadScanned(const std::string& name, const ScanScope& scope) {
+  const absl::StatusOr<std::vector<ServedModel>> found = settings_.scan(scope);
+  if (absl::IsNotFound(found.status()) || (found.ok() && found->empty())) return NoSuchModel(name);
   if (!found.ok()) {
-    spdlog::error("load of model '{}': {}", request.name, std::string(found.status().message()));
+    spdlog::error("load of model '{}': {}", name, std::string(found.status().message()));
     return absl::FailedPreconditionError("the model repositories cannot be read; the log says why");
   }
-  SetWanted(*found, request.name);
+  SetWanted(*found, name);
   absl::Status first;
   for (const ServedModel& served : *found) first.Update(LoadVersionByRequest(served));
-  Retire(request.name);
+  Retire(name);
   return first;
 }
 
@@ -115,6 +153,8 @@ void Loader::BeginUnload(Request request) {
     });
     Forget(served);
   }
+  ending.is_upload = uploads_.Has(ending.name);
+  uploads_.Set(ending.name, "", ending.models);
   if (ending.versions.empty()) {
     return ending.done(absl::NotFoundError(
         absl::StrCat("no version of model ", Quoted(ending.name), " is loaded")));
@@ -122,6 +162,17 @@ void Loader::BeginUnload(Request request) {
   wanted_.erase(ending.name);
   settings_.changed();
   endings_.push_back(std::move(ending));
+}
+
+// An upload that has gone leaves what lies in the repositories under its name.
+void Loader::ListAgain(const std::string& name) {
+  const auto found = settings_.scan({.model = name, .config = nullptr, .folder = ""});
+  if (!found.ok()) return;
+  for (ServedModel served : *found) {
+    if (models_->Peek(name, served.version) != nullptr) continue;
+    served.state = ModelState::kUnloaded;
+    models_->Publish(std::move(served));
+  }
 }
 
 // Tells of the unloads whose memory is back.
@@ -136,8 +187,10 @@ void Loader::EndUnloads() {
     }
     for (int64_t version : ending.versions) {
       const ModelRepository::Served served = models_->Peek(ending.name, version);
-      if (served != nullptr && served->state == ModelState::kUnloading) models_->Unload(*served);
+      if (served == nullptr || served->state != ModelState::kUnloading) continue;
+      ending.is_upload ? models_->Remove(*served) : models_->Unload(*served);
     }
+    if (ending.is_upload) ListAgain(ending.name);
     spdlog::info("model '{}': unloaded, {} MB are free again", ending.name, ending.bytes >> 20);
     if (settings_.memory != nullptr) settings_.memory->Update(*models_);
     settings_.changed();

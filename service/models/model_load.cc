@@ -120,16 +120,20 @@ ServedModel NotLoaded(const ServedModel& found, const absl::Status& why) {
   return served;
 }
 
+absl::Status ReadVersion(Engine* engine, const LoadOptions& options, ServedModel* served) {
+  ABSL_ASSIGN_OR_RETURN(served->model,
+                        WithinMemory([&] { return LoadConfigured(served, engine, options); }));
+  return absl::OkStatus();
+}
+
 ServedModel LoadVersion(const ServedModel& found, Engine* engine, const LoadOptions& options) {
   ServedModel served = found;
   const absl::Time start = SteadyNow();
-  absl::StatusOr<std::shared_ptr<const Model>> model =
-      WithinMemory([&] { return LoadConfigured(&served, engine, options); });
-  if (!model.ok()) return NotLoaded(served, model.status());
+  const absl::Status read = ReadVersion(engine, options, &served);
+  if (!read.ok()) return NotLoaded(served, read);
   served.state = ModelState::kReady;
   served.stands_in = false;
   served.load_status = absl::OkStatus();
-  served.model = *std::move(model);
   ReadLabels(&served);
   spdlog::info("model '{}' version {}: loaded in {} ms", served.name, served.version,
                absl::ToInt64Milliseconds(SteadyNow() - start));

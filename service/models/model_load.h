@@ -10,6 +10,10 @@
 
 namespace tilewire::service {
 
+// Reads the model's settings and file; sets its path, config, tensors and model.
+//   the errors of Engine::LoadModel(), and of settings that are refused; messages may name the path
+absl::Status ReadVersion(Engine* engine, const LoadOptions& options, ServedModel* served);
+
 // `found` with its model and labels, kReady; or kUnavailable with the error, whose message names no
 // path. Writes a line to the log.
 ServedModel LoadVersion(const ServedModel& found, Engine* engine, const LoadOptions& options);

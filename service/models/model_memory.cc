@@ -16,6 +16,10 @@ constexpr int64_t kMiB = int64_t{1} << 20;
 constexpr int64_t kBesideWeights = 4 * kMiB;
 // Requests get this much however much models hold: a small one is answered.
 constexpr int64_t kLeastForRequests = 4 * kMiB;
+// A trial's process, without its model.
+constexpr int64_t kOfATrial = 32 * kMiB;
+// For the tensors of its run, without taking from requests: at most, and whatever they leave.
+constexpr int64_t kMostForARun = 256 * kMiB, kLeastForARun = 16 * kMiB;
 // A change that is worth a line in the log.
 constexpr int64_t kWorthALine = 1 * kMiB;
 
@@ -25,6 +29,10 @@ constexpr int64_t kWorthALine = 1 * kMiB;
 // file, its load takes 1.5 to 1.9 times.
 int64_t BytesOfModel(int64_t file_bytes) { return file_bytes + file_bytes / 4 + kBesideWeights; }
 int64_t BytesOfLoad(int64_t file_bytes) { return file_bytes + file_bytes / 4 * 3 + kBesideWeights; }
+
+TrialMemory UnboundedTrial(int64_t file_bytes) {
+  return {.load_bytes = BytesOfLoad(file_bytes), .run_bytes = kMostForARun};
+}
 
 ModelMemory::ModelMemory(Engine* engine, Admission* admission, Bounds bounds)
     : engine_(engine),
@@ -43,10 +51,28 @@ int64_t ModelMemory::HeldBy(const ModelRepository& models) {
 }
 
 absl::Status ModelMemory::BeginLoad(const ModelRepository& models, int64_t bytes) {
+  return Begin(models, "loading it", bytes);
+}
+
+TrialMemory ModelMemory::ForTrial(const ModelRepository& models, int64_t file_bytes) const {
+  TrialMemory memory = UnboundedTrial(file_bytes);
+  const int64_t left = bounds_.shared - HeldBy(models) - admission_->max_bytes();
+  memory.run_bytes =
+      std::clamp(left - memory.load_bytes - kOfATrial, kLeastForARun, memory.run_bytes);
+  return memory;
+}
+
+absl::Status ModelMemory::BeginTrial(const ModelRepository& models, const TrialMemory& memory) {
+  if (bounds_.is_of_process) return absl::OkStatus();
+  return Begin(models, "trying it out", memory.load_bytes + memory.run_bytes + kOfATrial);
+}
+
+absl::Status ModelMemory::Begin(const ModelRepository& models, absl::string_view what,
+                                int64_t bytes) {
   if (bounds_.held() + bytes > bounds_.limit) engine_->FreeIdleMemory(absl::ZeroDuration());
   const int64_t held = bounds_.held();
   if (held + bytes > bounds_.limit) {
-    return absl::ResourceExhaustedError(absl::StrCat("loading it takes about ", bytes / kMiB,
+    return absl::ResourceExhaustedError(absl::StrCat(what, " takes about ", bytes / kMiB,
                                                      " MB, and the server holds ", held / kMiB,
                                                      " MB of ", bounds_.granted));
   }

@@ -13,8 +13,10 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "engine/engine.h"
 #include "service/models/model_repository.h"
+#include "service/models/trial/trial.h"
 #include "service/schedule/admission.h"
 
 namespace tilewire::service {
@@ -28,6 +30,7 @@ class ModelMemory {
     int64_t limit = std::numeric_limits<int64_t>::max();  // all that is granted
     std::string granted;                                  // for people: "512 MB granted by ..."
     std::function<int64_t()> held;                        // what the process holds of it now
+    bool is_of_process = false;  // whether another process, such as a trial's, has as much
   };
 
   // The engine and the admission must outlive this object.
@@ -36,6 +39,9 @@ class ModelMemory {
   // A load that may take `bytes` begins, beside `models`.
   //   kResourceExhausted  the process does not leave as much of what is granted
   absl::Status BeginLoad(const ModelRepository& models, int64_t bytes);
+  // The same for a trial in another process, which may take so much; ends with EndLoad().
+  TrialMemory ForTrial(const ModelRepository& models, int64_t file_bytes) const;
+  absl::Status BeginTrial(const ModelRepository& models, const TrialMemory& memory);
   // Whether requests hold no more than the load leaves them, which may be nothing.
   bool HasRoom() const { return admission_->bytes() <= std::max(lent_, admission_->max_bytes()); }
   // Between the steps of a load, which is better ended than the process.
@@ -48,6 +54,7 @@ class ModelMemory {
 
  private:
   static int64_t HeldBy(const ModelRepository& models);
+  absl::Status Begin(const ModelRepository& models, absl::string_view what, int64_t bytes);
 
   Engine* const engine_;
   Admission* const admission_;
@@ -55,6 +62,9 @@ class ModelMemory {
   int64_t lent_ = 0;    // to the load that runs
   int64_t logged_ = 0;  // what requests were last said to get
 };
+
+// The memory of a trial where nothing bounds it.
+TrialMemory UnboundedTrial(int64_t file_bytes);
 
 // Estimated from the size of its files: what a model holds, and what its load takes: weights
 // packed, and, one tensor at a time, as they lie in the file.

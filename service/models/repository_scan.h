@@ -20,6 +20,7 @@ struct ScanScope {
   std::string model;  // empty: all
   // Settings of that model in the place of its config.pbtxt; null: the file.
   std::shared_ptr<const inference::ModelConfig> config;
+  std::string folder;  // that is the model, in the place of the repositories; empty: these
 };
 
 struct ScanOptions {

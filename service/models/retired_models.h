@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "engine/model.h"
 
 namespace tilewire::service {
@@ -20,9 +21,14 @@ class RetiredModels {
   void Add(std::shared_ptr<const Model> model) {
     if (model != nullptr) models_.push_back(std::move(model));
   }
-  // Frees those that nothing else holds. Returns whether there was one.
-  bool FreeUnused() {
-    return std::erase_if(models_, [](const auto& model) { return model.use_count() == 1; }) > 0;
+  // Frees those that nothing else holds, in pieces, and calls `between` after each. Returns whether
+  // there was one.
+  bool FreeUnused(absl::FunctionRef<void()> between) {
+    return std::erase_if(models_, [&](const auto& model) {
+             if (model.use_count() != 1) return false;
+             model->Release(between);
+             return true;
+           }) > 0;
   }
   bool Holds(const Model* model) const {
     for (const auto& one : models_) {

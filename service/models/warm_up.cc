@@ -70,9 +70,10 @@ void RunOnZeros(const ServedModel& served, const Zeros& zeros, const RunOptions&
 
 }  // namespace
 
-void WarmUp(const ServedModel& served, const RunOptions& options) {
+bool WarmUp(const ServedModel& served, const RunOptions& options) {
   const std::optional<Zeros> zeros = ZerosFor(served.model->signature());
   if (zeros.has_value()) RunOnZeros(served, *zeros, options);
+  return zeros.has_value();
 }
 
 void WarmUpOn(const ServedModel& served, const Shapes& shapes, const RunOptions& options) {

@@ -30,9 +30,9 @@ using Shapes = std::vector<Dims>;
 // says so.
 void WarmUpOn(const ServedModel& served, const Shapes& shapes, const RunOptions& options);
 
-// Runs the model of `served` once. Does nothing if the model leaves more open than the batch, or
-// asks for large inputs. Where the run fails, the log says so.
-void WarmUp(const ServedModel& served, const RunOptions& options);
+// Runs the model of `served` once. Does nothing, and returns false, if the model leaves more open
+// than the batch, or asks for large inputs. Where the run fails, the log says so.
+bool WarmUp(const ServedModel& served, const RunOptions& options);
 
 // Warms up models that serve already, on a thread of the lowest priority, one after the other: each
 // step of a run begins while no request waits or runs, or after kLongestPause. A run ends early

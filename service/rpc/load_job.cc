@@ -4,13 +4,18 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "engine/base/status_macros.h"
 #include "google/protobuf/util/json_util.h"
 #include "protos/model_config.pb.h"
 #include "protos/open_inference.pb.h"
+#include "service/models/repository_scan.h"
 #include "service/rpc/parsed_request.h"
 #include "service/wire/request_parameters.h"
 #include "service/wire/status_text.h"
@@ -42,6 +47,28 @@ absl::StatusOr<std::shared_ptr<const Config>> ParseConfig(const Parameter& param
   return config;
 }
 
+constexpr char kFilePrefix[] = "file:";
+constexpr size_t kLongestFileName = 128;
+constexpr char kFileRule[] =
+    "a file is file:<version>/<name>, a version from 0 to 2^63-1, and a name of at most 128 "
+    "letters, digits, '.', '_' and '-', which is not '.' or '..'";
+
+// Whether the text after the prefix is <version>/<name>, with nothing in it that leads elsewhere.
+bool ParseFileName(absl::string_view parameter, UploadedFile* file) {
+  absl::ConsumePrefix(&parameter, kFilePrefix);
+  const size_t slash = parameter.find('/');
+  if (slash == absl::string_view::npos || !ParseVersion(parameter.substr(0, slash), &file->version))
+    return false;
+  const absl::string_view name = parameter.substr(slash + 1);
+  const bool is_plain = absl::c_all_of(name, [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_' || c == '-';
+  });
+  if (!is_plain || name.empty() || name.size() > kLongestFileName || name == "." || name == "..")
+    return false;
+  file->name = std::string(name);
+  return true;
+}
+
 // A request to the loader, which answers when it is done.
 template <typename Request, typename Response>
 class ControlJob : public Job {
@@ -55,9 +82,9 @@ class ControlJob : public Job {
     terms->model = request_.model_name();
     if (control_ == nullptr)
       return absl::FailedPreconditionError("this server loads no models by request");
-    for (const auto& [name, parameter] : request_.parameters())
-      ABSL_RETURN_IF_ERROR(Take(name, parameter));
-    return absl::OkStatus();
+    for (auto& [name, parameter] : *request_.mutable_parameters())
+      ABSL_RETURN_IF_ERROR(Take(*control_, name, &parameter));
+    return Complete();
   }
   bool IsAwaited() const final { return true; }
   void Start(std::function<void(const absl::Status&)> done) final {
@@ -69,7 +96,10 @@ class ControlJob : public Job {
   }
 
  private:
-  virtual absl::Status Take(const std::string& name, const Parameter& parameter) = 0;
+  // Takes one parameter, and may move what it holds.
+  virtual absl::Status Take(const ModelControl& control, const std::string& name,
+                            Parameter* parameter) = 0;
+  virtual absl::Status Complete() { return absl::OkStatus(); }  // all have been taken
   virtual void Ask(ModelControl* control, const std::string& name, ModelControl::Done done) = 0;
 
   ModelControl* const control_;
@@ -85,20 +115,49 @@ class LoadJob final : public ControlJob<inference::RepositoryModelLoadRequest,
   using ControlJob::ControlJob;
 
  private:
-  absl::Status Take(const std::string& name, const Parameter& parameter) override {
-    if (absl::StartsWith(name, "file:")) {
-      return absl::PermissionDeniedError(
-          absl::StrCat("parameter ", Quoted(name), ": this server takes no files of models"));
-    }
-    if (name != "config") return InvalidParameter(name, "unknown; known is 'config'");
-    ABSL_ASSIGN_OR_RETURN(config_, ParseConfig(parameter));
+  absl::Status Take(const ModelControl& control, const std::string& name,
+                    Parameter* parameter) override {
+    if (absl::StartsWith(name, kFilePrefix)) return TakeFile(control, name, parameter);
+    if (name != "config")
+      return InvalidParameter(name, "unknown; known are 'config' and 'file:<version>/<name>'");
+    ABSL_ASSIGN_OR_RETURN(config_, ParseConfig(*parameter));
     return absl::OkStatus();
   }
+  absl::Status TakeFile(const ModelControl& control, const std::string& name,
+                        Parameter* parameter) {
+    if (control.MostUploadBytes() == 0) {
+      return absl::PermissionDeniedError(absl::StrCat(
+          "parameter ", Quoted(name), ": this server takes no files of models (--upload_dir)"));
+    }
+    UploadedFile file;
+    if (!ParseFileName(name, &file)) return InvalidParameter(name, kFileRule);
+    for (const UploadedFile& other : files_) {
+      if (other.version == file.version && other.name == file.name)
+        return InvalidParameter(name, "another parameter is the same file");
+    }
+    if (parameter->parameter_choice_case() != Parameter::kBytesParam)
+      return InvalidParameter(name, "it is not bytes");
+    upload_bytes_ += static_cast<int64_t>(parameter->bytes_param().size());
+    if (upload_bytes_ > control.MostUploadBytes()) {
+      return absl::ResourceExhaustedError(absl::StrCat("the files have more than ",
+                                                       control.MostUploadBytes(),
+                                                       " bytes together (--max_upload_mb)"));
+    }
+    file.bytes = std::move(*parameter->mutable_bytes_param());
+    files_.push_back(std::move(file));
+    return absl::OkStatus();
+  }
+  absl::Status Complete() override {
+    if (files_.empty() || config_ != nullptr) return absl::OkStatus();
+    return absl::InvalidArgumentError("files of a model come with its parameter 'config'");
+  }
   void Ask(ModelControl* control, const std::string& name, ModelControl::Done done) override {
-    control->Load(name, config_, std::move(done));
+    control->Load(name, config_, std::move(files_), std::move(done));
   }
 
   std::shared_ptr<const Config> config_;
+  std::vector<UploadedFile> files_;
+  int64_t upload_bytes_ = 0;
 };
 
 class UnloadJob final : public ControlJob<inference::RepositoryModelUnloadRequest,
@@ -107,11 +166,11 @@ class UnloadJob final : public ControlJob<inference::RepositoryModelUnloadReques
   using ControlJob::ControlJob;
 
  private:
-  absl::Status Take(const std::string& name, const Parameter& parameter) override {
+  absl::Status Take(const ModelControl&, const std::string& name, Parameter* parameter) override {
     if (name != "unload_dependents") {
       return InvalidParameter(name, "unknown; known is 'unload_dependents'");
     }
-    if (parameter.parameter_choice_case() != Parameter::kBoolParam) {
+    if (parameter->parameter_choice_case() != Parameter::kBoolParam) {
       return InvalidParameter(name, "it is not true or false");
     }
     return absl::OkStatus();

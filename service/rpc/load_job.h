@@ -14,8 +14,9 @@ namespace tilewire::service {
 
 // `control` may be null: models are then not loaded by request. What is pointed to outlives the
 // jobs. A job's error is, beside those of ModelControl,
-//   kInvalidArgument    a parameter that is unknown or has a wrong value
-//   kPermissionDenied   files are sent along
+//   kInvalidArgument    a parameter that is unknown or has a wrong value, or files without settings
+//   kPermissionDenied   files are sent along, and the server takes none
+//   kResourceExhausted  they are too large
 OwnedJob LoadModelJob(ModelControl* control, const CallHost& host, const grpc::ByteBuffer& request,
                       grpc::ByteBuffer* response);
 OwnedJob UnloadModelJob(ModelControl* control, const CallHost& host,

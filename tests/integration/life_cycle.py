@@ -202,7 +202,7 @@ def folders_that_are_no_versions():
     with tempfile.TemporaryDirectory() as folder:
         for name in ('v2', '9223372036854775808'):
             shutil.copytree(pathlib.Path(sys.argv[2]) / 'digits/1', f'{folder}/digits/{name}')
-        command = [sys.argv[1], '--port=0', f'--model_repository={folder}']
+        command = [sys.argv[1], '--port=0', f'--model_repository={folder}', '--model_control=none']
         run = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
         expect(run.returncode, 1)
         expect(run.stderr.count('the name of a version is a number'), 2)

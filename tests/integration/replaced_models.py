@@ -10,6 +10,7 @@ import os
 import pathlib
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -324,6 +325,24 @@ def without_version(answer, version):
     return answer.replace(field(2, b'1'), field(2, version), 1)
 
 
+def empty_at_the_start():
+    """A repository may be empty where models may come later: the server is ready, and serves what comes."""
+    for ready in ('all', 'any'):
+        with tempfile.TemporaryDirectory() as folder, \
+                Server(f'--model_repository={folder}', f'--ready={ready}') as server:
+            expect(server.ask(INFER + 'ServerReady'), YES)
+            expect(server.ask(HEALTH), YES)
+            shutil.copytree(pathlib.Path(sys.argv[2]) / 'digits', f'{folder}/digits')
+            until(lambda server=server: isinstance(server.infer(), bytes), 'it is not loaded')
+            server.end()
+            assert 'what was loaded before' not in server.log, server.log
+    with tempfile.TemporaryDirectory() as folder:
+        for options in (['--model_control=none'], ['--model_repository=' + folder + '/none']):
+            run = subprocess.run([sys.argv[1], f'--model_repository={folder}', '--port=0', *options],
+                                 capture_output=True, text=True, check=False)
+            assert run.returncode == 1 and folder in run.stderr, (run.returncode, run.stderr)
+
+
 def swapped_under_load():
     """Runs hold what they began with: under load every answer is all old or all new."""
     with repository() as (folder, file, other):
@@ -356,7 +375,7 @@ def swapped_under_load():
 
 CHECKS = (overwritten, overwritten_before_it_is_needed, overwritten_by_what_does_not_load,
           renamed_over, renamed_over_by_what_does_not_load, touched, asked_to_scan, polled,
-          swapped_under_load)
+          empty_at_the_start, swapped_under_load)
 
 
 if __name__ == '__main__':

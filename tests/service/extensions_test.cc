@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Triton's extensions of the protocol: statistics, configs, classes, loads, settings, and shared
+// Triton's extensions of the protocol: statistics, configs, classes, settings, and shared
 // memory, which there is none of.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "absl/synchronization/notification.h"
-#include "service/models/model_control.h"
 #include "spdlog/spdlog.h"
 #include "tests/service/served_fixture.h"
 
@@ -327,118 +326,6 @@ TEST_F(ExtensionsTest, TracesCannotBeTurnedOnWhereNoneAreWritten) {
   of_model.set_model_name("nope");
   Ask(&Stub::TraceSetting, of_model);
   EXPECT_EQ(status_.error_code(), StatusCode::NOT_FOUND);
-}
-
-// Remembers what it is asked for, and ends it when the test says so.
-class FakeControl final : public ModelControl {
- public:
-  void Load(const std::string& name, std::shared_ptr<const inference::ModelConfig> config,
-            Done done) override {
-    loaded = name;
-    given = std::move(config);
-    done_ = std::move(done);
-    asked.Notify();
-  }
-  void Unload(const std::string& name, Done done) override {
-    unloaded = name;
-    done(absl::OkStatus());
-  }
-  void End(const absl::Status& status) { done_(status); }
-
-  std::string loaded, unloaded;
-  std::shared_ptr<const inference::ModelConfig> given;
-  absl::Notification asked;
-
- private:
-  Done done_;
-};
-
-TEST_F(ExtensionsTest, ALoadIsAnsweredWhenItHasEnded) {
-  FakeControl control;
-  options_.open_rights.Open(Right::kRepository);
-  Start();
-  server_->SetModelControl(&control);
-  inference::RepositoryModelLoadRequest load;
-  load.set_model_name("echo");
-  (*load.mutable_parameters())["config"].set_string_param(R"({"maxBatchSize": 4})");
-  std::thread client([&] { Ask(&Stub::RepositoryModelLoad, load); });
-  control.asked.WaitForNotification();
-  // Meanwhile others are served.
-  inference::ModelInferResponse response;
-  EXPECT_TRUE(Infer(GoodRequest(), &response).ok());
-  control.End(absl::FailedPreconditionError("it is broken"));
-  client.join();
-  EXPECT_EQ(status_.error_code(), StatusCode::FAILED_PRECONDITION);
-  EXPECT_EQ(status_.error_message(), "it is broken");
-  EXPECT_EQ(control.loaded, "echo");
-  ASSERT_NE(control.given, nullptr);
-  EXPECT_EQ(control.given->max_batch_size(), 4);
-  inference::RepositoryModelUnloadRequest unload;
-  unload.set_model_name("echo");
-  (*unload.mutable_parameters())["unload_dependents"].set_bool_param(true);
-  Ask(&Stub::RepositoryModelUnload, unload);
-  EXPECT_TRUE(status_.ok()) << status_.error_message();
-  EXPECT_EQ(control.unloaded, "echo");
-}
-
-TEST_F(ExtensionsTest, ALoadWhoseClientLeavesGoesOn) {
-  FakeControl control;
-  options_.open_rights.Open(Right::kRepository);
-  Start();
-  server_->SetModelControl(&control);
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(30));
-  inference::RepositoryModelLoadRequest load;
-  load.set_model_name("echo");
-  inference::RepositoryModelLoadResponse response;
-  EXPECT_EQ(stub_->RepositoryModelLoad(&context, load, &response).error_code(),
-            StatusCode::DEADLINE_EXCEEDED);
-  control.asked.WaitForNotification();
-  control.End(absl::OkStatus());
-}
-
-TEST_F(ExtensionsTest, LoadsAreRefusedWithTheReason) {
-  Start();
-  inference::RepositoryModelLoadRequest load;
-  load.set_model_name("echo");
-  Ask(&Stub::RepositoryModelLoad, load);
-  EXPECT_EQ(status_.error_code(), StatusCode::PERMISSION_DENIED);
-  inference::RepositoryModelUnloadRequest unload;
-  Ask(&Stub::RepositoryModelUnload, unload);
-  EXPECT_EQ(status_.error_code(), StatusCode::PERMISSION_DENIED);
-  EXPECT_THAT(status_.error_message(), HasSubstr("--open_rights"));
-}
-
-TEST_F(ExtensionsTest, ParametersOfLoadsAreJudgedByName) {
-  FakeControl control;
-  options_.open_rights.Open(Right::kRepository);
-  Start();
-  inference::RepositoryModelLoadRequest load;
-  load.set_model_name("echo");
-  Ask(&Stub::RepositoryModelLoad, load);
-  EXPECT_EQ(status_.error_code(), StatusCode::FAILED_PRECONDITION) << "nothing loads models";
-  server_->SetModelControl(&control);
-  const struct {
-    const char *name, *text, *error;
-    StatusCode code;
-  } cases[] = {
-      {"config", "{", "JSON", StatusCode::INVALID_ARGUMENT},
-      {"config", R"({"no_such_field": 1})", "JSON", StatusCode::INVALID_ARGUMENT},
-      {"confg", "{}", "unknown", StatusCode::INVALID_ARGUMENT},
-      {"file:1/model.onnx", "x", "no files", StatusCode::PERMISSION_DENIED},
-  };
-  for (const auto& [name, text, error, code] : cases) {
-    load.clear_parameters();
-    (*load.mutable_parameters())[name].set_string_param(text);
-    Ask(&Stub::RepositoryModelLoad, load);
-    EXPECT_EQ(status_.error_code(), code) << name;
-    EXPECT_THAT(status_.error_message(), HasSubstr(error));
-  }
-  load.clear_parameters();
-  (*load.mutable_parameters())["config"].set_string_param(std::string(70'000, ' '));
-  Ask(&Stub::RepositoryModelLoad, load);
-  EXPECT_THAT(status_.error_message(), HasSubstr("70000 bytes"));
-  EXPECT_EQ(control.loaded, "");
 }
 
 TEST_F(ExtensionsTest, MetadataTellsWhatIsOn) {

@@ -45,6 +45,10 @@ class LoaderTest : public ::testing::Test {
         Loader::Settings{.scan =
                              [this](const ScanScope& scope) {
                                ++scans_;
+                               if (!scope.folder.empty()) {
+                                 return ScanFolder(scope.folder, scope.model,
+                                                   {.latest = latest_, .scope = scope});
+                               }
                                return ScanDirectory(directory_.string(),
                                                     {.latest = latest_, .scope = scope});
                              },
@@ -54,7 +58,9 @@ class LoaderTest : public ::testing::Test {
                          .warm_up_first = warm_up_first,
                          .started = [this] { started_.Notify(); },
                          .changed = [this] { ++changes_; },
-                         .memory = memory});
+                         .memory = memory,
+                         .trial = trial_,
+                         .uploads = upload_folder_});
   }
 
   std::shared_ptr<const ServedModel> Echo(const char* version = "1") {
@@ -88,6 +94,8 @@ class LoaderTest : public ::testing::Test {
   uint32_t latest_ = 0;
   ControlMode mode_ = ControlMode::kPoll;
   bool unload_first_ = false;
+  const Trial* trial_ = nullptr;
+  UploadFolder* upload_folder_ = nullptr;
   tilewire::testing::FakeEngine engine_;
   Dispatcher dispatcher_{&engine_.arena(), {}};
   Admission admission_{int64_t{1} << 30};

@@ -4,6 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <memory>
+#include <utility>
+
 #include "engine/threading/mutex.h"
 #include "google/protobuf/text_format.h"
 #include "tests/service/models/loader_fixture.h"
@@ -18,7 +22,7 @@ using tilewire::testing::StatusIs;
 
 TEST_F(LoaderTest, LoadsByRequestAreRefused) {
   absl::Status told;
-  loader_->Load("echo", nullptr, [&](const absl::Status& status) { told = status; });
+  loader_->Load("echo", nullptr, {}, [&](const absl::Status& status) { told = status; });
   EXPECT_THAT(told, StatusIs(absl::StatusCode::kFailedPrecondition, "--model_control=explicit"));
   loader_->Unload("echo", [&](const absl::Status& status) { told = status; });
   EXPECT_THAT(told, StatusIs(absl::StatusCode::kFailedPrecondition, "--model_control=explicit"));
@@ -33,7 +37,8 @@ class ExplicitTest : public LoaderTest {
     LoaderTest::SetUp();
   }
 
-  absl::Status Ask(bool load, const char* name, const char* config = nullptr) {
+  absl::Status Ask(bool load, const char* name, const char* config = nullptr,
+                   std::vector<UploadedFile> files = {}) {
     std::shared_ptr<inference::ModelConfig> given;
     if (config != nullptr) {
       given = std::make_shared<inference::ModelConfig>();
@@ -45,7 +50,7 @@ class ExplicitTest : public LoaderTest {
       told = status;
       done.Notify();
     };
-    load ? loader_->Load(name, given, tell) : loader_->Unload(name, tell);
+    load ? loader_->Load(name, given, std::move(files), tell) : loader_->Unload(name, tell);
     done.WaitForNotification();
     return told;
   }
@@ -119,6 +124,70 @@ TEST_F(ExplicitTest, AFileThatDidNotLoadIsNotLoadedBecauseAnotherOneServes) {
                 StatusIs(absl::StatusCode::kFailedPrecondition, "version 2 failed to load: "))
         << i;
   }
+  EXPECT_THAT(Run(), IsOk());
+}
+
+// Files come with requests.
+class UploadTest : public ExplicitTest {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::path(::testing::TempDir()) / "uploads" /
+              ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::filesystem::create_directories(folder_);
+    uploads_ = UploadFolder::Open(folder_.string(), /*most_bytes=*/100).value();
+    upload_folder_ = uploads_.get();
+    ExplicitTest::SetUp();
+  }
+  void TearDown() override { loader_ = nullptr; }
+
+  // The files that are there.
+  std::vector<std::string> Stored() const {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_)) {
+      if (entry.is_regular_file()) names.push_back(entry.path().filename().string());
+    }
+    return names;
+  }
+
+  std::filesystem::path folder_;
+  std::unique_ptr<UploadFolder> uploads_;
+};
+
+TEST_F(UploadTest, FilesAreServedUntilTheModelIsUnloaded) {
+  EXPECT_EQ(loader_->MostUploadBytes(), 100);
+  EXPECT_THAT(Ask(true, "sent", "", {{5, "model.onnx", "weights"}}), IsOk());
+  EXPECT_THAT(models_->Versions("sent"), ElementsAre(5));
+  EXPECT_THAT(Stored(), ElementsAre("model.onnx"));
+  EXPECT_THAT(Ask(false, "sent"), IsOk());
+  EXPECT_THAT(Stored(), ElementsAre());
+  EXPECT_EQ(models_->Peek("sent", 5), nullptr);
+  EXPECT_THAT(Ask(true, "sent"), StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST_F(UploadTest, TheyStandInThePlaceOfTheRepositorys) {
+  ASSERT_THAT(Ask(true, "echo"), IsOk());
+  EXPECT_THAT(Ask(true, "echo", "", {{1, "model.onnx", "sent"}}), IsOk());
+  EXPECT_THAT(models_->Versions("echo"), ElementsAre(1));
+  EXPECT_THAT(Ask(true, "echo", "", {{7, "model.onnx", "sent again"}}), IsOk());
+  EXPECT_THAT(models_->Versions("echo"), ElementsAre(7));
+  Until([&] { return Stored().size() == 1; });
+  EXPECT_THAT(Ask(true, "echo"), IsOk());
+  EXPECT_THAT(models_->Versions("echo"), ElementsAre(2));
+  Until([&] { return Stored().empty(); });
+  EXPECT_THAT(Ask(true, "echo", "", {{7, "model.onnx", "sent"}}), IsOk());
+  EXPECT_THAT(Ask(false, "echo"), IsOk());
+  EXPECT_EQ(ReasonOf(*models_->Peek("echo", 2)), "unloaded") << "it is on disk";
+}
+
+TEST_F(UploadTest, NothingIsLeftOfWhatFails) {
+  ASSERT_THAT(Ask(true, "echo"), IsOk());
+  EXPECT_THAT(Ask(true, "echo", "", {{2, "model.onnx", "broken"}}),
+              StatusIs(absl::StatusCode::kFailedPrecondition, "not an ONNX file"));
+  EXPECT_THAT(Ask(true, "sent", "", {{1, "other.onnx", "x"}}),
+              StatusIs(absl::StatusCode::kFailedPrecondition, "other.onnx"));
+  EXPECT_THAT(Ask(true, "echo", "", {{1, "model.onnx", std::string(101, 'x')}}),
+              StatusIs(absl::StatusCode::kResourceExhausted, "--max_upload_mb"));
+  EXPECT_THAT(Stored(), ElementsAre());
   EXPECT_THAT(Run(), IsOk());
 }
 

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The other side of a trial (trial.h): a process that tries one model out and says how it went.
+//
+//   TrialProcess process;
+//   return process.Begin() ? process.Try() : 1;  // the exit status
+#ifndef SERVICE_MODELS_TRIAL_TRIAL_PROCESS_H_
+#define SERVICE_MODELS_TRIAL_TRIAL_PROCESS_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "protos/trial.pb.h"
+
+namespace tilewire::service {
+
+// The one argument of a process that is a trial.
+constexpr char kTrialArgument[] = "--trial_process";
+inline bool IsTrialProcess(int argc, char** argv) {
+  return argc == 2 && std::string(argv[1]) == kTrialArgument;
+}
+
+// One in a process, on the thread that begins it, while there is no other.
+class TrialProcess {
+ public:
+  // Takes the socket, which is standard input and output, receives the request, and bounds this
+  // process: its memory, its priority, and its life, which ends with the thread that asked. From
+  // now on reports how far it comes. False if there is no request.
+  bool Begin();
+  const trial::TrialRequest& request() const { return request_; }
+
+  // Loads and runs the model, and reports the end. Returns the exit status.
+  int Try();
+
+ private:
+  trial::TrialRequest request_;
+};
+
+}  // namespace tilewire::service
+
+#endif  // SERVICE_MODELS_TRIAL_TRIAL_PROCESS_H_

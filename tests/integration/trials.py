@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models that crash, hang or take memory when they are tried out, beside one that serves.
+
+usage: trials.py SERVER_BINARY MODEL_REPOSITORY [CHECK...]
+
+The binary is the real server, but for the names of models that its trials misbehave for
+(tests/support/misbehaving_trial.h).
+"""
+import contextlib
+import os
+import pathlib
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+
+from real_server import (INFER, Server, digits_request, expect, field, relu_model, run_checks, until)
+
+TRIAL_SECONDS = 3
+
+
+@contextlib.contextmanager
+def serving(*options):
+    """A server of the model digits, and its repository."""
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(pathlib.Path(sys.argv[2]) / 'digits', f'{folder}/digits')
+        with Server(f'--model_repository={folder}', f'--trial_seconds={TRIAL_SECONDS}',
+                    '--poll_seconds=0.05', *options) as server:
+            yield server, pathlib.Path(folder)
+
+
+def add(folder, name):
+    os.makedirs(folder / name / '.1')
+    (folder / name / '.1/model.onnx').write_bytes(relu_model(0, 10))
+    os.rename(folder / name / '.1', folder / name / '1')
+
+
+def index(server):
+    """The answer of RepositoryIndex, as bytes."""
+    return server.ask(INFER + 'RepositoryIndex')
+
+
+def trials_of(server):
+    """The processes that it has started."""
+    pid = server.process.pid
+    children = []
+    for task in pathlib.Path(f'/proc/{pid}/task').iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            children += (task / 'children').read_text().split()
+    return [int(child) for child in children]
+
+
+class Client(threading.Thread):
+    """Asks the model digits all the time."""
+
+    def __init__(self, server):
+        super().__init__()
+        self.server, self.wanted = server, server.infer()
+        assert isinstance(self.wanted, bytes)
+        self.stopped, self.answers, self.wrong = False, 0, []
+        self.start()
+
+    def run(self):
+        with self.server.channel() as channel:
+            while not self.stopped:
+                answer = self.server.ask(INFER + 'ModelInfer', digits_request(), channel)
+                self.answers += 1
+                if answer != self.wanted:
+                    self.wrong.append(answer)
+
+    def end(self):
+        self.stopped = True
+        self.join()
+        assert not self.wrong, self.wrong[:3]
+        assert self.answers, 'it has asked nothing'
+        return self.answers
+
+
+def bad_models_leave_the_others_alone():
+    """Each is unavailable with its reason; the other's answers keep coming, with the same bits."""
+    reasons = {'crashes': b"its trial died of SIGSEGV (Segmentation fault), at: planning node 'conv1'",
+               'hangs': b'its trial did not end within 3s (--trial_seconds), at: planning node',
+               'takes_memory': b'a trial of its files may take ',
+               'aborts': b'its trial died of SIGABRT (Aborted)',
+               'is_killed': b'its trial was killed (SIGKILL), as the system does where memory is short'}
+    with serving() as (server, folder):
+        client = Client(server)
+        try:
+            for name, reason in reasons.items():
+                before, begin = client.answers, time.time()
+                add(folder, name)
+                until(lambda reason=reason: reason in index(server), f'{name} has not this reason')
+                print(f'  {name}: {time.time() - begin:.1f} s, {client.answers - before} answers')
+                expect(server.health('digits'), True)
+                expect(server.health(name), False)
+            add(folder, 'good')
+            until(lambda: server.health('good') is True, 'it is not loaded')
+        finally:
+            print(f'  {client.end()} answers in all')
+        expect(trials_of(server), [])
+        assert bytes(folder) not in index(server)
+        server.end()
+
+
+def a_new_version_that_crashes_leaves_the_old():
+    """The one that was loaded at the start, without a trial, serves on."""
+    with tempfile.TemporaryDirectory() as folder:
+        add(pathlib.Path(folder), 'crashes')
+        with Server(f'--model_repository={folder}', '--poll_seconds=0.05') as server:
+            shutil.copytree(f'{folder}/crashes/1', f'{folder}/crashes/2')
+            until(lambda: b'SIGSEGV' in index(server), 'it is not tried out')
+            expect(server.health('crashes'), True)
+            expect(server.health(), True)
+            server.end()
+
+
+def by_request():
+    """RepositoryModelLoad tells the reason."""
+    with serving('--model_control=explicit', '--load_model=digits',
+                 '--open_rights=repository') as (server, folder):
+        add(folder, 'crashes')
+        answer = server.ask(INFER + 'RepositoryModelLoad', field(2, b'crashes'))
+        assert 'its trial died of SIGSEGV' in server.reasons[answer], server.reasons
+        assert isinstance(server.infer(), bytes)
+        server.end()
+
+
+def ended_meanwhile():
+    """SIGTERM ends a trial that hangs; SIGKILL too, which the server cannot notice."""
+    for sent in (signal.SIGTERM, signal.SIGKILL):
+        with serving('--drain_timeout=5') as (server, folder):
+            add(folder, 'hangs')
+            until(lambda: trials_of(server), 'it is not tried out')
+            trial = trials_of(server)[0]
+            server.process.send_signal(sent)
+            expect(server.process.wait(30), 0 if sent == signal.SIGTERM else -sent)
+            until(lambda: not pathlib.Path(f'/proc/{trial}/exe').exists(), 'the trial goes on')
+
+
+def none():
+    """With --trial=none nothing is tried out."""
+    with serving('--trial=none') as (server, folder):
+        add(folder, 'crashes')
+        until(lambda: server.health('crashes') is True, 'it is not loaded')
+        server.end()
+
+
+CHECKS = (bad_models_leave_the_others_alone, a_new_version_that_crashes_leaves_the_old, by_request,
+          ended_meanwhile, none)
+
+if __name__ == '__main__':
+    run_checks(CHECKS)
