@@ -21,6 +21,7 @@ import includes  # noqa: E402
 import merged  # noqa: E402
 import mirror  # noqa: E402
 import names  # noqa: E402
+import namespaces  # noqa: E402
 import passes  # noqa: E402
 import self_contained  # noqa: E402
 import sizes  # noqa: E402
@@ -50,6 +51,7 @@ CHECKS = {
     "order of passes": passes.check,
     "names in merged sources": merged.check,
     "tests of operators and primitives": mirror.check,
+    "namespaces of tests": namespaces.check,
     "plain English": english.check,
 }
 
@@ -108,6 +110,7 @@ VIOLATIONS = [
     (mirror.check, OPERATORS + "tile.cc", ROWS_OF_OPERATORS),
     (mirror.check, "tests/" + OPERATORS + "tile_test.cc", A_TEST),
     (mirror.check, "engine/primitives/sum/table.cc", ""),
+    (namespaces.check, "tests/engine/a_test.cc", "namespace tilewire {\nTEST(ATest, Does) {\n}\n}  // namespace tilewire\n"),
     (passes.check, PASSES + "passes.cc", "constexpr Pass kPasses[] = {};\n"),
     (passes.check, PASSES + "passes.cc", ROW_OF_A_PASS),
     (english.check, "engine/a.h", "// What lies behind the axis.\n"),

@@ -18,7 +18,7 @@
 #include "engine/engine.h"
 #include "engine/explanation.h"
 
-namespace tilewire {
+namespace tilewire::bench {
 namespace {
 
 struct Options {
@@ -52,10 +52,10 @@ absl::Status Measure(const Options& options) {
 }
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::bench
 
 int main(int argc, char** argv) {
-  tilewire::Options options;
+  tilewire::bench::Options options;
   CLI::App app{"Times one ONNX model in the engine alone"};
   app.add_option("--model", options.model, "ONNX file")->required();
   app.add_option("--batch", options.batch, "images a run")->check(CLI::PositiveNumber);
@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
   app.add_option("--precision", options.precision, "exact, fast or bf16");
   app.add_flag("--steps,!--no-steps", options.steps, "a line per step");
   CLI11_PARSE(app, argc, argv);
-  const absl::Status status = tilewire::Measure(options);
+  const absl::Status status = tilewire::bench::Measure(options);
   if (!status.ok()) std::fprintf(stderr, "%s\n", status.ToString().c_str());
   return status.ok() ? 0 : 1;
 }

@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
 
 using onnx::TensorProto;
@@ -377,4 +377,4 @@ ConformanceResult RunConformanceCase(Engine& engine, const CaseFiles& files,
   return refused;
 }
 
-}  // namespace tilewire
+}  // namespace tilewire::testing

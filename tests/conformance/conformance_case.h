@@ -10,7 +10,7 @@
 #include "engine/engine.h"
 #include "protos/onnx_subset.pb.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 
 // Which inputs are given at run time, each in its own type; all others become initializers.
 // kNumbers: those that give no shapes, axes or truth values: not s32, s64 or bool.
@@ -50,6 +50,6 @@ EmptiedResult RunEmptiedCase(Engine& engine, const CaseFiles& files, const std::
 // refused or answered; returns how many were answered.
 int RunSpoiltCase(Engine& engine, const CaseFiles& files, const std::string& scratch);
 
-}  // namespace tilewire
+}  // namespace tilewire::testing
 
 #endif  // TESTS_CONFORMANCE_CONFORMANCE_CASE_H_

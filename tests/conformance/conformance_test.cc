@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "tests/conformance/conformance_case.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
 
 constexpr char kRoot[] = "/usr/share/libonnx-testdata/data";
@@ -111,4 +111,4 @@ TEST(ConformanceTest, SpoiltNodesAreAnsweredOrRefused) {
 }
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing

@@ -13,7 +13,7 @@
 #include "gtest/gtest.h"
 #include "tests/conformance/conformance_case.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
 
 // Fewer are a loss.
@@ -88,4 +88,4 @@ TEST(OperatorTableTest, EveryOperatorOpsetAndTypeAgreesWithNumpy) {
 }
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing

@@ -12,7 +12,7 @@
 #include "tests/support/random_tensor.h"
 #include "tests/support/status_matchers.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
 
 using ::tilewire::testing::IsOk;
@@ -112,7 +112,7 @@ MemoryDesc Repeating() {
 
 TEST_F(PrimitiveExecutionTest, EveryLayoutInAndOutGivesTheSameNumbers) {
   const std::shared_ptr<const Primitive> linear = Linear();
-  const std::vector<float> values = testing::RandomFloats(kElements, 1);
+  const std::vector<float> values = RandomFloats(kElements, 1);
   std::vector<float> expected;
   for (float value : values) expected.push_back(2 * value + 1);
   const MemoryDesc layouts[] = {Tagged(FormatTag::k_nchw), Tagged(FormatTag::k_nhwc),
@@ -202,7 +202,7 @@ TEST_F(PrimitiveExecutionTest, WrongArgumentsAreNamed) {
 
 TEST_F(PrimitiveExecutionTest, InputMayRepeatADimension) {
   const std::shared_ptr<const Primitive> linear = Linear();
-  const std::vector<float> values = testing::RandomFloats(kElements / 2, 2);
+  const std::vector<float> values = RandomFloats(kElements / 2, 2);
   std::vector<float> expected;
   for (int i = 0; i < kElements; ++i) expected.push_back(2 * values[i % (kElements / 2)] + 1);
   std::vector<PrimitiveOutput> outputs = Outputs(Tagged(FormatTag::k_nchw));
@@ -211,4 +211,4 @@ TEST_F(PrimitiveExecutionTest, InputMayRepeatADimension) {
 }
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing

@@ -7,13 +7,13 @@
 #include "gtest/gtest.h"
 #include "tests/models/exported_model.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
 
 // The bound on errors of scores, and of boxes relative to the image; rounding moves both.
 constexpr float kBound = 1e-3f;
 
-class DetectorTest : public testing::ExportedModelTest {
+class DetectorTest : public ExportedModelTest {
  protected:
   // Boxes, scores and labels, whatever their order in the model.
   struct Found {
@@ -22,16 +22,15 @@ class DetectorTest : public testing::ExportedModelTest {
   };
 
   Found Detect(const std::vector<float>& image) {
-    const InputTensor input{
-        model_->signature().inputs[0].dims, Layout::kNchw, {testing::BytesOf(image)}};
+    const InputTensor input{model_->signature().inputs[0].dims, Layout::kNchw, {BytesOf(image)}};
     const auto outputs = model_->Run({&input, 1}, {}, {});
     EXPECT_TRUE(outputs.ok()) << outputs.status();
     Found found;
     for (size_t i = 0; outputs.ok() && i < outputs->size(); ++i) {
       const AlignedBuffer& bytes = (*outputs)[i].bytes;
       const std::string& name = model_->signature().outputs[i].name;
-      if (name == "boxes") found.boxes = testing::FloatsOf(bytes);
-      if (name == "scores") found.scores = testing::FloatsOf(bytes);
+      if (name == "boxes") found.boxes = FloatsOf(bytes);
+      if (name == "scores") found.scores = FloatsOf(bytes);
       const auto* labels = reinterpret_cast<const int64_t*>(bytes.data());
       if (name == "labels") found.labels.assign(labels, labels + bytes.size() / sizeof(int64_t));
     }
@@ -44,10 +43,10 @@ TEST_F(DetectorTest, FindsWhatTorchFinds) {
   size_t boxes_of_all = 0;
   for (int i : {0, 1}) {
     SCOPED_TRACE(i);
-    const Found got = Detect(testing::ReadAll<float>(PathOf(absl::StrCat("input_", i, ".f32"))));
-    const auto boxes = testing::ReadAll<float>(PathOf(absl::StrCat("boxes_", i, ".f32")));
-    const auto scores = testing::ReadAll<float>(PathOf(absl::StrCat("scores_", i, ".f32")));
-    const auto labels = testing::ReadAll<int64_t>(PathOf(absl::StrCat("labels_", i, ".s64")));
+    const Found got = Detect(ReadAll<float>(PathOf(absl::StrCat("input_", i, ".f32"))));
+    const auto boxes = ReadAll<float>(PathOf(absl::StrCat("boxes_", i, ".f32")));
+    const auto scores = ReadAll<float>(PathOf(absl::StrCat("scores_", i, ".f32")));
+    const auto labels = ReadAll<int64_t>(PathOf(absl::StrCat("labels_", i, ".s64")));
     boxes_of_all += scores.size();
     ASSERT_EQ(got.scores.size(), scores.size());
     ASSERT_EQ(got.boxes.size(), boxes.size());
@@ -69,12 +68,12 @@ TEST_F(DetectorTest, FindsWhatTorchFinds) {
 }
 
 TEST_F(DetectorTest, TheSameBitsAgain) {
-  const auto image = testing::ReadAll<float>(PathOf("input_0.f32"));
+  const auto image = ReadAll<float>(PathOf("input_0.f32"));
   const Found once = Detect(image);
-  Detect(testing::ReadAll<float>(PathOf("input_1.f32")));
+  Detect(ReadAll<float>(PathOf("input_1.f32")));
   const Found again = Detect(image);
-  EXPECT_TRUE(testing::BytesOf(once.boxes) == testing::BytesOf(again.boxes));
-  EXPECT_TRUE(testing::BytesOf(once.scores) == testing::BytesOf(again.scores));
+  EXPECT_TRUE(BytesOf(once.boxes) == BytesOf(again.boxes));
+  EXPECT_TRUE(BytesOf(once.scores) == BytesOf(again.scores));
 }
 
 TEST_F(DetectorTest, TheExplanationNamesWhatIsWaitedFor) {
@@ -86,4 +85,4 @@ TEST_F(DetectorTest, TheExplanationNamesWhatIsWaitedFor) {
 }
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing

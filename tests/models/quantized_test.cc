@@ -11,14 +11,13 @@
 #include "gtest/gtest.h"
 #include "tests/models/exported_model.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
 
 using ::testing::AnyOf;
-using testing::ReadAll;
 using ::testing::StartsWith;
 
-class QuantizedTest : public testing::ExportedModelTest {};
+class QuantizedTest : public ExportedModelTest {};
 
 TEST_F(QuantizedTest, AgreesWithTorchWithTheSameBitsForBothLayouts) { ExpectTorchsOutputs(1e-2); }
 
@@ -71,4 +70,4 @@ TEST_F(QuantizedTest, DigitsAreReadAsWell) {
 }
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing

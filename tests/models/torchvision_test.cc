@@ -5,10 +5,10 @@
 #include "gtest/gtest.h"
 #include "tests/models/exported_model.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
 
-class TorchvisionTest : public testing::ExportedModelTest {};
+class TorchvisionTest : public ExportedModelTest {};
 
 TEST_F(TorchvisionTest, AgreesWithTorchWithTheSameBitsForBothLayouts) {
   const Dims& dims = model_->signature().inputs[0].dims;
@@ -32,4 +32,4 @@ TEST_F(TorchvisionTest, NoReferenceAndReordersAtTheEdgesOnly) {
 }
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing

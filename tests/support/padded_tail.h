@@ -10,7 +10,7 @@
 
 #include "engine/memory/memory_desc.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 
 // Whether every byte of the padded tail is zero.
 inline bool PaddingIsZero(const MemoryDesc& desc, const void* data) {
@@ -28,6 +28,6 @@ inline bool PaddingIsZero(const MemoryDesc& desc, const void* data) {
   return true;
 }
 
-}  // namespace tilewire
+}  // namespace tilewire::testing
 
 #endif  // TESTS_SUPPORT_PADDED_TAIL_H_

@@ -17,7 +17,7 @@
 #endif
 #endif
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
 
 volatile size_t beyond = 3;  // unknown to the compiler
@@ -40,4 +40,4 @@ TEST(LibraryChecksDeathTest, TheStandardLibrarysInCheckedBuilds) {
 #endif
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing

@@ -5,7 +5,7 @@
 
 #include "gtest/gtest.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
 
 TEST(Utf8Test, CharactersOfOneToFourBytes) {
@@ -38,4 +38,4 @@ TEST(Utf8Test, BytesThatAreNoCharacterBecomeQuestionMarks) {
 }
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing

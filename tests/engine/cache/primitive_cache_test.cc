@@ -10,7 +10,7 @@
 
 #include "gtest/gtest.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
 
 constexpr int64_t kMegabyte = int64_t{1} << 20;
@@ -206,4 +206,4 @@ TEST(PrimitiveCacheTest, ThreadsThatEvictEachOthersCodeGetRightResults) {
 }
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing

@@ -15,7 +15,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
 
 using ::testing::AllOf;
@@ -108,4 +108,4 @@ TEST_F(VerboseTest, AnInvalidLevelOfTheEnvironmentIsSilence) {
 }
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing

@@ -6,13 +6,10 @@
 
 #include "tests/engine/facade/typed_model.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
 
 using onnx::TensorProto;
-using testing::Bytes;
-using testing::ExpectAnswer;
-using testing::OnnxBuilder;
 
 const std::vector<uint8_t> kX = {0, 100, 119, 120, 121, 130, 200, 255};
 const std::vector<uint8_t> kV = {255, 3, 120, 7, 50, 125, 110, 0};
@@ -44,14 +41,13 @@ TEST(ComposedOperatorsTest, AsOnnxRuntime) {
   ExpectOf("QLinearAdd", two, {}, {130, 0, 98, 0, 0, 130, 240, 130});
   ExpectOf("QLinearMul", two, {}, {0, 255, 100, 100, 30, 150, 0, 0});
   ExpectOf("QLinearSigmoid", one, {}, {100, 100, 102, 102, 102, 104, 104, 104});
-  ExpectOf("QLinearLeakyRelu", one, {testing::Float("alpha", 0.25f)},
+  ExpectOf("QLinearLeakyRelu", one, {Float("alpha", 0.25f)},
            {40, 90, 100, 100, 102, 120, 255, 255});
   ExpectOf("QLinearGlobalAveragePool", one, {}, {30, 213});
   ExpectOf("QLinearAveragePool", one,
-           {testing::Ints("kernel_shape", {2, 1}), testing::Int("count_include_pad", 1),
-            testing::Ints("pads", {1, 0, 0, 0})},
+           {Ints("kernel_shape", {2, 1}), Int("count_include_pad", 1), Ints("pads", {1, 0, 0, 0})},
            {0, 80, 0, 80, 101, 110, 181, 245});
-  ExpectOf("QLinearConcat", {"ys", "yz", "x", "s", "z", "v", "s", "z"}, {testing::Int("axis", 1)},
+  ExpectOf("QLinearConcat", {"ys", "yz", "x", "s", "z", "v", "s", "z"}, {Int("axis", 1)},
            {0, 60, 98, 100, 102, 120, 255, 255, 255, 0, 100, 0, 0, 110, 80, 0});
 }
 
@@ -64,7 +60,7 @@ TEST(ComposedOperatorsTest, QGemmAsOnnxRuntime) {
     onnx::TensorProto* bias = model.Tensor("c", {3}, TensorProto::INT32);
     for (int one : {10, -20, 30}) bias->add_int32_data(one);
     model.Node("QGemm", {"a", "s", "z", "b", "bs", "bz", "c", "ys", "yz"}, {"y"},
-               {testing::Float("alpha", is_half ? 0.5f : 1), testing::Int("transB", 1)});
+               {Float("alpha", is_half ? 0.5f : 1), Int("transB", 1)});
     model.graph().mutable_node(0)->set_domain("com.microsoft");
     model.Output("y", TensorProto::UINT8);
     const std::vector<uint8_t> a = {100, 110, 120, 130, 140, 150, 160, 170};
@@ -79,9 +75,9 @@ TEST(ComposedOperatorsTest, WeightsThatDependOnASizeAreThoseOfThatSize) {
   OnnxBuilder model;
   model.Input("x", {1, 2, -1, 2}).Floats("ones", {2, 2}, {1, 1, 1, 1}).Integers("two", {2});
   model.Node("Shape", {"x"}, {"dims"}).Node("Gather", {"dims", "two"}, {"h"});
-  model.Node("Cast", {"h"}, {"height"}, {testing::Int("to", TensorProto::FLOAT)});
+  model.Node("Cast", {"h"}, {"height"}, {Int("to", TensorProto::FLOAT)});
   model.Node("Mul", {"ones", "height"}, {"w"}).Node("MatMul", {"x", "w"}, {"y"}).Output("y");
-  const auto loaded = testing::Load(model);
+  const auto loaded = Load(model);
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   for (const int64_t height : {1, 3, 2}) {
     const std::vector<float> x(4 * height, 1);
@@ -95,4 +91,4 @@ TEST(ComposedOperatorsTest, WeightsThatDependOnASizeAreThoseOfThatSize) {
 }
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing

@@ -10,13 +10,10 @@
 #include "tests/engine/facade/typed_model.h"
 #include "tests/support/status_matchers.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
 
 using onnx::TensorProto;
-using testing::Answer;
-using testing::Bytes;
-using testing::OnnxBuilder;
 
 void AddDoubles(OnnxBuilder* model, const std::string& name, const std::vector<int64_t>& dims,
                 const std::vector<double>& values) {
@@ -30,7 +27,7 @@ void ExpectDoubles(OnnxBuilder model, const std::vector<double>& x,
                    const std::vector<double>& expected, double share = 1e-14) {
   const auto answer = Answer(model.Output("y", TensorProto::DOUBLE), {Bytes(x)});
   ASSERT_TRUE(answer.ok()) << answer.status();
-  const std::vector<double> elements = testing::ElementsOf<double>(*answer);
+  const std::vector<double> elements = ElementsOf<double>(*answer);
   ASSERT_EQ(elements.size(), expected.size());
   for (size_t i = 0; i < expected.size(); ++i)
     EXPECT_NEAR(elements[i], expected[i], share * std::abs(expected[i])) << i;
@@ -47,7 +44,7 @@ TEST(DoublesTest, ConstantsKeepAllTheirDigits) {
   AddDoubles(&model, "c", {2, 1}, {0.1, 1.0 / 3});
   AddDoubles(&model, "d", {1}, {0.7});
   model.Integers("flat", {-1}).Node("Reshape", {"c", "flat"}, {"f"}).Node("Exp", {"d"}, {"e"});
-  model.Node("Concat", {"f", "f"}, {"g"}, {testing::Int("axis", 0)}).Integers("two", {2, 3});
+  model.Node("Concat", {"f", "f"}, {"g"}, {Int("axis", 0)}).Integers("two", {2, 3});
   model.Node("Gather", {"g", "two"}, {"h"}).Node("Mul", {"h", "d"}, {"known"});
   model.Node("Add", {"x", "known"}, {"s"}).Node("Add", {"s", "e"}, {"y"});
   ExpectDoubles(model, {1, 2}, {1 + 0.1 * 0.7 + std::exp(0.7), 2 + 0.7 / 3 + std::exp(0.7)});
@@ -129,4 +126,4 @@ TEST(DoublesTest, WhatHasNoFormOfF64IsRounded) {
 }
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing

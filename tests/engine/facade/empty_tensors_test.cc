@@ -9,18 +9,10 @@
 #include "tests/engine/facade/typed_model.h"
 #include "tests/support/status_matchers.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
 
 using onnx::TensorProto;
-using testing::AnswerOf;
-using testing::Bytes;
-using testing::ExpectTensor;
-using testing::Given;
-using testing::Int;
-using testing::Ints;
-using testing::OnnxBuilder;
-using testing::StatusIs;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
@@ -125,7 +117,7 @@ TEST(EmptyTensorsTest, ABatchOfNoImages) {
   model.Node("GlobalAveragePool", {"p"}, {"g"}).Node("Flatten", {"g"}, {"f"});
   model.Node("Softmax", {"f"}, {"y"}).Output("y");
   ExpectTensor<float>(model, {{{0, 3, 8, 8}, ""}}, {0, 4}, {});
-  const auto loaded = testing::Load(model);
+  const auto loaded = Load(model);
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   const auto nhwc = (*loaded)->Run({{{0, 3, 8, 8}, Layout::kNhwc, {}}}, {}, {});
   ASSERT_TRUE(nhwc.ok()) << nhwc.status();
@@ -149,4 +141,4 @@ TEST(EmptyTensorsTest, ShapesOfNothing) {
 }
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing

@@ -10,18 +10,11 @@
 #include "tests/engine/facade/typed_model.h"
 #include "tests/support/status_matchers.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
 
 using onnx::AttributeProto;
 using onnx::TensorProto;
-using testing::Answer;
-using testing::Bytes;
-using testing::ExpectAnswer;
-using testing::Int;
-using testing::Load;
-using testing::OnnxBuilder;
-using testing::StatusIs;
 
 constexpr int64_t kWide = (int64_t{1} << 53) + 1;  // f64 does not hold it
 
@@ -110,7 +103,7 @@ TEST(IndexOperatorsTest, BitsOfIntegers) {
   OnnxBuilder model(18);
   model.Input("x", {2}, TensorProto::UINT16).Input("z", {2}, TensorProto::UINT16);
   model.Node("BitwiseXor", {"x", "z"}, {"a"}).Node("BitwiseNot", {"a"}, {"b"});
-  model.Node("BitShift", {"b", "z"}, {"y"}, {testing::String("direction", "RIGHT")});
+  model.Node("BitShift", {"b", "z"}, {"y"}, {String("direction", "RIGHT")});
   model.Output("y", TensorProto::UINT16);
   ExpectAnswer<uint16_t>(model, {Bytes<uint16_t>({0xFF00, 1}), Bytes<uint16_t>({4, 16})},
                          {0x00FB >> 4, 0});
@@ -120,12 +113,12 @@ TEST(IndexOperatorsTest, NormalizationsByGroupsRootsAndNorms) {
   OnnxBuilder groups(21);
   groups.Input("x", {1, 4, 1}).Floats("s", {4}, {1, 2, 1, 1}).Floats("b", {4}, {0, 0, 1, 0});
   groups.Node("GroupNormalization", {"x", "s", "b"}, {"y"},
-              {Int("num_groups", 2), testing::Float("epsilon", 0)});
+              {Int("num_groups", 2), Float("epsilon", 0)});
   groups.Output("y");
   ExpectAnswer<float>(groups, {Bytes<float>({1, 3, 2, 6})}, {-1, 2, 0, 1});
   OnnxBuilder roots(23);
   roots.Input("x", {1, 4}).Floats("s", {4}, {1, 1, 2, 1});
-  roots.Node("RMSNormalization", {"x", "s"}, {"y"}, {testing::Float("epsilon", 0)}).Output("y");
+  roots.Node("RMSNormalization", {"x", "s"}, {"y"}, {Float("epsilon", 0)}).Output("y");
   ExpectAnswer<float>(roots, {Bytes<float>({2, -2, 2, 2})}, {1, -1, 2, 1});
   OnnxBuilder norms;
   norms.Input("x", {1, 2}).Node("LpNormalization", {"x"}, {"y"}, {Int("p", 1)}).Output("y");
@@ -158,7 +151,7 @@ TEST(IndexOperatorsTest, WhatDoesNotFitIsRefusedWithItsReason) {
            {"Trilu", {}, {"x", "i"}, "k is not one number"},
            {"CumSum", {}, {"x", "i"}, "the axis is not one number"},
            {"OneHot", {}, {"i", "one", "x"}, "the values are not two"},
-           {"BitShift", {testing::String("direction", "UP")}, {"i", "i"}, "direction 'UP'"},
+           {"BitShift", {String("direction", "UP")}, {"i", "i"}, "direction 'UP'"},
            {"LpNormalization", {Int("p", 3)}, {"x"}, "p 3"},
            {"EyeLike", {Int("k", std::numeric_limits<int64_t>::min())}, {"x"}, "diagonal"},
        }) {
@@ -173,4 +166,4 @@ TEST(IndexOperatorsTest, WhatDoesNotFitIsRefusedWithItsReason) {
 }
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing

@@ -10,13 +10,8 @@
 #include "gtest/gtest.h"
 #include "tests/engine/lowering/subject.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
-
-using testing::BytesOf;
-using testing::Options;
-using testing::Subject;
-using testing::Tensor;
 
 class ModelTest : public ::testing::Test {
  protected:
@@ -158,4 +153,4 @@ TEST_F(ModelTest, ExplainRefusesWhatARunWould) {
 }
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing

@@ -7,11 +7,8 @@
 
 #include "tests/engine/facade/typed_model.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
-
-using testing::Bytes;
-using testing::OnnxBuilder;
 
 const std::vector<int64_t> kTile = {2, 16, 4, 8};
 
@@ -25,9 +22,9 @@ OnnxBuilder Mosaic(int inner, int outer) {
     for (int c = 0; c < 16; ++c) scaled[17 * c] = static_cast<float>(tile + 1);
     model.Floats("w" + name, {16, 16, 1, 1}, scaled).Node("Conv", {"x", "w" + name}, {"t" + name});
   }
-  model.Node("Concat", {"t0", "t1"}, {"a"}, {testing::Int("axis", inner)});
-  model.Node("Concat", {"t2", "t3"}, {"b"}, {testing::Int("axis", inner)});
-  model.Node("Concat", {"a", "b"}, {"y"}, {testing::Int("axis", outer)});
+  model.Node("Concat", {"t0", "t1"}, {"a"}, {Int("axis", inner)});
+  model.Node("Concat", {"t2", "t3"}, {"b"}, {Int("axis", inner)});
+  model.Node("Concat", {"a", "b"}, {"y"}, {Int("axis", outer)});
   return model.Output("y");
 }
 
@@ -57,10 +54,10 @@ TEST(MosaicsTest, EveryTileIsInItsPlace) {
     for (int outer = 0; outer < 4; ++outer) {
       if (inner == outer) continue;
       SCOPED_TRACE(::testing::Message() << inner << " inside " << outer);
-      testing::ExpectAnswer<float>(Mosaic(inner, outer), {Bytes(x)}, Expected(x, inner, outer));
+      ExpectAnswer<float>(Mosaic(inner, outer), {Bytes(x)}, Expected(x, inner, outer));
     }
   }
 }
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing

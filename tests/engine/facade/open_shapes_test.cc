@@ -9,22 +9,12 @@
 #include "tests/engine/facade/typed_model.h"
 #include "tests/support/status_matchers.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
 
-using testing::AnswerOf;
-using testing::Bytes;
 using ::testing::Contains;
 using ::testing::ElementsAre;
-using testing::ExpectTensor;
-using testing::Given;
-using testing::Int;
-using testing::Ints;
-using testing::IsOk;
-using testing::Load;
 using ::testing::Not;
-using testing::OnnxBuilder;
-using testing::StatusIs;
 
 // Names the dimension of an input, which is then open.
 void Name(OnnxBuilder& model, int input, int dim, const char* symbol) {
@@ -179,4 +169,4 @@ TEST(OpenShapesTest, PlannedShapesAreOfInputsAndNotOfLaterStages) {
 }
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing

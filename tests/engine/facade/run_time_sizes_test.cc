@@ -11,20 +11,10 @@
 #include "tests/engine/facade/typed_model.h"
 #include "tests/support/status_matchers.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
 
 using onnx::TensorProto;
-using testing::AnswerOf;
-using testing::Bytes;
-using testing::ExpectTensor;
-using testing::Given;
-using testing::Graph;
-using testing::Int;
-using testing::Load;
-using testing::OnnxBuilder;
-using testing::StatusIs;
-using testing::String;
 
 Given Count(const Dims& dims) {
   std::vector<float> numbers(*ElementCount(dims));
@@ -143,7 +133,7 @@ TEST(RunTimeSizesTest, RequestsOfOtherSizesAtOnce) {
   const Given x = Count({200, 16});
   const auto longest = AnswerOf(**loaded, {x, Integers({100})});
   ASSERT_TRUE(longest.ok()) << longest.status();
-  const std::vector<float> expected = testing::ElementsOf<float>(*longest);
+  const std::vector<float> expected = ElementsOf<float>(*longest);
   std::vector<std::thread> callers;
   for (int caller = 0; caller < 4; ++caller) {
     callers.emplace_back([&, caller] {
@@ -256,7 +246,7 @@ TEST(RunTimeSizesTest, NumbersOfARequestAreItsOwn) {
   const auto wide = AnswerOf(**loaded, {x, Integers({4, 8})});
   ASSERT_TRUE(once.ok()) << once.status();
   ASSERT_TRUE(wide.ok()) << wide.status();
-  const auto few = testing::ElementsOf<float>(*once), many = testing::ElementsOf<float>(*wide);
+  const auto few = ElementsOf<float>(*once), many = ElementsOf<float>(*wide);
   ASSERT_EQ(many.size(), 2 * few.size());
   for (size_t i = 0; i < many.size(); ++i)
     EXPECT_FLOAT_EQ(many[i], few[i / 2] * (i < many.size() / 2 ? 1 : 2)) << i;
@@ -278,10 +268,10 @@ TEST(RunTimeSizesTest, NumbersOfAShapeAreItsOwn) {
     const auto other = AnswerOf(**loaded, {{{1, 2, 2, 1}, Bytes<float>({1, 1, 1, 1})}});
     ASSERT_TRUE(answer.ok()) << answer.status();
     ASSERT_TRUE(other.ok()) << other.status();
-    EXPECT_FLOAT_EQ(testing::ElementsOf<float>(*answer)[0],
-                    testing::ElementsOf<float>(*other)[0] * static_cast<float>(width));
+    EXPECT_FLOAT_EQ(ElementsOf<float>(*answer)[0],
+                    ElementsOf<float>(*other)[0] * static_cast<float>(width));
   }
 }
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing

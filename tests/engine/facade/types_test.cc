@@ -15,16 +15,10 @@
 #include "tests/engine/facade/typed_model.h"
 #include "tests/support/status_matchers.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
 
 using onnx::TensorProto;
-using testing::Answer;
-using testing::Bytes;
-using testing::ExpectAnswer;
-using testing::Load;
-using testing::OnnxBuilder;
-using testing::StatusIs;
 
 struct TypeRow {
   TensorProto::DataType onnx;
@@ -74,7 +68,7 @@ TEST(TypesTest, EveryTypeIsMovedUnchanged) {
     OnnxBuilder model;
     model.Input("x", {3}, row.onnx).Integers("column", {3, 1}).Integers("order", {2, 0});
     model.Node("Reshape", {"x", "column"}, {"c"}).Node("Gather", {"c", "order"}, {"g"});
-    model.Node("Concat", {"g", "c"}, {"j"}, {testing::Int("axis", 0)});
+    model.Node("Concat", {"g", "c"}, {"j"}, {Int("axis", 0)});
     model.Node("Transpose", {"j"}, {"y"}).Output("y", row.onnx);
     const size_t size = row.bytes.size() / 3;
     const std::string expected = row.bytes.substr(2 * size) + row.bytes.substr(0, size) + row.bytes;
@@ -85,7 +79,7 @@ TEST(TypesTest, EveryTypeIsMovedUnchanged) {
 TEST(TypesTest, AScalarHasNoDimensions) {
   OnnxBuilder model;
   model.Input("x", {}).Input("i", {}, TensorProto::INT64);
-  model.Node("Cast", {"i"}, {"f"}, {testing::Int("to", TensorProto::FLOAT)});
+  model.Node("Cast", {"i"}, {"f"}, {Int("to", TensorProto::FLOAT)});
   model.Node("Add", {"x", "f"}, {"y"}).Output("y");
   const auto loaded = Load(model);
   ASSERT_TRUE(loaded.ok()) << loaded.status();
@@ -100,7 +94,7 @@ TEST(TypesTest, AScalarHasNoDimensions) {
 
 TEST(TypesTest, ASumOfAllElementsIsAScalar) {
   OnnxBuilder model;
-  model.Input("x", {3}).Node("ReduceSum", {"x"}, {"y"}, {testing::Int("keepdims", 0)});
+  model.Input("x", {3}).Node("ReduceSum", {"x"}, {"y"}, {Int("keepdims", 0)});
   model.Output("y");
   const auto answer = Answer(model, {Bytes<float>({1, 2, 3})});
   ASSERT_TRUE(answer.ok()) << answer.status();
@@ -150,8 +144,7 @@ TEST(TypesTest, ComparisonsOfWideIntegersAreExact) {
 
 TEST(TypesTest, LabelsAreIntegers) {
   OnnxBuilder model;
-  model.Input("x", {2, 3})
-      .Node("ArgMax", {"x"}, {"y"}, {testing::Int("axis", 1), testing::Int("keepdims", 0)});
+  model.Input("x", {2, 3}).Node("ArgMax", {"x"}, {"y"}, {Int("axis", 1), Int("keepdims", 0)});
   model.Output("y", TensorProto::INT64);
   ExpectAnswer<int64_t>(model, {Bytes<float>({1, 5, 2, 9, 0, 3})}, {1, 0});
 }
@@ -175,7 +168,7 @@ TEST(TypesTest, AMaskOfTruthValues) {
 TEST(TypesTest, AnImageOfBytesBecomesNumbers) {
   OnnxBuilder model;
   model.Input("x", {1, 1, 1, 3}, TensorProto::UINT8);
-  model.Node("Cast", {"x"}, {"f"}, {testing::Int("to", TensorProto::FLOAT)});
+  model.Node("Cast", {"x"}, {"f"}, {Int("to", TensorProto::FLOAT)});
   model.Floats("scale", {}, {0.5f}).Node("Mul", {"f", "scale"}, {"y"}).Output("y");
   ExpectAnswer<float>(model, {Bytes<uint8_t>({0, 255, 3})}, {0, 127.5f, 1.5f});
 }
@@ -257,7 +250,7 @@ TEST(TypesTest, WeightsOfHalvesAreWidened) {
 TEST(TypesTest, CastsBetweenWideTypesWrapAround) {
   OnnxBuilder model;
   model.Input("x", {3}, TensorProto::INT64);
-  model.Node("Cast", {"x"}, {"y"}, {testing::Int("to", TensorProto::INT16)});
+  model.Node("Cast", {"x"}, {"y"}, {Int("to", TensorProto::INT16)});
   model.Output("y", TensorProto::INT16);
   ExpectAnswer<int16_t>(model, {Bytes<int64_t>({65537, -1, 40000})}, {1, -1, -25536});
 }
@@ -265,14 +258,14 @@ TEST(TypesTest, CastsBetweenWideTypesWrapAround) {
 TEST(TypesTest, CastsOfBytesWrapAround) {
   OnnxBuilder to_signed;
   to_signed.Input("x", {3}, TensorProto::UINT8);
-  to_signed.Node("Cast", {"x"}, {"y"}, {testing::Int("to", TensorProto::INT8)});
+  to_signed.Node("Cast", {"x"}, {"y"}, {Int("to", TensorProto::INT8)});
   to_signed.Output("y", TensorProto::INT8);
   ExpectAnswer<int8_t>(to_signed, {Bytes<uint8_t>({200, 127, 255})}, {-56, 127, -1});
   OnnxBuilder wider;
   wider.Input("x", {3}, TensorProto::INT8);
-  wider.Node("Cast", {"x"}, {"y"}, {testing::Int("to", TensorProto::UINT16)});
-  wider.Node("Cast", {"x"}, {"z"}, {testing::Int("to", TensorProto::UINT8)});
-  wider.Node("Cast", {"z"}, {"w"}, {testing::Int("to", TensorProto::UINT16)});
+  wider.Node("Cast", {"x"}, {"y"}, {Int("to", TensorProto::UINT16)});
+  wider.Node("Cast", {"x"}, {"z"}, {Int("to", TensorProto::UINT8)});
+  wider.Node("Cast", {"z"}, {"w"}, {Int("to", TensorProto::UINT16)});
   wider.Node("Add", {"y", "w"}, {"s"}).Output("s", TensorProto::UINT16);
   ExpectAnswer<uint16_t>(wider, {Bytes<int8_t>({-3, 5, -128})}, {250, 10, 0});
 }
@@ -302,7 +295,7 @@ TEST(TypesTest, ChainsOfCastsWrapAround) {
     std::string name = "x";
     for (size_t i = 1; i < chain.types.size(); ++i) {
       const std::string next = absl::StrCat("c", i);
-      model.Node("Cast", {name}, {next}, {testing::Int("to", chain.types[i])});
+      model.Node("Cast", {name}, {next}, {Int("to", chain.types[i])});
       name = next;
     }
     model.Output(name, TensorProto::UINT8);
@@ -317,8 +310,8 @@ TEST(TypesTest, CastsToNarrowTypesRoundInChains) {
   model.Node("CastLike", {"x", "like"}, {"b"}).Node("Mul", {"b", "two"}, {"d"});
   model.Tensor("two", {1}, TensorProto::BFLOAT16)->set_raw_data(Bytes<uint16_t>({0x4000}));
   model.Node("CastLike", {"three", "like"}, {"c"}).Floats("three", {1}, {3.01f});
-  model.Node("Cast", {"d"}, {"f"}, {testing::Int("to", TensorProto::FLOAT)});
-  model.Node("Cast", {"f"}, {"h"}, {testing::Int("to", TensorProto::FLOAT16)});
+  model.Node("Cast", {"d"}, {"f"}, {Int("to", TensorProto::FLOAT)});
+  model.Node("Cast", {"f"}, {"h"}, {Int("to", TensorProto::FLOAT16)});
   model.Node("CastLike", {"h", "x"}, {"r"}).Node("CastLike", {"c", "x"}, {"k"});
   model.Node("Sub", {"r", "k"}, {"y"}).Output("y");
   // 0.81910545 is 0.8203125 in bf16, and 3.01 is 3.015625.
@@ -330,7 +323,7 @@ TEST(TypesTest, CastsToNarrowTypesRoundInChains) {
 TEST(TypesTest, NanBecomesAnInteger) {
   OnnxBuilder model;
   model.Input("x", {3}).Input("table", {4}).Integers("last", {3});
-  model.Node("Cast", {"x"}, {"i"}, {testing::Int("to", TensorProto::INT64)});
+  model.Node("Cast", {"x"}, {"i"}, {Int("to", TensorProto::INT64)});
   model.Node("IsNaN", {"x"}, {"n"}).Node("Where", {"n", "last", "i"}, {"chosen"});
   model.Node("Gather", {"table", "i"}, {"plain"}).Node("Gather", {"table", "chosen"}, {"others"});
   model.Node("Add", {"plain", "others"}, {"y"}).Output("y");
@@ -340,17 +333,17 @@ TEST(TypesTest, NanBecomesAnInteger) {
 TEST(TypesTest, ArithmeticAfterACastOfBytesIsOfItsType) {
   OnnxBuilder model;
   model.Input("x", {2}, TensorProto::UINT8).Integers("three_hundred", {300});
-  model.Node("Cast", {"x"}, {"w"}, {testing::Int("to", TensorProto::UINT16)});
-  model.Node("Cast", {"three_hundred"}, {"c"}, {testing::Int("to", TensorProto::UINT16)});
+  model.Node("Cast", {"x"}, {"w"}, {Int("to", TensorProto::UINT16)});
+  model.Node("Cast", {"three_hundred"}, {"c"}, {Int("to", TensorProto::UINT16)});
   model.Node("Sub", {"w", "c"}, {"d"});
-  model.Node("Cast", {"d"}, {"y"}, {testing::Int("to", TensorProto::FLOAT)}).Output("y");
+  model.Node("Cast", {"d"}, {"y"}, {Int("to", TensorProto::FLOAT)}).Output("y");
   ExpectAnswer<float>(model, {Bytes<uint8_t>({0, 200})}, {65236, 65436});
 }
 
 TEST(TypesTest, BytesAreJoinedToConstantBytes) {
   OnnxBuilder model;
   model.Input("x", {2}, TensorProto::UINT8).Bytes("c", {1}, false, {200});
-  model.Node("Concat", {"x", "c"}, {"y"}, {testing::Int("axis", 0)});
+  model.Node("Concat", {"x", "c"}, {"y"}, {Int("axis", 0)});
   model.Output("y", TensorProto::UINT8);
   ExpectAnswer<uint8_t>(model, {Bytes<uint8_t>({1, 255})}, {1, 255, 200});
 }
@@ -364,7 +357,7 @@ TEST(TypesTest, WideIntegersAreDequantized) {
 
 TEST(TypesTest, AScalarTransposedIsItself) {
   OnnxBuilder model;
-  model.Input("x", {2, 2}).Node("ReduceMax", {"x"}, {"m"}, {testing::Int("keepdims", 0)});
+  model.Input("x", {2, 2}).Node("ReduceMax", {"x"}, {"m"}, {Int("keepdims", 0)});
   model.Node("Transpose", {"m"}, {"y"}).Output("y");
   ExpectAnswer<float>(model, {Bytes<float>({1, 4, 2, 3})}, {4});
 }
@@ -373,7 +366,7 @@ TEST(TypesTest, InfinitiesAndNaNStay) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   OnnxBuilder model;
   model.Input("x", {3, 2});
-  model.Node("ReduceLogSumExp", {"x"}, {"y"}, {testing::Ints("axes", {1})}).Output("y");
+  model.Node("ReduceLogSumExp", {"x"}, {"y"}, {Ints("axes", {1})}).Output("y");
   ExpectAnswer<float>(model, {Bytes<float>({-kInf, -kInf, kInf, 1, -kInf, 3})}, {-kInf, kInf, 3});
   OnnxBuilder celu;
   celu.Input("x", {2}).Node("Celu", {"x"}, {"y"}).Output("y");
@@ -403,11 +396,11 @@ TEST(TypesTest, ConstantsKeepTheirNumberOfBits) {
   OnnxBuilder model(18);
   model.Bytes("c", {2}, false, {200, 5}).Bytes("one", {1}, false, {1});
   model.Input("x", {2}, TensorProto::UINT8).Node("BitwiseNot", {"c"}, {"n"});
-  model.Node("BitShift", {"c", "one"}, {"s"}, {testing::String("direction", "LEFT")});
+  model.Node("BitShift", {"c", "one"}, {"s"}, {String("direction", "LEFT")});
   model.Node("BitwiseXor", {"n", "s"}, {"both"}).Node("BitwiseAnd", {"both", "x"}, {"y"});
   const auto answer = Answer(model.Output("y", TensorProto::UINT8), {Bytes<uint8_t>({255, 255})});
   ASSERT_TRUE(answer.ok()) << answer.status();
-  EXPECT_EQ(testing::ElementsOf<uint8_t>(*answer), (std::vector<uint8_t>{55 ^ 144, 250 ^ 10}));
+  EXPECT_EQ(ElementsOf<uint8_t>(*answer), (std::vector<uint8_t>{55 ^ 144, 250 ^ 10}));
 }
 
 TEST(TypesTest, WhatIsNotComputedIsRefusedByName) {
@@ -433,7 +426,7 @@ TEST(TypesTest, ProductsOfDynamicallyQuantizedRowsAreOfIntegers) {
   OnnxBuilder model(13);
   model.Input("x", {3, 300}).Node("DynamicQuantizeLinear", {"x"}, {"q", "s", "z"});
   model.Bytes("w", {300, 5}, true).Node("MatMulInteger", {"q", "w", "z"}, {"i"});
-  model.Node("Cast", {"i"}, {"r"}, {testing::Int("to", TensorProto::FLOAT)});
+  model.Node("Cast", {"i"}, {"r"}, {Int("to", TensorProto::FLOAT)});
   model.Floats("ws", {5}).Node("Mul", {"s", "ws"}, {"step"});
   model.Node("Mul", {"r", "step"}, {"y"}).Output("y");
   const auto loaded = Load(model);
@@ -462,7 +455,7 @@ TEST(TypesTest, IntegersAreReducedInTheirType) {
     SCOPED_TRACE(c.op);
     OnnxBuilder model(18);
     model.Input("x", {2, 3}, TensorProto::INT64).Integers("last", {-1});
-    model.Node(c.op, {"x", "last"}, {"y"}, {testing::Int("keepdims", 0)});
+    model.Node(c.op, {"x", "last"}, {"y"}, {Int("keepdims", 0)});
     ExpectAnswer<int64_t>(model.Output("y", TensorProto::INT64), {x}, c.expected);
   }
   OnnxBuilder columns(18);
@@ -475,7 +468,7 @@ TEST(TypesTest, ProductsOfWideIntegersWrapAround) {
   OnnxBuilder model(13);
   model.Input("x", {1, 2}, TensorProto::INT64).Input("w", {2, 2}, TensorProto::INT64);
   model.Node("MatMul", {"x", "w"}, {"p"}).Node("Relu", {"p"}, {"r"});
-  model.Node("ArgMax", {"r"}, {"y"}, {testing::Int("axis", 1), testing::Int("keepdims", 0)});
+  model.Node("ArgMax", {"r"}, {"y"}, {Int("axis", 1), Int("keepdims", 0)});
   model.Output("p", TensorProto::INT64).Output("y", TensorProto::INT64);
   constexpr int64_t kLarge = int64_t{1} << 32;
   ExpectAnswer<int64_t>(model, {Bytes<int64_t>({kLarge, 3}), Bytes<int64_t>({kLarge, 5, -2, 7})},
@@ -490,4 +483,4 @@ TEST(TypesTest, QuotientsOfIntegersAreCut) {
 }
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing

@@ -18,7 +18,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/random_tensor.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
 
 constexpr int kPixels = 48, kPixelsPerPass = 3, kBlocks = 2;
@@ -180,7 +180,7 @@ TEST_P(LinesTest, HoldTheRoundedSumsAndNothingElseIsWritten) {
                         .begins_inside_line = lines.begins_inside_line,
                         .pads_line = lines.pads_line};
   ASSERT_TRUE(config.post_ops.Append(SumPostOp{.scale = 0.5f}).ok());
-  const auto sums = testing::RandomFloats(lines.blocks * kLinePixels * kLanes, 3);
+  const auto sums = RandomFloats(lines.blocks * kLinePixels * kLanes, 3);
   const int first = lines.begins_inside_line ? 1 : 0;
   std::vector<uint16_t> dst(kLines * kLinePixels * kLine, kBefore), expected = dst;
   const auto at = [&](int half, int pixel, int lane) {
@@ -209,4 +209,4 @@ INSTANTIATE_TEST_SUITE_P(AllUnits, SumsInMemoryTest,
                          [](const auto& info) { return info.param.first; });
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing

@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/random_tensor.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
 
 class Bf16RoundingTest : public ::testing::Test {
@@ -41,7 +41,7 @@ class Bf16RoundingTest : public ::testing::Test {
 
 TEST_F(Bf16RoundingTest, RoundsToNearestEvenWhateverTheNumberOfLinesAndLanes) {
   for (const int64_t lines : {1, 3, 4, 9}) {
-    std::vector<float> numbers = testing::RandomFloats(lines * kBf16LineNumbers, 5);
+    std::vector<float> numbers = RandomFloats(lines * kBf16LineNumbers, 5);
     numbers[1] = 1 + 0x1p-8f;    // halfway, to the even one below
     numbers[2] = 1 + 0x3p-8f;    // halfway, to the even one above
     numbers[17] = -1 - 0x1p-7f;  // a number of bf16
@@ -71,4 +71,4 @@ TEST_F(Bf16RoundingTest, KeepsInfinitiesAndNaNAndTurnsTheLargestInfinite) {
 }
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing

@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
 
 using ::testing::ElementsAre;
@@ -134,4 +134,4 @@ TEST(MatrixPlanTest, TheSumsOfAPartFitHalfOfTheVectorRegisters) {
 }
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing

@@ -15,7 +15,7 @@
 #include "tests/support/status_matchers.h"
 #include "tests/support/tiles/tile_instruction.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
 
 using ::testing::Each;
@@ -181,12 +181,11 @@ TEST_F(MatrixTileTest, NothingIsDueAfterTheLast) {
 
 // The parts are called (call rax: FF D0) between the first 32 products, one after each.
 TEST_F(MatrixTileTest, PartsOfTheEndStandBetweenProducts) {
-  using testing::TileOperation;
   const MatrixTile tile(kWhole);
   const auto* code = tile.code().entry<const uint8_t*>();
   int products = 0, parts = 0;
   for (size_t i = 0; parts < 32 && i + 16 < tile.code().code_bytes();) {
-    const auto instruction = testing::DecodeTileInstruction(code + i);
+    const auto instruction = DecodeTileInstruction(code + i);
     if (instruction && instruction->operation == TileOperation::kMultiplyBytes) {
       ++products;
       EXPECT_LE(products, parts + 1);
@@ -201,4 +200,4 @@ TEST_F(MatrixTileTest, PartsOfTheEndStandBetweenProducts) {
 }
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing

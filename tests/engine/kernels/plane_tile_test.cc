@@ -15,7 +15,7 @@
 #include "tests/support/status_matchers.h"
 #include "tests/support/tiles/tile_instruction.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
 
 using ::testing::Each;
@@ -176,13 +176,12 @@ TEST_P(PlaneTileTest, AnEndMayRunBeforeTheNextCall) {
 
 // The parts are called (call rax: FF D0) one after each product of the first steps.
 TEST_P(PlaneTileTest, PartsOfTheEndStandBetweenProducts) {
-  using testing::TileOperation;
   const PlaneTileCode tile({GetParam(), 32, 2, 12});
   const auto* code = tile.code().entry<const uint8_t*>();
   const int wanted = MatrixStepsWithEnd(12, GetParam()) * MatrixPartsOfStep(GetParam());
   int products = 0, parts = 0;
   for (size_t i = 0; parts < wanted && i + 16 < tile.code().code_bytes();) {
-    const auto instruction = testing::DecodeTileInstruction(code + i);
+    const auto instruction = DecodeTileInstruction(code + i);
     if (instruction && instruction->operation == TileOperation::kMultiplyBf16) {
       ++products;
       EXPECT_LE(products, parts + 1);
@@ -200,4 +199,4 @@ TEST_P(PlaneTileTest, PartsOfTheEndStandBetweenProducts) {
 INSTANTIATE_TEST_SUITE_P(Planes, PlaneTileTest, ::testing::Values(1, 2, 3));
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing

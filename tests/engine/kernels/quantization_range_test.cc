@@ -5,7 +5,7 @@
 
 #include "gtest/gtest.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
 
 TEST(QuantizationRangeTest, ZeroPointsAreBytesWhateverTheNumbersWere) {
@@ -23,4 +23,4 @@ TEST(QuantizationRangeTest, ZeroPointsAreBytesWhateverTheNumbersWere) {
 }
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing

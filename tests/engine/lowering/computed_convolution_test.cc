@@ -2,11 +2,8 @@
 #include "gtest/gtest.h"
 #include "tests/engine/lowering/subject.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
-
-using testing::Options;
-using testing::Subject;
 
 TEST(ComputedConvolutionTest, WeightsArePackedInEveryRunAndThePlanSaysSo) {
   if (!cpu::Supports(cpu::Isa::kAvx2)) GTEST_SKIP() << "the CPU lacks avx2";
@@ -19,4 +16,4 @@ TEST(ComputedConvolutionTest, WeightsArePackedInEveryRunAndThePlanSaysSo) {
 }
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing

@@ -4,11 +4,8 @@
 #include "gtest/gtest.h"
 #include "tests/engine/lowering/subject.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
-
-using testing::Options;
-using testing::Subject;
 
 // The steps of a plan that concatenate, and those that copy a part of a concatenation.
 std::pair<int, int> ConcatsAndCopies(absl::string_view network, int64_t batch) {
@@ -34,4 +31,4 @@ TEST(ConcatTest, IsNoStepAtAnyBatch) {
 }
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing

@@ -5,13 +5,8 @@
 #include "gtest/gtest.h"
 #include "tests/engine/lowering/subject.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
-
-using testing::BytesOf;
-using testing::kImages;
-using testing::Options;
-using testing::Subject;
 
 TEST(ConvolutionTest, FewChannelsStayInBlocks) {
   for (const cpu::Isa isa : {cpu::Isa::kAvx2, cpu::Isa::kAvx512}) {
@@ -62,4 +57,4 @@ TEST(ConvolutionTest, FusedSumsCopyOnlyWhereTheyMust) {
 }
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing

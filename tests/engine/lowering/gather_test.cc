@@ -7,14 +7,8 @@
 #include "gtest/gtest.h"
 #include "tests/engine/lowering/subject.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
-
-using testing::BytesOf;
-using testing::FloatsOf;
-using testing::Options;
-using testing::Subject;
-using testing::Tensor;
 
 // A table that counts how often it is read.
 class CountedFloats final : public network::StoredNumbers {
@@ -69,4 +63,4 @@ TEST(GatherTest, IndicesOutsideAreAnErrorOfTheRequest) {
 }
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing

@@ -4,13 +4,8 @@
 #include "gtest/gtest.h"
 #include "tests/engine/lowering/subject.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
-
-using testing::kImages;
-using testing::Options;
-using testing::Subject;
-using testing::Tensor;
 
 TEST(IntegerFusionTest, FoldedOperationsAreAtMostOneUnitOff) {
   for (const cpu::Isa isa :
@@ -33,4 +28,4 @@ TEST(IntegerFusionTest, FoldedOperationsAreAtMostOneUnitOff) {
 }
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing

@@ -6,11 +6,9 @@
 #include "gtest/gtest.h"
 #include "tests/engine/lowering/subject.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
 
-using testing::Options;
-using testing::Subject;
 using ::testing::UnorderedElementsAre;
 
 // Turned parts of a tensor are views, which products follow by their strides, and so is the result
@@ -26,4 +24,4 @@ TEST(IntegerMatmulTest, ReadsAndWritesViews) {
 }
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing

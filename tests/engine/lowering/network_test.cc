@@ -13,16 +13,8 @@
 #include "gtest/gtest.h"
 #include "tests/engine/lowering/subject.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
-
-using testing::BytesOf;
-using testing::ChannelsLast;
-using testing::kImages;
-using testing::Options;
-using testing::RelativeL2;
-using testing::Subject;
-using testing::Tensor;
 
 Tensor FirstImages(const Tensor& all, int64_t batch) {
   return Tensor(all.begin(), all.begin() + all.size() / kImages * batch);
@@ -121,4 +113,4 @@ INSTANTIATE_TEST_SUITE_P(Networks, NetworkTest,
                          });
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing

@@ -13,11 +13,8 @@
 #include "engine/memory/memory_desc.h"
 #include "tests/support/status_matchers.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
-
-using testing::IsOk;
-using testing::StatusIs;
 
 // The rows of the specification, as they stand in it; "*" is each of w, hw, dhw.
 constexpr absl::string_view kTags[] = {
@@ -149,4 +146,4 @@ TEST(DataTypeTest, NamesNumbersAndSizes) {
 }
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing

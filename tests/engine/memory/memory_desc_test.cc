@@ -14,11 +14,9 @@
 #include "tests/support/random_tensor.h"
 #include "tests/support/status_matchers.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
 
-using testing::IsOk;
-using testing::StatusIs;
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
 MemoryDesc Make(Dims dims, FormatTag tag, DataType type = DataType::kF32) {
@@ -345,4 +343,4 @@ TEST(MemoryTest, TakingBytesZeroesTheirPadding) {
 }
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing

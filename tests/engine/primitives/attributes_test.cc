@@ -7,7 +7,7 @@
 
 #include "gtest/gtest.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
 
 const PostOp kSum = SumPostOp{.scale = 1};
@@ -100,4 +100,4 @@ TEST(AttributesTest, EqualAttributesAndNoOthersHaveOneKey) {
 }
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing

@@ -14,7 +14,7 @@
 #include "tests/engine/primitives/cases_taken.h"
 #include "tests/engine/primitives/row_name.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
 
 constexpr int kThreads = 4;
@@ -219,7 +219,7 @@ TEST_P(ImplementationTest, ManyThreadsAtOnceGiveTheSerialBits) {
     const auto library =
         CreatePrimitive(c.desc, AttributesOf(c, ScratchpadMode::kLibrary), options);
     ASSERT_EQ(user.status().code(), library.status().code()) << "S01: success depends on the mode";
-    if (!GetParam().traits.runs_another) testing::CountCase(GetParam().name, user.ok());
+    if (!GetParam().traits.runs_another) CountCase(GetParam().name, user.ok());
     if (absl::IsUnimplemented(user.status())) continue;
     ASSERT_TRUE(user.ok()) << user.status();
     EXPECT_EQ((*user)->MemoryConsumptionBytes(), 0);
@@ -233,8 +233,7 @@ TEST_P(ImplementationTest, ManyThreadsAtOnceGiveTheSerialBits) {
 }
 
 INSTANTIATE_TEST_SUITE_P(AllImplementations, ImplementationTest,
-                         ::testing::ValuesIn(AllImplementations()),
-                         testing::RowName<ImplementationRow>);
+                         ::testing::ValuesIn(AllImplementations()), RowName<ImplementationRow>);
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing

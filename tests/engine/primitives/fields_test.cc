@@ -9,7 +9,7 @@
 #include "engine/primitives/problem_text.h"
 #include "gtest/gtest.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
 
 struct Parts {
@@ -76,4 +76,4 @@ TEST(FieldsTest, TensorsAreVisitedInLists) {
 }
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing

@@ -9,7 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
 
 using ::testing::EndsWith;
@@ -217,4 +217,4 @@ TEST(ArgNameTest, NamesEveryKind) {
 }
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing

@@ -16,7 +16,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/status_matchers.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
 
 Attributes UserMode() {
@@ -67,7 +67,7 @@ TEST(QueriesTest, ImplementationsOfADescriptorCanBeIterated) {
         before.emplace_back(row.name);
       }
       EXPECT_TRUE(is_taken_when_named);
-      EXPECT_THAT(CreatePrimitive(desc, UserMode(), {.only = (*chosen)->name()}), testing::IsOk());
+      EXPECT_THAT(CreatePrimitive(desc, UserMode(), {.only = (*chosen)->name()}), IsOk());
       for (const Refusal& refusal : (*chosen)->info().creation.refusals) {
         refused.push_back(refusal.name);
         EXPECT_FALSE(refusal.reason.empty());
@@ -173,4 +173,4 @@ TEST(CasesTakenTest, EveryRowIsDeclared) {
 }
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing

@@ -13,7 +13,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/status_matchers.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
 
 using ::testing::ElementsAre;
@@ -67,7 +67,7 @@ constexpr IdleRow kFastest = {{"idle/fastest"}, AcceptIdle, CreateIdle, Cycles<1
 std::shared_ptr<const Primitive> Search(const std::vector<IdleRow>& table,
                                         const cpu::Machine& machine = {}) {
   const auto primitive = CreateFirst<IdleDesc>(table, {}, {}, {.machine = machine});
-  EXPECT_THAT(primitive, testing::IsOk());
+  EXPECT_THAT(primitive, IsOk());
   return *primitive;
 }
 
@@ -104,4 +104,4 @@ TEST(RowRunsTest, CostsAreThoseOfTheMachineThatIsGiven) {
 }
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing

@@ -9,7 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
 
 struct NoDesc {};
@@ -48,4 +48,4 @@ TEST(RowTableTest, ARowHasWhatItsKindSays) {
 }
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing

@@ -14,7 +14,7 @@
 #include "engine/primitives/primitives.h"
 #include "gtest/gtest.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
 
 constexpr int64_t kSide = int64_t{1} << 17;  // squared: operations of some minutes
@@ -154,4 +154,4 @@ TEST(StoppedReferencesTest, EndSoon) {
 }
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing

@@ -9,7 +9,7 @@
 
 #include "gtest/gtest.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
 
 ScratchpadPool::Lease TakeOrDie(ScratchpadPool& pool, size_t bytes) {
@@ -190,4 +190,4 @@ TEST(ScratchpadPoolTest, NoTwoThreadsShareABuffer) {
 }
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing

@@ -17,7 +17,7 @@
 #include "tests/engine/primitives/cases_taken.h"
 #include "tests/support/random_tensor.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
 
 constexpr PoolingAlgorithm kAlgorithms[] = {PoolingAlgorithm::kMax,
@@ -115,7 +115,7 @@ bool IsReal(DataType type) { return type == DataType::kF32 || type == DataType::
 // Random elements of any magnitude that the type has; floats in [-3, 1), one in `nan_every` is NaN
 // (0: none).
 void SetRandom(DataType type, uint64_t key, int64_t nan_every, void* base, int64_t offset) {
-  testing::Random random(key);
+  Random random(key);
   if (IsReal(type)) {
     float value = random.Uniform(-3, 1);
     if (nan_every > 0 && key % static_cast<uint64_t>(nan_every) == 0) {
@@ -221,7 +221,7 @@ void CompareRows(const Case& c, PoolingAlgorithm algorithm, DataType type) {
       if (row.isa != cpu::Isa::kBaseline && IsForRow(c, row, p, type)) {
         EXPECT_TRUE(primitive.ok()) << primitive.status();
       }
-      testing::CountCase(row.name, primitive.ok());
+      CountCase(row.name, primitive.ok());
       if (absl::IsUnimplemented(primitive.status())) continue;
       ASSERT_TRUE(primitive.ok()) << primitive.status();
       ExpectSame(Execute(**primitive, src, threading::Team::Serial()), expected);
@@ -394,4 +394,4 @@ TEST(PoolingTest, KeysTellDescriptorsApart) {
 }
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing

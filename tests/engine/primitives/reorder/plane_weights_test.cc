@@ -14,11 +14,8 @@
 #include "tests/engine/primitives/reorder/reorder_tensors.h"
 #include "tests/support/status_matchers.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
-
-using testing::IsOk;
-using testing::StatusIs;
 
 constexpr float kInfinite = std::numeric_limits<float>::infinity();
 constexpr int64_t kMatrices = 2, kOutputsOfEach = 48, kInputsOfEach = 40, kKernelSide = 2,
@@ -38,7 +35,7 @@ MemoryDesc PlanesOf(int planes) {
 // In row-major order.
 std::vector<float> Numbers() {
   std::vector<float> numbers(kMatrices * kOutputsOfEach * kInputsOfEach * kKernelTaps);
-  testing::FillUniform(absl::MakeSpan(numbers), 1);
+  FillUniform(absl::MakeSpan(numbers), 1);
   return numbers;
 }
 
@@ -158,7 +155,7 @@ TEST_P(PlaneWeightsTest, PlanesOfWinogradAddUpToItsNumbers) {
         .tile = tile, .lanes = 16, .panel_blocks = 2, .planes = GetParam()};
     const MemoryDesc split_desc = *MemoryDesc::CreateWinograd(dims, layout);
     std::vector<float> src(45 * 37 * 9);
-    testing::FillUniform(absl::MakeSpan(src), 1);
+    FillUniform(absl::MakeSpan(src), 1);
     std::vector<float> numbers(split_desc.Unsplit().SizeBytes() / sizeof(float));
     Bytes split = Garbage(split_desc, 2);
     const auto run = [&](const MemoryDesc& dst, void* to) {
@@ -209,4 +206,4 @@ TEST(PlaneWeightsErrorsTest, PlanesAreNotReadBackAndTakeNoScale) {
 }
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing

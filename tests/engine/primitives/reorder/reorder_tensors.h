@@ -13,7 +13,7 @@
 #include "engine/memory/memory_desc.h"
 #include "tests/support/random_tensor.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 
 using Bytes = std::vector<uint8_t>;
 
@@ -25,10 +25,10 @@ inline MemoryDesc Make(Dims dims, absl::string_view tag, DataType type = DataTyp
 // Any bytes, in the padding too.
 inline Bytes Garbage(const MemoryDesc& desc, uint64_t seed) {
   Bytes bytes(desc.SizeBytes());
-  testing::FillGarbage(bytes.data(), bytes.size(), seed);
+  FillGarbage(bytes.data(), bytes.size(), seed);
   return bytes;
 }
 
-}  // namespace tilewire
+}  // namespace tilewire::testing
 
 #endif  // TESTS_ENGINE_PRIMITIVES_REORDER_REORDER_TENSORS_H_

@@ -20,11 +20,8 @@
 #include "tests/support/random_tensor.h"
 #include "tests/support/status_matchers.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
-
-using testing::IsOk;
-using testing::StatusIs;
 
 // The tensor: any bytes, but zeros in the padding.
 Bytes RandomTensor(const MemoryDesc& desc, uint64_t seed) {
@@ -53,7 +50,7 @@ int CheckCopies(const ReorderDesc& desc) {
   for (const Implementation<ReorderDesc>& row : ReorderImplementations()) {
     if (!cpu::Supports(row.isa)) continue;
     const auto primitive = CreateReorder(desc, {}, {.only = row.name});
-    testing::CountCase(row.name, primitive.ok());
+    CountCase(row.name, primitive.ok());
     if (absl::IsUnimplemented(primitive.status())) continue;
     EXPECT_THAT(primitive, IsOk());
     if (!primitive.ok()) continue;
@@ -383,7 +380,7 @@ TEST(ReorderTest, GeneratedWinogradWeightsHaveTheBitsOfThePlainOnes) {
           *Make({dims[0] + 2, dims[1], 3, 3}, "oihw").SubMemory(dims, {1, 0, 0, 0}),
           *MemoryDesc::CreateWinograd(dims, layout)};
       std::vector<float> src(desc.src.SizeBytes() / sizeof(float));
-      testing::FillUniform(absl::MakeSpan(src), 1);
+      FillUniform(absl::MakeSpan(src), 1);
       std::vector<float> first;
       int taken = 0;
       for (const Implementation<ReorderDesc>& row : ReorderImplementations()) {
@@ -459,4 +456,4 @@ TEST(ReorderTest, ManyThreadsGiveTheSameBytes) {
 }
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing

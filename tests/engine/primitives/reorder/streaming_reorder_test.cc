@@ -12,11 +12,8 @@
 #include "tests/support/random_tensor.h"
 #include "tests/support/status_matchers.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
-
-using testing::IsOk;
-using testing::StatusIs;
 
 // Pieces of up to `longest` bytes, empty ones among them.
 void CheckStream(const MemoryDesc& src, const MemoryDesc& dst, int64_t longest) {
@@ -30,7 +27,7 @@ void CheckStream(const MemoryDesc& src, const MemoryDesc& dst, int64_t longest) 
 
   ASSERT_OK_AND_ASSIGN(const auto stream, StreamingReorder::Create(src, dst, streamed.data()));
   absl::string_view rest(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  testing::Random random(longest);
+  Random random(longest);
   while (!rest.empty()) {
     const absl::string_view piece = rest.substr(0, random.Integer(0, longest));
     ASSERT_THAT(stream->Append(piece), IsOk());
@@ -103,4 +100,4 @@ TEST(StreamingReorderTest, WhatCannotBeStreamedIsRefused) {
 }
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing

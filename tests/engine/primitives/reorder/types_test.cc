@@ -17,10 +17,8 @@
 #include "tests/support/random_tensor.h"
 #include "tests/support/status_matchers.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
-
-using testing::IsOk;
 
 constexpr DataType kTypes[] = {DataType::kF32, DataType::kF16, DataType::kBf16,
                                DataType::kS32, DataType::kS8,  DataType::kU8};
@@ -35,7 +33,7 @@ Bytes AnyNumbers(const MemoryDesc& desc, uint64_t seed) {
   const float kSpecial[] = {std::nanf(""), kInfinity, -kInfinity, 3e9f,    -3e9f, 127.5f, 255.5f,
                             0x1p31f,       0.5f,      1.5f,       -128.5f, -0.0f, 0};
   Bytes bytes = Garbage(desc, seed);
-  testing::Random random(seed);
+  Random random(seed);
   ForEachIndex(desc.dims(), [&](const Dims& index) {
     const int64_t at = desc.Offset(index);
     const uint64_t bits = random.Next();
@@ -66,7 +64,7 @@ int CompareRows(const ReorderDesc& desc, const Attributes& attributes) {
   for (const Implementation<ReorderDesc>& row : ReorderImplementations()) {
     if (!cpu::Supports(row.isa) || row.traits.is_reference) continue;
     const auto primitive = CreateReorder(desc, attributes, {.only = row.name});
-    testing::CountCase(row.name, primitive.ok());
+    CountCase(row.name, primitive.ok());
     if (absl::IsUnimplemented(primitive.status())) continue;
     EXPECT_THAT(primitive, IsOk());
     if (!primitive.ok()) continue;
@@ -180,4 +178,4 @@ TEST(ReorderTypesTest, ScalesAlongAnyDimensions) {
 }
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing
