@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -84,7 +85,9 @@ bool ChildProcess::Write(absl::string_view bytes) const {
 
 bool ChildProcess::Read(absl::Duration longest, std::string* bytes) const {
   pollfd polled = {.fd = socket_, .events = POLLIN, .revents = 0};
-  if (poll(&polled, 1, static_cast<int>(absl::ToInt64Milliseconds(longest))) <= 0) return true;
+  // A time below 0 would be without an end.
+  const int64_t milliseconds = std::max<int64_t>(absl::ToInt64Milliseconds(longest), 0);
+  if (poll(&polled, 1, static_cast<int>(milliseconds)) <= 0) return true;
   char piece[4096];
   const ssize_t size = recv(socket_, piece, sizeof(piece), MSG_DONTWAIT);
   if (size < 0) return errno == EINTR || errno == EAGAIN;

@@ -5,7 +5,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <optional>
@@ -101,7 +100,7 @@ absl::Status Follow(absl::Time deadline, absl::FunctionRef<absl::Status()> betwe
   while (true) {
     const absl::Time now = SteadyNow();
     if (writes) {
-      writes = child->Read(std::min(kPoll, deadline - now), &bytes);
+      writes = child->Read(kPoll, &bytes);
       TakeReports(&bytes, outcome);
     }
     if (!writes) {

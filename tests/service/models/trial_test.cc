@@ -107,6 +107,11 @@ TEST_F(TrialTest, WhatHangsIsEndedAfterItsTime) {
                                      "did not end within 1s (--trial_seconds), at: planning node"));
 }
 
+TEST_F(TrialTest, ATimeThatIsOverIsNotWaitedFor) {
+  longest_ = -absl::Seconds(1);
+  EXPECT_THAT(Try("hangs"), StatusIs(absl::StatusCode::kDeadlineExceeded));
+}
+
 TEST_F(TrialTest, MemoryIsBounded) {
   EXPECT_THAT(Try("takes_memory"), StatusIs(absl::StatusCode::kResourceExhausted,
                                             "a trial of its files may take 40 MB"));
