@@ -70,6 +70,7 @@ CallHost Server::Host() {
           .admission = &admission_,
           .unread = &unread_,
           .log = &log_,
+          .unnamed = &models_->statistics().unnamed(),
           .answers = answers_.get(),
           .max_message_bytes = options_.transport.max_message_bytes,
           .longest_explanation = options_.longest_explanation,

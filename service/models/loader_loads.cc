@@ -119,6 +119,7 @@ void Loader::LoadFound(ServedModel found) {
       replaced != nullptr && replaced->state == ModelState::kReady && !settings_.unload_first;
   bool unloads = replaced != nullptr && settings_.unload_first;
   replaced = nullptr;  // holds memory no longer
+  const absl::Time begin = SteadyNow();
   absl::Status fit = Prove(watched.loaded, shapes, &unloads, &found);
   if (fit.ok() && unloads) UnloadFirst(found);
   if (const auto now = models_->Peek(found.name, found.version)) found.model = now->model;
@@ -127,7 +128,9 @@ void Loader::LoadFound(ServedModel found) {
   EndLoad();
   if (Stopping()) return;
   if (!absl::IsUnavailable(fit)) watched_[KeyOf(found)] = std::move(watched);
+  const bool ready = loaded.state == ModelState::kReady;
   Publish(found, is_replacement, std::move(loaded));
+  models_->statistics().Loaded(found.name, found.version, ready, SteadyNow() - begin);
 }
 
 void Loader::Publish(const ServedModel& found, bool is_replacement, ServedModel loaded) {

@@ -45,7 +45,9 @@ ModelMemory::ModelMemory(Engine* engine, Admission* admission, Bounds bounds)
 int64_t ModelMemory::HeldBy(const ModelRepository& models) {
   int64_t bytes = 0;
   for (const ModelRepository::Served& served : models.All()) {
-    if (served->model != nullptr) bytes += served->model->HeldBytes() + kBesideWeights;
+    const int64_t held = served->model != nullptr ? served->model->HeldBytes() : 0;
+    if (served->statistics != nullptr) served->statistics->SetHeldBytes(held);
+    if (served->model != nullptr) bytes += held + kBesideWeights;
   }
   return bytes;
 }
@@ -92,8 +94,8 @@ absl::Status ModelMemory::CheckLoad() const {
 void ModelMemory::EndLoad() { admission_->TakeBack(std::exchange(lent_, 0)); }
 
 void ModelMemory::Update(const ModelRepository& models) {
-  if (bounds_.is_fixed) return;
   const int64_t held = HeldBy(models);
+  if (bounds_.is_fixed) return;
   const int64_t left = std::max(bounds_.shared - held, kLeastForRequests);
   const int64_t bytes = std::min(bounds_.requests, left);
   admission_->SetMaxBytes(bytes);

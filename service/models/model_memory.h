@@ -49,7 +49,8 @@ class ModelMemory {
   absl::Status CheckLoad() const;
   void EndLoad();
 
-  // Requests get what `models`, which hold more with each new shape, leave them. Logs a change.
+  // Requests get what `models`, which hold more with each new shape, leave them; the statistics of
+  // each are told what it holds. Logs a change.
   void Update(const ModelRepository& models);
 
  private:

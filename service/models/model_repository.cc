@@ -158,17 +158,18 @@ std::vector<ModelRepository::Served> ModelRepository::All() const {
   return all;
 }
 
-bool ModelRepository::AllReady() const {
+std::vector<ModelRepository::Served> ModelRepository::NotReady() const {
+  std::vector<Served> missing;
   for (const auto& [name, versions] : *snapshot()) {
     const Served best = Best(versions);
     const bool has_stand_in =
         best != nullptr && best->state == ModelState::kReady && best->stands_in;
     for (const auto& [number, served] : versions) {
       const bool excused = has_stand_in && served->state == ModelState::kUnavailable;
-      if (IsLive(*served) && !excused && !Usable(*served).ok()) return false;
+      if (IsLive(*served) && !excused && !Usable(*served).ok()) missing.push_back(served);
     }
   }
-  return true;
+  return missing;
 }
 
 bool ModelRepository::AnyReady() const {

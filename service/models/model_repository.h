@@ -46,7 +46,9 @@ class ModelRepository {
   std::vector<Served> All() const;                              // by name, then version
   // Whether every live version of every model is. One that failed to load while another stands in
   // for it does not count: a bad version takes no replica away.
-  bool AllReady() const;
+  bool AllReady() const { return NotReady().empty(); }
+  // The versions for want of which not every model is ready.
+  std::vector<Served> NotReady() const;
   bool AnyReady() const;  // a version of a model
 
   // Adds a version, or puts it in the place of the one with its name and number.
@@ -64,6 +66,10 @@ class ModelRepository {
   // kUnavailable where the model's file was overwritten, which is then marked.
   absl::Status AfterRun(const Served& served, const absl::Status& status)
       ABSL_LOCKS_EXCLUDED(writing_);
+
+  // The counts of all versions; each ServedModel has its own.
+  Statistics& statistics() { return statistics_; }
+  const Statistics& statistics() const { return statistics_; }
 
  private:
   using ModelVersions = std::map<int64_t, Served>;

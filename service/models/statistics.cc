@@ -16,13 +16,6 @@ int64_t Read(const std::atomic<int64_t>& value) { return value.load(std::memory_
 
 }  // namespace
 
-// Threads take the shards in turn; two may share one.
-VersionStatistics::Shard& VersionStatistics::ShardOfThread() {
-  static std::atomic<size_t> next{0};
-  thread_local const size_t mine = next.fetch_add(1, std::memory_order_relaxed) % kShards;
-  return shards_[mine];
-}
-
 VersionStatistics::BatchCounts* VersionStatistics::BatchOf(Shard* shard, int64_t rows) {
   for (size_t i = 0; i < kMostBatchSizes; ++i) {
     BatchCounts& batch = shard->batches[(rows + i) % kMostBatchSizes];
@@ -37,18 +30,22 @@ VersionStatistics::BatchCounts* VersionStatistics::BatchOf(Shard* shard, int64_t
 }
 
 void VersionStatistics::Succeeded(int64_t rows, const RunTimes& times, absl::Duration total) {
-  Shard& shard = ShardOfThread();
+  Shard& shard = shards_[ShardOfThread()];
   const int64_t input = absl::ToInt64Nanoseconds(times.input);
   const int64_t infer = absl::ToInt64Nanoseconds(times.infer);
   const int64_t output = absl::ToInt64Nanoseconds(times.output);
   AddTo(&shard.values[kSuccess], 1);
   AddTo(&shard.values[kSuccessNs], absl::ToInt64Nanoseconds(total));
+  AddTo(&shard.values[kDecodeNs], absl::ToInt64Nanoseconds(times.decode));
   AddTo(&shard.values[kQueueNs], absl::ToInt64Nanoseconds(times.queue));
   AddTo(&shard.values[kInputNs], input);
   AddTo(&shard.values[kInferNs], infer);
   AddTo(&shard.values[kOutputNs], output);
   AddTo(&shard.values[kRows], rows);
   shard.values[kLastMs].store(absl::ToUnixMillis(absl::Now()), std::memory_order_relaxed);
+  durations_.request.Record(total);
+  durations_.queue.Record(times.queue);
+  durations_.compute.Record(times.input + times.infer + times.output);
   BatchCounts* const batch = BatchOf(&shard, rows);
   if (batch == nullptr) return;
   AddTo(&batch->runs, 1);
@@ -57,10 +54,16 @@ void VersionStatistics::Succeeded(int64_t rows, const RunTimes& times, absl::Dur
   AddTo(&batch->output_ns, output);
 }
 
-void VersionStatistics::Failed(absl::Duration total) {
-  Shard& shard = ShardOfThread();
+void VersionStatistics::Failed(absl::StatusCode code, RequestRefusal refusal,
+                               absl::Duration total) {
+  Shard& shard = shards_[ShardOfThread()];
   AddTo(&shard.values[kFail], 1);
   AddTo(&shard.values[kFailNs], absl::ToInt64Nanoseconds(total));
+  const auto number = static_cast<size_t>(code);
+  const auto unknown = static_cast<size_t>(absl::StatusCode::kUnknown);
+  AddTo(&shard.values[kFirstCode + (number < kCodes ? number : unknown)], 1);
+  if (refusal != RequestRefusal::kNone)
+    AddTo(&shard.values[kFirstRefusal + static_cast<size_t>(refusal)], 1);
 }
 
 VersionStatistics::Sums VersionStatistics::Sum() const {
@@ -83,6 +86,7 @@ VersionStatistics::Sums VersionStatistics::Sum() const {
   const int64_t runs = sums[kSuccess];
   Sums all = {.success = {runs, sums[kSuccessNs]},
               .fail = {sums[kFail], sums[kFailNs]},
+              .decode = {runs, sums[kDecodeNs]},
               .queue = {runs, sums[kQueueNs]},
               .input = {runs, sums[kInputNs]},
               .infer = {runs, sums[kInferNs]},
@@ -91,6 +95,9 @@ VersionStatistics::Sums VersionStatistics::Sum() const {
               .runs = runs,
               .last_ms = sums[kLastMs]};
   for (const auto& [rows, batch] : batches) all.batches.push_back(batch);
+  std::copy_n(&sums[kFirstCode], kCodes, all.by_code.begin());
+  std::copy_n(&sums[kFirstRefusal], kRefusals, all.by_refusal.begin());
+  all.by_code[static_cast<size_t>(absl::StatusCode::kOk)] = runs;
   return all;
 }
 
@@ -104,6 +111,19 @@ std::shared_ptr<VersionStatistics> Statistics::Of(const std::string& name, int64
 void Statistics::Forget(const std::string& name, int64_t version) {
   threading::MutexLock lock(&mutex_);
   all_.erase({name, version});
+}
+
+void Statistics::Loaded(const std::string& name, int64_t version, bool ok, absl::Duration taken) {
+  threading::MutexLock lock(&mutex_);
+  Loads& loads = loads_[name];
+  ++(ok ? loads.ok : loads.failed);
+  const auto found = all_.find({name, version});
+  if (ok && found != all_.end()) found->second->SetLoadTime(taken);
+}
+
+std::map<std::string, Statistics::Loads> Statistics::loads() const {
+  threading::MutexLock lock(&mutex_);
+  return loads_;
 }
 
 }  // namespace tilewire::service

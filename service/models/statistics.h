@@ -16,13 +16,18 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "engine/threading/mutex.h"
+#include "service/observe/histogram.h"
+#include "service/observe/refusal.h"
+#include "service/observe/thread_shard.h"
 
 namespace tilewire::service {
 
 // Where the time of a run went.
 struct RunTimes {
+  absl::Duration decode;  // arrived to prepared
   absl::Duration queue;   // prepared to started
   absl::Duration input;   // reading inputs into the engine's layouts and writing outputs
   absl::Duration infer;   // the rest of the run
@@ -34,6 +39,7 @@ class VersionStatistics {
  public:
   // More sizes of batches than this get no row of their own.
   static constexpr size_t kMostBatchSizes = 64;
+  static constexpr size_t kCodes = 17;  // of absl::StatusCode
 
   struct Total {
     int64_t count = 0, ns = 0;
@@ -43,18 +49,37 @@ class VersionStatistics {
     int64_t input_ns = 0, infer_ns = 0, output_ns = 0;
   };
   struct Sums {
-    Total success, fail, queue, input, infer, output;
+    Total success, fail, decode, queue, input, infer, output;
     int64_t rows = 0, runs = 0;
     int64_t last_ms = 0;         // since 1970, of the last success; 0: none
     std::vector<Batch> batches;  // by rows, ascending
+    std::array<int64_t, kCodes> by_code = {};
+    std::array<int64_t, kRefusals> by_refusal = {};
+  };
+  // Durations of the requests that were answered: from arrival to answer; of them waiting; of them
+  // running, from the start of the run to the answer.
+  struct Durations {
+    Histogram request, queue, compute;
   };
 
   // A request with so many rows was answered, `total` after it came.
   void Succeeded(int64_t rows, const RunTimes& times, absl::Duration total);
-  void Failed(absl::Duration total);
+  // `refusal`: kNone if it was not refused but failed.
+  void Failed(absl::StatusCode code, RequestRefusal refusal, absl::Duration total);
 
   // May lack the last few of those that others record meanwhile.
   Sums Sum() const;
+  const Durations& durations() const { return durations_; }
+
+  // The memory that the version held when it was last looked at, and how long its last load took.
+  void SetHeldBytes(int64_t bytes) { held_bytes_.store(bytes, std::memory_order_relaxed); }
+  int64_t held_bytes() const { return held_bytes_.load(std::memory_order_relaxed); }
+  void SetLoadTime(absl::Duration taken) {
+    load_ns_.store(absl::ToInt64Nanoseconds(taken), std::memory_order_relaxed);
+  }
+  absl::Duration load_time() const {
+    return absl::Nanoseconds(load_ns_.load(std::memory_order_relaxed));
+  }
 
  private:
   enum Counter : size_t {
@@ -62,16 +87,18 @@ class VersionStatistics {
     kSuccessNs,
     kFail,
     kFailNs,
+    kDecodeNs,
     kQueueNs,
     kInputNs,
     kInferNs,
     kOutputNs,
     kRows,
-    kLastMs,  // the latest, where the others are sums
+    kFirstCode,
+    kFirstRefusal = kFirstCode + kCodes,
+    kLastMs = kFirstRefusal + kRefusals,  // the latest, where the others are sums
     kCounters
   };
   static constexpr int64_t kFree = -1;
-  static constexpr size_t kShards = 16;
   using Value = std::atomic<int64_t>;
   struct BatchCounts {
     Value rows{kFree};
@@ -82,11 +109,12 @@ class VersionStatistics {
     std::array<BatchCounts, kMostBatchSizes> batches;
   };
 
-  Shard& ShardOfThread();
   // Null where all are taken by other sizes.
   static BatchCounts* BatchOf(Shard* shard, int64_t rows);
 
-  std::array<Shard, kShards> shards_;
+  std::array<Shard, kThreadShards> shards_;
+  Durations durations_;
+  Value held_bytes_{0}, load_ns_{0};
 };
 
 // All versions that have been served. Thread-safe.
@@ -98,10 +126,25 @@ class Statistics {
   // The version has gone: what comes back under its name begins anew.
   void Forget(const std::string& name, int64_t version) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Requests of inference that named no version that is served.
+  VersionStatistics& unnamed() { return unnamed_; }
+  const VersionStatistics& unnamed() const { return unnamed_; }
+
+  // A load of the version has ended.
+  void Loaded(const std::string& name, int64_t version, bool ok, absl::Duration taken)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // The ended loads of a model, of all its versions since the start.
+  struct Loads {
+    int64_t ok = 0, failed = 0;
+  };
+  std::map<std::string, Loads> loads() const ABSL_LOCKS_EXCLUDED(mutex_);
+
  private:
-  threading::Mutex mutex_;
+  VersionStatistics unnamed_;
+  mutable threading::Mutex mutex_;
   std::map<std::pair<std::string, int64_t>, std::shared_ptr<VersionStatistics>> all_
       ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, Loads> loads_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace tilewire::service

@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "service/observe/thread_shard.h"
+
 namespace tilewire::service {
 
 // Thread-safe. What is read while others count may lack the last few.
@@ -26,19 +28,11 @@ class Counters {
   }
 
  private:
-  static constexpr size_t kShards = 16;
   struct alignas(64) Shard {
     std::array<std::atomic<int64_t>, kCounters> values = {};
   };
 
-  // Threads take the shards in turn; two may share one.
-  static size_t ShardOfThread() {
-    static std::atomic<size_t> next{0};
-    thread_local const size_t mine = next.fetch_add(1, std::memory_order_relaxed) % kShards;
-    return mine;
-  }
-
-  std::array<Shard, kShards> shards_;
+  std::array<Shard, kThreadShards> shards_;
 };
 
 }  // namespace tilewire::service

@@ -26,8 +26,11 @@ void Call::Begin(absl::Time deadline) {
 
 // Judges the request and makes its job.
 absl::Status Call::Open() {
-  ABSL_RETURN_IF_ERROR(CheckRight(method_.rpc, method_.right, host_.open_rights));
-  ABSL_RETURN_IF_ERROR(CheckRequestBytes(method_, RequestBytes(), host_.max_message_bytes));
+  ABSL_RETURN_IF_ERROR(
+      RefuseAs(RequestRefusal::kRight, CheckRight(method_.rpc, method_.right, host_.open_rights)));
+  ABSL_RETURN_IF_ERROR(
+      RefuseAs(RequestRefusal::kTooLarge,
+               CheckRequestBytes(method_, RequestBytes(), host_.max_message_bytes)));
   ABSL_RETURN_IF_ERROR(Receive(&ticket_, MostRequestBytes(method_, host_.max_message_bytes)));
   ABSL_ASSIGN_OR_RETURN(job_, MakeJob());
   return absl::OkStatus();
@@ -114,11 +117,23 @@ absl::Status Call::ChargeAnswer() {
   return ticket_.ChangeTo(bytes, "an answer");
 }
 
+absl::Status Call::RefuseAs(RequestRefusal reason, const absl::Status& status) {
+  if (!status.ok()) set_refusal(reason);
+  return status;
+}
+
+// Once, at the end of the work; a request of inference without a job named no model yet.
 void Call::Account(const absl::Status& status) {
-  if (job_ == nullptr) return;
+  if (times_.end != absl::InfinitePast()) return;
   times_.end = SteadyNow();
+  const RequestRefusal why = refusal() != RequestRefusal::kNone ? refusal() : ticket_.refusal();
+  if (job_ == nullptr) {
+    if (method_.right == Right::kInfer)
+      host_.unnamed->Failed(status.code(), why, times_.end - times_.arrival);
+    return;
+  }
   if (!status.ok()) failed_id_ = job_->RequestId();
-  job_->Account(times_, status);
+  job_->Account(times_, status, why);
   job_ = nullptr;
 }
 

@@ -99,6 +99,8 @@ class Call : private Work, private UnreadAnswer {
   void Complete(const absl::Status& before);
   absl::Status ChargeWork(int64_t bytes);
   absl::Status ChargeAnswer();
+  // `status`, after marking the call as refused if it is not OK.
+  absl::Status RefuseAs(RequestRefusal reason, const absl::Status& status);
   void Account(const absl::Status& status);
   void AddPushback();
   void LogUnread(const absl::Status& why);

@@ -32,6 +32,7 @@ OwnedJob InferJob::Start(const Setting& setting, const CallHost& host,
   if (job == nullptr) job = std::make_unique<InferJob>(setting.idle);
   job->models_ = setting.models;
   job->answers_ = host.answers;
+  job->unnamed_ = host.unnamed;
   job->in_stream_ = setting.in_stream;
   job->request_ = &request;
   job->response_ = response;
@@ -44,11 +45,17 @@ absl::Status InferJob::Parse(Ticket* ticket) {
                         [&copy](int64_t bytes) { return copy.Add(bytes, kTypedContents); });
 }
 
+absl::Status InferJob::FindModel() {
+  ABSL_ASSIGN_OR_RETURN(served_, models_->Find(decoded_.model_name(), decoded_.model_version()));
+  absl::Status usable = Usable(*served_);
+  is_ready_ = usable.ok();
+  return usable;
+}
+
 absl::Status InferJob::Prepare(WorkTerms* terms) {
   ticket_ = terms->ticket;
   ABSL_RETURN_IF_ERROR(Parse(ticket_));
-  ABSL_ASSIGN_OR_RETURN(served_,
-                        models_->FindLoaded(decoded_.model_name(), decoded_.model_version()));
+  ABSL_RETURN_IF_ERROR(FindModel());
   terms->model = served_->name;
   ABSL_RETURN_IF_ERROR(decoded_.Bind(served_->tensors.signature()));
   ABSL_RETURN_IF_ERROR(
@@ -118,13 +125,15 @@ absl::Status InferJob::Encode(std::vector<OutputTensor> outputs, absl::Time star
                              response_);
 }
 
-void InferJob::Account(const CallTimes& times, const absl::Status& status) {
-  if (served_ == nullptr || served_->statistics == nullptr) return;
+void InferJob::Account(const CallTimes& times, const absl::Status& status, RequestRefusal refusal) {
   const absl::Duration total = times.end - times.arrival;
-  if (!status.ok()) return served_->statistics->Failed(total);
+  if (served_ == nullptr) return unnamed_->Failed(status.code(), refusal, total);
+  if (!is_ready_) refusal = RequestRefusal::kNotReady;
+  if (!status.ok()) return served_->statistics->Failed(status.code(), refusal, total);
   const absl::Duration run = computed_ - times.start;
   served_->statistics->Succeeded(RowsOf(served_->model->signature(), decoded_.inputs()),
-                                 {.queue = times.start - prepared_,
+                                 {.decode = prepared_ - times.arrival,
+                                  .queue = times.start - prepared_,
                                   .input = reorder_,
                                   .infer = std::max(run - reorder_, absl::ZeroDuration()),
                                   .output = times.end - computed_},
@@ -134,6 +143,7 @@ void InferJob::Account(const CallTimes& times, const absl::Status& status) {
 void InferJob::Release() {
   decoded_.Clear();
   served_ = nullptr;
+  is_ready_ = false;
   idle_->Keep(std::unique_ptr<InferJob>(this));
 }
 

@@ -40,17 +40,19 @@ class InferJob final : public Job {
   std::optional<int64_t> Operations() const override;
   absl::Status Run(Call& call) override;
   std::string RequestId() const override { return decoded_.parsed() ? decoded_.id() : ""; }
-  void Account(const CallTimes& times, const absl::Status& status) override;
+  void Account(const CallTimes& times, const absl::Status& status, RequestRefusal refusal) override;
   void Release() override;
 
  private:
   absl::Status Parse(Ticket* ticket);
+  absl::Status FindModel();
   absl::Status Encode(std::vector<OutputTensor> outputs, absl::Time started, int64_t most_bytes);
   absl::Status ChargeClasses(int64_t bytes, int64_t most_bytes);
 
   IdleSlots<InferJob>* const idle_;
   ModelRepository* models_ = nullptr;
   AnswerPool* answers_ = nullptr;
+  VersionStatistics* unnamed_ = nullptr;
   const grpc::ByteBuffer* request_ = nullptr;
   grpc::ByteBuffer* response_ = nullptr;
   bool in_stream_ = false;
@@ -60,6 +62,7 @@ class InferJob final : public Job {
   Ticket* ticket_ = nullptr;
   int64_t classes_bytes_ = 0;
   std::shared_ptr<const ServedModel> served_;
+  bool is_ready_ = false;
 };
 
 }  // namespace tilewire::service

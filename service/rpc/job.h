@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "service/observe/refusal.h"
 #include "service/schedule/work.h"
 
 namespace tilewire::service {
@@ -42,8 +43,9 @@ class Job {
   virtual absl::Status Run(Call& call) = 0;
   // The client's name of the request; after Prepare() has decoded it.
   virtual std::string RequestId() const { return ""; }
-  // Once, at the end, whether or not it was prepared and has run: for those that count.
-  virtual void Account(const CallTimes&, const absl::Status&) {}
+  // Once, at the end, whether or not it was prepared and has run: for those that count. `refusal`:
+  // why the call's owner refused it, if it did.
+  virtual void Account(const CallTimes&, const absl::Status&, RequestRefusal /*refusal*/) {}
   // Called when the owner is done with the job. A job that serves one call after the other is kept
   // here.
   virtual void Release() { delete this; }

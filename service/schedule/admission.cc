@@ -72,6 +72,7 @@ void Ticket::GiveBack(int64_t bytes) {
 
 absl::Status Ticket::Take(int64_t bytes, const char* what) {
   if (bytes > admission_->max_bytes() - bytes_) {
+    refusal_ = RequestRefusal::kTooLarge;
     const std::string held =
         bytes_ > 0 ? absl::StrCat(", with the ", bytes_, " bytes that it holds,") : "";
     return absl::ResourceExhaustedError(absl::StrCat(
@@ -79,6 +80,7 @@ absl::Status Ticket::Take(int64_t bytes, const char* what) {
         " bytes that all requests may hold (--max_work_mb; a smaller batch takes less)"));
   }
   if (!admission_->Take(bytes)) {
+    refusal_ = RequestRefusal::kMemory;
     return absl::UnavailableError(absl::StrCat(
         "memory for ", what, " of ", bytes, " bytes is not free now: requests hold ",
         admission_->bytes(), " of ", admission_->max_bytes(), " bytes (--max_work_mb)"));

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "service/observe/refusal.h"
 
 namespace tilewire::service {
 
@@ -78,6 +79,8 @@ class Ticket {
   // From now on it holds `bytes` for `what`, and nothing else. The errors of Charge().
   absl::Status ChangeTo(int64_t bytes, const char* what);
   int64_t bytes() const { return bytes_; }
+  // Why the last charge that was refused was: kTooLarge or kMemory; kNone if none was.
+  RequestRefusal refusal() const { return refusal_; }
 
  private:
   absl::Status Take(int64_t bytes, const char* what);
@@ -86,6 +89,7 @@ class Ticket {
   Admission* const admission_;
   int64_t bytes_ = 0;
   int64_t run_bytes_ = 0;  // of them
+  RequestRefusal refusal_ = RequestRefusal::kNone;
 };
 
 // A ticket's charge for what is held for a while. Thread-compatible.

@@ -6,9 +6,6 @@
 #include <new>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-
 namespace tilewire::service {
 namespace {
 
@@ -31,15 +28,6 @@ constexpr int kMostCounted = 32;
 // short. No other work is refused for such a guess, which therefore has a bound.
 constexpr double kOperationsPerSecond = 5e9;
 constexpr absl::Duration kMostGuessed = absl::Milliseconds(20);  // more than FairQueue::kShortWork
-
-constexpr absl::Duration kLeastRetry = absl::Milliseconds(5);
-constexpr absl::Duration kMostRetry = absl::Seconds(5);
-
-std::string Text(absl::Duration time) {
-  return time < absl::Milliseconds(10)
-             ? absl::StrFormat("%.1f ms", absl::ToDoubleMilliseconds(time))
-             : absl::StrCat(absl::ToInt64Milliseconds(time), " ms");
-}
 
 }  // namespace
 
@@ -82,47 +70,6 @@ absl::Duration Dispatcher::ExpectedTime(const Work& work) const {
   return std::min(absl::Seconds(operations / kOperationsPerSecond), kMostGuessed);
 }
 
-absl::Duration Dispatcher::PredictedWait(const std::string& model, int priority) const {
-  return queue_.WorkAhead(model, priority) / threads_;
-}
-
-absl::Status Dispatcher::RefuseLate(const WorkTerms& terms, absl::Time now,
-                                    absl::Duration expected) const {
-  const absl::Duration wait = PredictedWait(terms.model, terms.priority);
-  if (wait > options_.max_wait) {
-    return absl::UnavailableError(absl::StrCat("it cannot be answered in its time: about ",
-                                               Text(wait),
-                                               " of work are ahead of it, and it may wait for ",
-                                               Text(options_.max_wait), " (--max_queue_ms)"));
-  }
-  if (now + wait + expected <= terms.deadline) return absl::OkStatus();
-  return absl::UnavailableError(absl::StrCat(
-      "it cannot be answered in its time: it takes about ", Text(expected), ", about ", Text(wait),
-      " of work are ahead of it, and its deadline is in ", Text(terms.deadline - now)));
-}
-
-absl::Status Dispatcher::Refuse(const Work& work, absl::Time now, absl::Duration expected) const {
-  const WorkTerms& terms = work.terms();
-  if (terms.deadline <= now) return absl::DeadlineExceededError("its deadline had passed");
-  if (terms.work_class == WorkClass::kBackground) {
-    if (static_cast<int>(background_.size()) < options_.max_waiting) return absl::OkStatus();
-    return absl::UnavailableError(
-        absl::StrCat("the queue is full: ", background_.size(), " background requests wait"));
-  }
-  const auto here = queue_.size() + static_cast<int64_t>(running_.size());
-  if (here >= options_.max_waiting + threads_) {
-    return absl::UnavailableError(
-        absl::StrCat("the queue is full: ", here, " requests wait or run (--max_queue)"));
-  }
-  const int64_t of_model = queue_.SizeOf(terms.model);
-  if (of_model >= options_.max_waiting_per_model + threads_) {
-    return absl::UnavailableError(absl::StrCat("the queue of this model is full: ", of_model,
-                                               " requests wait (--max_queue_per_model)"));
-  }
-  if (!AllBusy() || queue_.size() == 0) return absl::OkStatus();
-  return RefuseLate(terms, now, expected);
-}
-
 absl::Status Dispatcher::Submit(Work* work) {
   const WorkTerms& terms = work->terms();
   bool new_token = false;
@@ -132,7 +79,7 @@ absl::Status Dispatcher::Submit(Work* work) {
     const absl::Time now = clock_->Now();
     const absl::Duration measured = MeasuredTime(terms);
     const absl::Duration expected = ExpectedTime(*work);
-    const absl::Status refused = Refuse(*work, now, expected);
+    const absl::Status refused = Refuse(work, now, expected);
     if (!refused.ok()) return refused;
     if (spare_.empty()) spare_.emplace_front();
     spare_.front().model.reserve(terms.model.size());  // so that Start() allocates nothing for it
@@ -185,23 +132,6 @@ bool Dispatcher::Withdraw(Work* work) {
   if (found == background_.end()) return false;
   background_.erase(found);
   return true;
-}
-
-absl::Duration Dispatcher::RetryAfter(const std::string& model) const {
-  threading::MutexLock lock(&mutex_);
-  const absl::Duration wait = PredictedWait(model, std::numeric_limits<int>::min());
-  return std::clamp(wait, kLeastRetry, kMostRetry);
-}
-
-void Dispatcher::EndTooLate(const std::vector<Work*>& expired, absl::Time now) const {
-  for (Work* work : expired) {
-    if (work->terms().deadline <= now) {
-      work->End(absl::DeadlineExceededError("the deadline passed while the request waited"));
-    } else {
-      work->End(absl::UnavailableError(
-          absl::StrCat("the request waited for ", Text(options_.max_wait), " (--max_queue_ms)")));
-    }
-  }
 }
 
 absl::Time Dispatcher::TakeExpired(absl::Time now, std::vector<Work*>* expired) {
@@ -486,6 +416,20 @@ void Dispatcher::AwaitIdle(absl::Duration longest) {
 bool Dispatcher::HasRun(uint64_t cost_key) const {
   threading::MutexLock lock(&mutex_);
   return costs_.Expected(cost_key) > absl::ZeroDuration();
+}
+
+DispatcherLoad Dispatcher::Load() const {
+  DispatcherLoad load;
+  threading::MutexLock lock(&mutex_);
+  queue_.VisitWaiting([&](const std::string& model, int64_t waiting) {
+    load.models[model] = {.waiting = waiting,
+                          .predicted_wait = PredictedWait(model, std::numeric_limits<int>::min())};
+  });
+  for (const Running& running : running_) {
+    ++load.models[running.model].running;
+    load.busy += running.beside ? 0 : 1;
+  }
+  return load;
 }
 
 void Dispatcher::WaitIdle() {

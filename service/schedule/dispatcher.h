@@ -39,6 +39,7 @@
 #include "engine/threading/mutex.h"
 #include "service/schedule/clock.h"
 #include "service/schedule/cost.h"
+#include "service/schedule/dispatcher_load.h"
 #include "service/schedule/fair_queue.h"
 #include "service/schedule/work.h"
 
@@ -99,6 +100,9 @@ class Dispatcher {
   absl::Time IdleSince() const ABSL_LOCKS_EXCLUDED(mutex_);
   void WaitIdle() ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Takes the lock for as long as it looks at what waits: not for each request.
+  DispatcherLoad Load() const ABSL_LOCKS_EXCLUDED(mutex_);
+
  private:
   struct Running {
     std::string model;
@@ -115,7 +119,8 @@ class Dispatcher {
     RunningPlace place;
   };
 
-  absl::Status Refuse(const Work& work, absl::Time now, absl::Duration expected) const
+  // Marks the work with the reason.
+  absl::Status Refuse(Work* work, absl::Time now, absl::Duration expected) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status RefuseLate(const WorkTerms& terms, absl::Time now, absl::Duration expected) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

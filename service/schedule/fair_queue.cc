@@ -229,6 +229,14 @@ int64_t FairQueue::SizeOf(const std::string& model) const {
   return static_cast<int64_t>(found->second.works.size()) + found->second.parked;
 }
 
+void FairQueue::VisitWaiting(
+    absl::FunctionRef<void(const std::string& model, int64_t waiting)> visit) const {
+  for (const auto& [model, queue] : models_) {
+    const int64_t waiting = static_cast<int64_t>(queue.works.size()) + queue.parked;
+    if (waiting > 0) visit(model, waiting);
+  }
+}
+
 // Works of the lowest priority are last.
 absl::Duration FairQueue::BacklogFrom(const ModelQueue& queue, int priority) {
   absl::Duration backlog = queue.backlog;

@@ -68,6 +68,8 @@ class FairQueue {
   int64_t short_in_order() const { return short_in_order_; }
   int64_t untimed_in_order() const { return untimed_in_order_; }
   int64_t SizeOf(const std::string& model) const;
+  // The models of which something waits, and how much.
+  void VisitWaiting(absl::FunctionRef<void(const std::string& model, int64_t waiting)> visit) const;
   // Expected time of all that waits before new work of `model` would run: its own backlog but for
   // what has a lower priority, and as much of each other model's.
   absl::Duration WorkAhead(const std::string& model, int priority) const;

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "service/observe/refusal.h"
 
 namespace tilewire::service {
 
@@ -55,15 +56,19 @@ class Work {
   virtual std::optional<int64_t> Operations() const { return 0; }
 
   const WorkTerms& terms() const { return terms_; }
+  // Why it was refused or ended without being run; kNone for other reasons than those.
+  RequestRefusal refusal() const { return refusal_; }
 
  protected:
   // Before Submit().
   void set_terms(WorkTerms terms) { terms_ = std::move(terms); }
+  void set_refusal(RequestRefusal refusal) { refusal_ = refusal; }
 
  private:
   friend class FairQueue;
   friend class Dispatcher;
   WorkTerms terms_;
+  RequestRefusal refusal_ = RequestRefusal::kNone;
   bool prepares_ = false;  // for others, too; touched by the thread that runs it
   // Guarded by the lock of the queue's owner.
   bool waiting_ = false, parked_ = false;

@@ -131,8 +131,12 @@ class HoldingService final : public inference::GRPCInferenceService::WithRawMeth
   RequestLog log_{absl::Seconds(10)};
   Admission admission_{1 << 20};
   UnreadAnswers unread_{absl::Seconds(30), &admission_};
-  const CallHost host_{
-      .dispatcher = &dispatcher_, .admission = &admission_, .unread = &unread_, .log = &log_};
+  VersionStatistics unnamed_;
+  const CallHost host_{.dispatcher = &dispatcher_,
+                       .admission = &admission_,
+                       .unread = &unread_,
+                       .log = &log_,
+                       .unnamed = &unnamed_};
   UnaryMethods methods_;
 };
 

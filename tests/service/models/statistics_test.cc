@@ -12,7 +12,8 @@ namespace {
 
 using ::testing::ElementsAre;
 
-constexpr RunTimes kTimes = {.queue = absl::Nanoseconds(1),
+constexpr RunTimes kTimes = {.decode = absl::Nanoseconds(5),
+                             .queue = absl::Nanoseconds(1),
                              .input = absl::Nanoseconds(2),
                              .infer = absl::Nanoseconds(3),
                              .output = absl::Nanoseconds(4)};
@@ -25,7 +26,8 @@ TEST(StatisticsTest, AddUpOverThreadsWithoutLosingAny) {
     threads.emplace_back([&statistics] {
       for (int i = 0; i < kEach; ++i) {
         statistics.Succeeded(1 + i % 3, kTimes, absl::Nanoseconds(10));
-        statistics.Failed(absl::Nanoseconds(100));
+        statistics.Failed(absl::StatusCode::kUnavailable, RequestRefusal::kQueue,
+                          absl::Nanoseconds(100));
       }
     });
   }
@@ -36,11 +38,15 @@ TEST(StatisticsTest, AddUpOverThreadsWithoutLosingAny) {
   EXPECT_EQ(sums.success.ns, 10 * kAll);
   EXPECT_EQ(sums.fail.count, kAll);
   EXPECT_EQ(sums.fail.ns, 100 * kAll);
+  EXPECT_EQ(sums.decode.ns, 5 * kAll);
   EXPECT_EQ(sums.queue.ns, kAll);
   EXPECT_EQ(sums.input.ns, 2 * kAll);
   EXPECT_EQ(sums.infer.ns, 3 * kAll);
   EXPECT_EQ(sums.output.ns, 4 * kAll);
   EXPECT_EQ(sums.runs, kAll);
+  EXPECT_EQ(statistics.durations().request.Sum().count, kAll);
+  EXPECT_EQ(statistics.durations().queue.Sum().ns, kAll);
+  EXPECT_EQ(statistics.durations().compute.Sum().ns, 9 * kAll);
   int64_t rows = 0, runs = 0;
   for (const VersionStatistics::Batch& batch : sums.batches) {
     rows += batch.rows * batch.runs;
@@ -65,6 +71,38 @@ TEST(StatisticsTest, HaveARowForEachSizeOfABatchUpToABound) {
   const VersionStatistics::Sums sums = statistics.Sum();
   EXPECT_EQ(sums.batches.size(), VersionStatistics::kMostBatchSizes);
   EXPECT_EQ(sums.runs, 4 + kSizes) << "the totals know all sizes";
+}
+
+TEST(StatisticsTest, CountByCodeAndByRefusal) {
+  VersionStatistics statistics;
+  statistics.Succeeded(1, kTimes, {});
+  statistics.Failed(absl::StatusCode::kUnavailable, RequestRefusal::kTooLate, {});
+  statistics.Failed(absl::StatusCode::kUnavailable, RequestRefusal::kTooLate, {});
+  statistics.Failed(absl::StatusCode::kInvalidArgument, RequestRefusal::kNone, {});
+  statistics.Failed(static_cast<absl::StatusCode>(99), RequestRefusal::kNone, {});
+  const VersionStatistics::Sums sums = statistics.Sum();
+  const auto of_code = [&sums](absl::StatusCode code) {
+    return sums.by_code[static_cast<size_t>(code)];
+  };
+  EXPECT_EQ(of_code(absl::StatusCode::kOk), 1);
+  EXPECT_EQ(of_code(absl::StatusCode::kUnavailable), 2);
+  EXPECT_EQ(of_code(absl::StatusCode::kInvalidArgument), 1);
+  EXPECT_EQ(of_code(absl::StatusCode::kUnknown), 1) << "codes that there are not";
+  EXPECT_EQ(sums.by_refusal[static_cast<size_t>(RequestRefusal::kTooLate)], 2);
+  EXPECT_EQ(sums.by_refusal[static_cast<size_t>(RequestRefusal::kQueue)], 0);
+  EXPECT_EQ(sums.fail.count, 4);
+}
+
+TEST(StatisticsTest, CountLoadsOfAModelAlsoWhenItsVersionsAreGone) {
+  Statistics all;
+  const auto first = all.Of("cats", 1);
+  all.Loaded("cats", 1, /*ok=*/true, absl::Seconds(2));
+  all.Loaded("cats", 2, /*ok=*/false, absl::Seconds(9));
+  all.Forget("cats", 1);
+  all.Loaded("cats", 1, /*ok=*/true, absl::Seconds(3));
+  EXPECT_EQ(all.loads()["cats"].ok, 2);
+  EXPECT_EQ(all.loads()["cats"].failed, 1);
+  EXPECT_EQ(first->load_time(), absl::Seconds(2));
 }
 
 TEST(StatisticsTest, BelongToAVersion) {

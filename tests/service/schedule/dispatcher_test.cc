@@ -62,6 +62,44 @@ TEST_F(DispatcherTest, ExpiredWorkEndsAtOnceAndFreesItsPlace) {
   dispatcher_->EndExpired();
   patient->Wait();
   EXPECT_EQ(patient->status().code(), absl::StatusCode::kUnavailable) << "its wait, not its time";
+  EXPECT_EQ(patient->refusal(), RequestRefusal::kTooLate);
+  EXPECT_EQ(late->refusal(), RequestRefusal::kNone) << "its client's time, not the server's";
+  open_.Notify();
+}
+
+TEST_F(DispatcherTest, SaysWhyItRefuses) {
+  Start({.max_waiting = 2, .max_waiting_per_model = 0, .express = false});
+  Learn("slow", absl::Seconds(1));
+  Block(TermsOf("slow"));
+  const auto refusal_of = [this](WorkTerms terms) {
+    RecordedWork* work = Make(std::move(terms));
+    dispatcher_->Submit(work).IgnoreError();
+    return work->refusal();
+  };
+  EXPECT_EQ(refusal_of(TermsOf("slow")), RequestRefusal::kNone);
+  EXPECT_EQ(refusal_of(TermsOf("slow")), RequestRefusal::kModelQueue);
+  WorkTerms hasty = TermsOf("other");
+  hasty.deadline = clock_.Now();
+  EXPECT_EQ(refusal_of(hasty), RequestRefusal::kNone) << "its client's time, not the server's";
+  EXPECT_EQ(refusal_of(TermsOf("other")), RequestRefusal::kNone);
+  EXPECT_EQ(refusal_of(TermsOf("third")), RequestRefusal::kQueue);
+  open_.Notify();
+}
+
+TEST_F(DispatcherTest, TellsWhatWaitsAndRunsOfEachModel) {
+  Start(kNoExpress);
+  EXPECT_TRUE(dispatcher_->Load().models.empty());
+  Learn("a", absl::Seconds(1));
+  Block(TermsOf("a"));
+  for (const char* model : {"a", "a", "b"})
+    ASSERT_TRUE(dispatcher_->Submit(Make(TermsOf(model))).ok());
+  DispatcherLoad load = dispatcher_->Load();
+  EXPECT_EQ(load.busy, 1);
+  EXPECT_EQ(load.models["a"].running, 1);
+  EXPECT_EQ(load.models["a"].waiting, 2);
+  EXPECT_EQ(load.models["a"].predicted_wait, absl::Seconds(2));
+  EXPECT_EQ(load.models["b"].running, 0);
+  EXPECT_EQ(load.models["b"].waiting, 1);
   open_.Notify();
 }
 
