@@ -36,6 +36,9 @@ CLI::Validator NumberFrom(double least) {
 std::string CheckVersions(const std::string& text) {
   return std::string(ParseVersions(text).status().message());
 }
+std::string CheckPort(const std::string& text) {
+  return std::string(ParsePort(text).status().message());
+}
 
 // Options that name the models and the addresses to listen on.
 void AddModels(CLI::App* app, Flags* flags, GivenFlags* given) {
@@ -114,7 +117,17 @@ void AddEngine(CLI::App* app, Flags* flags, GivenFlags* given) {
       ->check(CLI::Range(0, 65536));
 }
 
-void AddDiagnostics(CLI::App* app, Flags* flags) {
+void AddDiagnostics(CLI::App* app, Flags* flags, GivenFlags* given) {
+  Add(app, "metrics_port", &given->metrics_port,
+      "Port of /metrics, /healthz and /readyz over HTTP; 0 picks a free one and prints it; off: "
+      "none. The default may be in use by another program")
+      ->check(CLI::Validator(CheckPort, "0..65535|off", "Port"));
+  Add(app, "metrics_host", &flags->metrics_host, "Address that it listens on");
+  app->add_option("--metrics_compatibility", given->metrics_compatibility,
+                  "Metrics also under the names of other servers, any of: triton,ovms")
+      ->delimiter(',')
+      ->envname("TILEWIRE_METRICS_COMPATIBILITY")
+      ->check(CLI::IsMember({"triton", "ovms"}));
   Add(app, "log_level", &flags->log_level, "trace | debug | info | warning | error | off")
       ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error", "off"}));
   Add(app, "verbose", &flags->verbose,
@@ -238,10 +251,18 @@ absl::StatusOr<uint32_t> ParseVersions(const std::string& text) {
       absl::StrCat("'", text, "' is neither 'all' nor 'latest:N' with N from 1 up"));
 }
 
+absl::StatusOr<std::optional<int>> ParsePort(const std::string& text) {
+  int port = 0;
+  if (text == "off") return std::optional<int>();
+  if (absl::SimpleAtoi(text, &port) && port >= 0 && port <= 65535) return std::optional(port);
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", text, "' is neither a port (0 to 65535) nor 'off'"));
+}
+
 void AddFlags(CLI::App* app, Flags* flags, GivenFlags* given) {
   AddModels(app, flags, given);
   AddEngine(app, flags, given);
-  AddDiagnostics(app, flags);
+  AddDiagnostics(app, flags, given);
   AddOtherTasks(app, flags, given);
   AddLimits(app, flags, given);
   AddLifeCycle(app, flags, given);

@@ -36,6 +36,8 @@ struct GivenFlags {
   std::string max_isa = "best";
   std::string convolution_algorithm = "auto";
   std::string precision = "exact";
+  std::string metrics_port = "8002";
+  std::vector<std::string> metrics_compatibility;
   bool probe = false;
   bool accept_compressed = false;
   std::vector<std::string> open_rights;
@@ -44,6 +46,10 @@ struct GivenFlags {
 // How many of the highest versions "latest:N" or "all" (0) means.
 //   kInvalidArgument  another text
 absl::StatusOr<uint32_t> ParseVersions(const std::string& text);
+
+// The port that a number or "off" (nullopt) means.
+//   kInvalidArgument  another text
+absl::StatusOr<std::optional<int>> ParsePort(const std::string& text);
 
 // Parsing writes to `flags` and `given`, which outlive `app`.
 void AddFlags(CLI::App* app, Flags* flags, GivenFlags* given);

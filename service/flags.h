@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "service/http/watched_server.h"
 #include "service/memory_plan.h"
 #include "service/models/loader.h"
 #include "service/models/named_models.h"
@@ -41,6 +42,11 @@ struct Flags {
   EngineOptions engine;
   ServerOptions server;
   MemoryWishes memory;
+  // The monitoring port; nullopt: none. One that was not asked for may be in use.
+  std::string metrics_host = "127.0.0.1";
+  std::optional<int> metrics_port;
+  bool metrics_port_is_asked_for = false;
+  MetricsDialects metrics_dialects;
   std::vector<std::string> warnings;  // to be logged: what was ignored
 };
 

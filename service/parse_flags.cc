@@ -184,6 +184,10 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
   flags->scan.latest = ParseVersions(given.versions).value();  // the parser has checked it
   if (const auto refused = ApplyControl(given, flags)) return refused;
   flags->warm_up_first = given.warm_up == "before";
+  flags->metrics_dialects = {.triton = absl::c_linear_search(given.metrics_compatibility, "triton"),
+                             .ovms = absl::c_linear_search(given.metrics_compatibility, "ovms")};
+  flags->metrics_port = ParsePort(given.metrics_port).value();  // the parser has checked it
+  flags->metrics_port_is_asked_for = app.count("--metrics_port") > 0;
   flags->memory = WishesFor(given);
   if (given.probe) {
     flags->probe = FindProbeTarget(arguments, ReadCommandLine("/proc/1/cmdline"),

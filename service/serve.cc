@@ -27,7 +27,7 @@
 #include "service/engine_start.h"
 #include "service/first_loads.h"
 #include "service/flags.h"
-#include "service/front/listener.h"
+#include "service/front/open_port.h"
 #include "service/last_words.h"
 #include "service/memory_bounds.h"
 #include "service/models/loader.h"
@@ -37,6 +37,7 @@
 #include "service/models/scan_remarks.h"
 #include "service/models/trial/trial.h"
 #include "service/models/uploads/upload_folder.h"
+#include "service/monitoring_port.h"
 #include "service/notify_socket.h"
 #include "service/observe/background_log.h"
 #include "service/parse_flags.h"
@@ -280,6 +281,8 @@ int Serve(Flags flags) {
   Introduce((*engine)->options(), memory, AddressText(flags.server.host, (*server)->port()));
   absl::StatusOr<std::unique_ptr<UploadFolder>> uploads = OpenUploads(flags);
   if (!uploads.ok()) return Refuse(uploads.status());
+  const auto monitoring = OpenMonitoringPort(flags, server->get());  // ends after the drain
+  if (!monitoring.ok()) return Refuse(monitoring.status(), kMisconfigured);
   NotifySocket notify(std::getenv("NOTIFY_SOCKET"));
   const bool must_load = !flags.models.empty() && flags.control != ControlMode::kExplicit;
   FirstLoads first_loads(must_load, &models, server->get(), &notify);

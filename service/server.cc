@@ -9,9 +9,11 @@
 
 #include "absl/time/clock.h"
 #include "engine/base/status_macros.h"
+#include "engine/primitive_engine.h"
 #include "grpc/grpc.h"
 #include "grpcpp/health_check_service_interface.h"
 #include "service/observe/steady_time.h"
+#include "service/version.h"
 
 namespace tilewire::service {
 namespace {
@@ -20,6 +22,9 @@ namespace {
 constexpr absl::Duration kLongestTick = absl::Milliseconds(250);
 // The server stops being live when requests have waited this long without any request ending.
 constexpr absl::Duration kStuck = absl::Minutes(2);
+
+// The shortest time between two looks at what waits and runs, for monitoring.
+constexpr absl::Duration kLoadPause = absl::Milliseconds(200);
 
 // How long memory of past requests is kept after the last one.
 constexpr absl::Duration kIdle = absl::Seconds(10);
@@ -150,10 +155,39 @@ void Server::StartAccepting() {
   });
 }
 
+WatchedServer Server::Watched() {
+  return {.models = models_,
+          .admission = &admission_,
+          .listener = listener_.get(),
+          .engine = &engine_->options(),
+          .version = kVersion,
+          .live = [this] { return !dispatcher_.Stuck(kStuck); },
+          .ready = [this] { return Ready(); },
+          .draining = [this] { return draining_.load(); },
+          .load = [this] { return Load(); }};
+}
+
+ServerLoad Server::Load() const {
+  threading::MutexLock lock(&load_mutex_);
+  return load_;
+}
+
+void Server::PublishLoad() {
+  const absl::Time now = SteadyNow();
+  if (now - published_load_ < kLoadPause) return;
+  published_load_ = now;
+  ServerLoad load = {.work = dispatcher_.Load(),
+                     .primitives = engine_->primitives().cache_statistics(),
+                     .idle_answer_bytes = answers_->idle_bytes()};
+  threading::MutexLock lock(&load_mutex_);
+  load_ = std::move(load);
+}
+
 absl::Time Server::Tick() {
   if (SteadyNow() - start_ > kLongestBacklog && !draining_.load()) StartAccepting();
   FreeIdleMemory();
   try {
+    PublishLoad();
     return std::min({dispatcher_.EndExpired(), unread_.EndLate(), calls_->Look()});
   } catch (const std::bad_alloc&) {  // the next tick tries again
     return SteadyNow();

@@ -12,14 +12,17 @@
 #include <string>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "engine/engine.h"
+#include "engine/threading/mutex.h"
 #include "grpcpp/grpcpp.h"
 #include "service/front/call_queue.h"
 #include "service/front/health.h"
 #include "service/front/listener.h"
 #include "service/front/method_table.h"
 #include "service/front/transport_options.h"
+#include "service/http/watched_server.h"
 #include "service/models/model_repository.h"
 #include "service/observe/request_log.h"
 #include "service/observe/steady_time.h"
@@ -84,6 +87,8 @@ class Server {
   const RequestLog& log() const { return log_; }
   Dispatcher* dispatcher() { return &dispatcher_; }
   Admission* admission() { return &admission_; }
+  // For the monitoring port, which may outlive Drain() but not the server.
+  WatchedServer Watched();
 
   // From now on the server is not ready, so that balancers look for another; requests are served.
   void StartDrain();
@@ -101,6 +106,8 @@ class Server {
   std::optional<bool> Serves(const std::string& name) const;
   absl::Time Tick();
   void FreeIdleMemory();
+  void PublishLoad() ABSL_LOCKS_EXCLUDED(load_mutex_);
+  ServerLoad Load() const ABSL_LOCKS_EXCLUDED(load_mutex_);
   void AwaitAge() const;
 
   Engine* const engine_;
@@ -111,6 +118,10 @@ class Server {
   // requests held in one look since.
   absl::Time looked_at_memory_ = absl::InfinitePast(), freed_ = absl::InfinitePast();
   int64_t most_held_ = 0;
+  absl::Time published_load_ = absl::InfinitePast();
+  // Taken by monitoring and the timer; no request takes it.
+  mutable threading::Mutex load_mutex_;
+  ServerLoad load_ ABSL_GUARDED_BY(load_mutex_);
   Admission admission_;
   RequestLog log_;
   UnreadAnswers unread_;

@@ -7,33 +7,31 @@
 #ifndef SERVICE_FRONT_LISTENER_H_
 #define SERVICE_FRONT_LISTENER_H_
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "engine/threading/background_thread.h"
+#include "engine/threading/mutex.h"
 #include "service/front/connection_table.h"
 
 namespace tilewire::service {
 
-// Raises the process's soft limit of descriptors to the hard one.
-//   kResourceExhausted  it is too low for the server itself and a few connections
-absl::Status CheckDescriptors();
+// Why a connection is closed at once.
+enum class ConnectionRefusal : uint8_t { kDescriptors, kPeer, kEnd };
 
+// Thread-compatible, but that any thread may ask for what is open and what was refused.
 class Listener {
  public:
-  static constexpr int kReservedDescriptors = 16;
-
-  // `host` is a name or a numeric address, also in brackets; port 0 takes any that is free.
-  //   kInvalidArgument    no such host
-  //   kUnavailable        no name server answers, or the port is in use
-  //   kFailedPrecondition the address belongs to another machine
-  //   kPermissionDenied   the port may not be used
-  // `most_per_peer`: connections that one peer may have open at a time; 0: no bound.
+  // `most_per_peer`: connections that one peer may have open at a time; 0: no bound. The errors are
+  // those of ListenOn().
   static absl::StatusOr<std::unique_ptr<Listener>> Open(const std::string& host, int port,
                                                         int most_per_peer = 0);
   ~Listener() { Stop(); }
@@ -44,25 +42,30 @@ class Listener {
   void Start(absl::AnyInvocable<void(int)> take);
   // Closes the port. Connections that were accepted live on.
   void Stop();
-  // How many of those that were accepted are still open; after Stop().
-  int OpenConnections() const { return connections_.Open(); }
-
-  int64_t refused() const { return refused_.load(std::memory_order_relaxed); }
+  // How many of those that were accepted are still open. Asks the kernel of each.
+  int OpenConnections() const ABSL_LOCKS_EXCLUDED(mutex_) {
+    threading::MutexLock lock(&mutex_);
+    return connections_.Open();
+  }
+  int64_t Refused(ConnectionRefusal why) const {
+    return refused_[static_cast<size_t>(why)].load(std::memory_order_relaxed);
+  }
 
  private:
   Listener(int socket, int wakeup, int port, int most_per_peer)
       : socket_(socket), wakeup_(wakeup), port_(port), connections_(most_per_peer) {}
   void Accept();
   bool AcceptOne();
-  void Report(const char* why);
+  bool Add(int fd, const std::string& peer) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Report(ConnectionRefusal why);
 
   const int socket_, wakeup_;
   const int port_;
-  std::atomic<int64_t> refused_{0};
+  std::array<std::atomic<int64_t>, static_cast<size_t>(ConnectionRefusal::kEnd)> refused_ = {};
   absl::AnyInvocable<void(int)> take_;
-  // Both are of the accepting thread until Stop().
-  ConnectionTable connections_;
-  absl::Time reported_ = absl::InfinitePast();
+  mutable threading::Mutex mutex_;
+  ConnectionTable connections_ ABSL_GUARDED_BY(mutex_);
+  absl::Time reported_ = absl::InfinitePast();  // of the accepting thread
   std::unique_ptr<threading::BackgroundThread> thread_;
   bool stopped_ = false;
 };

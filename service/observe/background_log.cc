@@ -48,6 +48,8 @@ class StderrSink final : public spdlog::sinks::stderr_color_sink_mt {
     ++flushes_;
   }
 
+  int64_t lost() const { return told_.load(std::memory_order_relaxed); }
+
   int64_t flushes() {
     threading::MutexLock lock(&mutex_);
     return flushes_;
@@ -70,7 +72,7 @@ class StderrSink final : public spdlog::sinks::stderr_color_sink_mt {
   }
 
   const std::weak_ptr<spdlog::details::thread_pool> lines_;
-  int64_t told_ = 0;  // lost lines; of the log's thread
+  std::atomic<int64_t> told_{0};  // lost lines; written by the log's thread
   threading::Mutex mutex_;
   int64_t flushes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
@@ -117,6 +119,14 @@ void StartVerboseLog() {
   verbose_log = new Log("verbose", "tw-verbose", kMostVerboseLines);
   verbose_log.load()->logger->set_pattern("%v");
   SetLineWriter(WriteVerbose);
+}
+
+int64_t LostLogLines() {
+  int64_t lost = 0;
+  for (const Log* one : {process_log.load(), verbose_log.load()}) {
+    if (one != nullptr) lost += one->sink->lost();
+  }
+  return lost;
 }
 
 bool FlushLog(absl::Duration longest) {

@@ -6,6 +6,7 @@
 #ifndef SERVICE_OBSERVE_BACKGROUND_LOG_H_
 #define SERVICE_OBSERVE_BACKGROUND_LOG_H_
 
+#include <cstdint>
 #include <string>
 
 #include "absl/time/time.h"
@@ -24,6 +25,9 @@ void StartVerboseLog();
 // After false, standard error is not to be written to, and the process is to end by _exit(): both
 // would wait.
 bool FlushLog(absl::Duration longest);
+
+// The lines, verbose ones too, that were lost as far as a later line has said so.
+int64_t LostLogLines();
 
 }  // namespace tilewire::service
 

@@ -29,7 +29,8 @@ ROOMS = {
     "service/models": ["engine/base", "protos", "service/schedule", "service/observe"],
     "service/front": ["protos", "service/observe"],
     "service/rpc": ["service/wire", "service/models", "service/front"],
-    "service": ["service/rpc"],
+    "service/http": ["service/wire", "service/models", "service/front"],
+    "service": ["service/rpc", "service/http"],
     "client": ["protos"],
     "protos": [],
     "deploy": [],
@@ -51,13 +52,14 @@ HEADERS = {
                        "service/wire/tensor_layout.h"],
     "service/front": ["engine/threading/background_thread.h", "engine/threading/mutex.h",
                       "service/wire/inflate.h"],
+    "service/http": ["engine/base/control_groups.h", "engine/threading/background_thread.h"],
     "service/rpc": ["engine/threading/mutex.h", "service/version.h"],
     "service": ["engine/threading/background_thread.h", "engine/threading/mutex.h",
                 "engine/threading/pinning.h"],
 }
 
 # Rooms that see the engine through its door.
-USERS_OF_THE_ENGINE = ["service/wire", "service/models", "service/rpc", "service"]
+USERS_OF_THE_ENGINE = ["service/wire", "service/models", "service/rpc", "service/http", "service"]
 
 # The headers of the engine that the service may include; the path of a model's request needs the
 # narrow ones.
@@ -73,6 +75,8 @@ LIBRARIES = {
                           "client"],
     r"spdlog/": ["engine/facade", "service", "service/front", "service/models", "service/rpc",
                  "service/observe", "client"],
+    r"prometheus/": ["service/observe"],
+    r"microhttpd": ["service/http"],
     r"(oneapi/)?dnnl": [],
 }
 

@@ -9,6 +9,8 @@ import subprocess
 import sys
 import time
 import unittest
+import urllib.error
+import urllib.request
 import xml.etree.ElementTree as ElementTree
 
 import grpc
@@ -19,6 +21,8 @@ PATIENCE = 60  # seconds, for what ends at once on a machine that does not stall
 SIDE_BY_SIDE = 4
 ATTEMPTS = 3
 SKIPPED = 77  # exit status
+# Servers of these tests run side by side, and have one default port; a test that wants it says so.
+os.environ.setdefault('TILEWIRE_METRICS_PORT', 'off')
 
 
 def field(number, payload):
@@ -82,6 +86,10 @@ class Server:
         self.address = line.split()[-1]
         self.port = int(self.address.rsplit(':', 1)[1])
         self.state = self.process.stdout.readline().decode()
+        self.monitoring = None  # the monitoring port's URL
+        if self.state.startswith('tilewire-server monitoring on '):
+            self.monitoring = self.state.split()[-1]
+            self.state = self.process.stdout.readline().decode()
         assert self.state.startswith(f'tilewire-server {ready}'), self.state
 
     def __enter__(self):
@@ -117,6 +125,21 @@ class Server:
     def status(self, key):
         text = pathlib.Path(f'/proc/{self.process.pid}/status').read_text()
         return int(re.search(rf'^{key}:\s+(\d+)', text, re.MULTILINE).group(1))
+
+    def page(self, path, patience=PATIENCE):
+        """Status and text of a page of the monitoring port."""
+        try:
+            with urllib.request.urlopen(self.monitoring + path, timeout=patience) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+    def told(self, metric):
+        """The sum of a metric's values over its labels, as the monitoring port tells them now."""
+        lines = self.page('/metrics')[1].splitlines()
+        values = [float(line.split()[-1]) for line in lines if re.match(rf'{metric}[ {{]', line)]
+        assert values, f'{metric} is not told'
+        return sum(values)
 
     def resident_mb(self):
         return self.status('VmRSS') // 1024

@@ -4,6 +4,8 @@
 # models if the options name no others, waits until it is ready and sets $server_address and
 # $server_pid; it is stopped when the test ends.
 
+# Servers of tests run side by side, and have one default port.
+export TILEWIRE_METRICS_PORT=${TILEWIRE_METRICS_PORT:-off}
 server_log=$(mktemp -p "$TEST_TMPDIR" server.XXXXXX.log)
 
 start_server() {

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The parts of a server that the monitoring pages look at. Nothing that they call waits for a lock
+// that requests take.
+#ifndef SERVICE_HTTP_WATCHED_SERVER_H_
+#define SERVICE_HTTP_WATCHED_SERVER_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "engine/engine.h"
+#include "engine/primitive_engine.h"
+#include "service/front/listener.h"
+#include "service/models/model_repository.h"
+#include "service/schedule/admission.h"
+#include "service/schedule/dispatcher_load.h"
+
+namespace tilewire::service {
+
+// Numbers behind locks, as the timer saw them at its last look.
+struct ServerLoad {
+  DispatcherLoad work;
+  CacheStatistics primitives;
+  int64_t idle_answer_bytes = 0;
+};
+
+// The names of other servers that metrics have too.
+struct MetricsDialects {
+  bool triton = false, ovms = false;
+};
+
+// All that is pointed to outlives the pages. The functions are thread-safe.
+struct WatchedServer {
+  const ModelRepository* models = nullptr;
+  const Admission* admission = nullptr;
+  const Listener* listener = nullptr;
+  const EngineOptions* engine = nullptr;
+  std::string version;
+  MetricsDialects dialects;
+  // As grpc.health.v1 tells them; draining is never ready.
+  std::function<bool()> live, ready, draining;
+  std::function<ServerLoad()> load;
+};
+
+}  // namespace tilewire::service
+
+#endif  // SERVICE_HTTP_WATCHED_SERVER_H_

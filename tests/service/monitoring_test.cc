@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The monitoring port of a server on a fake engine.
+#include "service/http/monitoring.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "service/http/server_metrics.h"
+#include "tests/service/http/raw_request.h"
+#include "tests/service/served_fixture.h"
+
+namespace tilewire::service {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+class MonitoringTest : public ServedFixture {
+ protected:
+  void StartAll() {
+    Start();
+    auto daemon = ServePages("127.0.0.1", 0, MonitoringPages(server_->Watched()));
+    ASSERT_TRUE(daemon.ok()) << daemon.status();
+    daemon_ = *std::move(daemon);
+  }
+  // Its server, on which the daemon's pages look, ends after it.
+  void TearDown() override { daemon_ = nullptr; }
+
+  std::string Get(const std::string& path) { return tilewire::testing::Ask(daemon_->port(), path); }
+  grpc::Status InferOn(const std::string& model, const std::string& version = "") {
+    inference::ModelInferRequest request = GoodRequest();
+    request.set_model_name(model);
+    request.set_model_version(version);
+    inference::ModelInferResponse response;
+    return Infer(request, &response);
+  }
+  // The value of a metric with its labels; -1 where it is not told.
+  double Told(const std::string& series) {
+    const std::string text = MetricsOf(server_->Watched());
+    const size_t at = text.find(absl::StrCat("\n", series, " "));
+    if (at == std::string::npos) return -1;
+    const size_t begin = at + series.size() + 2;
+    double value = -1;
+    EXPECT_TRUE(absl::SimpleAtod(text.substr(begin, text.find('\n', begin) - begin), &value));
+    return value;
+  }
+  // A request is counted before its client has the answer, but for its last step.
+  void ExpectTold(const std::string& series, double value) {
+    for (int i = 0; i < 2000 && Told(series) != value; ++i) absl::SleepFor(absl::Milliseconds(5));
+    EXPECT_EQ(Told(series), value) << series;
+  }
+
+  std::unique_ptr<HttpDaemon> daemon_;
+};
+
+TEST_F(MonitoringTest, CountsRequestsOfTheirVersionAndOthersUnderNone) {
+  Start();
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(InferOn("echo").ok());
+  ASSERT_TRUE(InferOn("echo", "1").ok());
+  EXPECT_FALSE(InferOn("a client's \"name\"").ok());
+  EXPECT_FALSE(InferOn("echo", "77").ok());
+  const auto requests = [](const char* model, const char* version, const char* code) {
+    return absl::StrCat("tilewire_requests_total{model=\"", model, "\",version=\"", version,
+                        "\",protocol=\"grpc\",code=\"", code, "\"}");
+  };
+  ExpectTold(requests("echo", "2", "OK"), 3);
+  ExpectTold(requests("echo", "1", "OK"), 1);
+  ExpectTold(requests("echo", "2", "NOT_FOUND"), 0);
+  ExpectTold(requests("", "", "NOT_FOUND"), 2);
+  EXPECT_THAT(MetricsOf(server_->Watched()), Not(HasSubstr("client's")));
+  ExpectTold("tilewire_runs_total{model=\"echo\",version=\"2\"}", 3);
+  ExpectTold("tilewire_rows_total{model=\"echo\",version=\"2\"}", 3);
+  ExpectTold("tilewire_batch_rows_bucket{model=\"echo\",version=\"2\",le=\"1\"}", 3);
+  ExpectTold("tilewire_request_seconds_count{model=\"echo\",version=\"2\"}", 3);
+  EXPECT_GT(Told("tilewire_request_seconds_sum{model=\"echo\",version=\"2\"}"), 0);
+}
+
+TEST_F(MonitoringTest, CountsRefusalsByTheirReason) {
+  options_.max_work_bytes = 2000;
+  Start();
+  const auto refused = [](const char* model, const char* version, const char* reason) {
+    return absl::StrCat("tilewire_refused_total{model=\"", model, "\",version=\"", version,
+                        "\",reason=\"", reason, "\"}");
+  };
+  EXPECT_FALSE(InferOn("bad").ok());
+  ExpectTold(refused("bad", "1", "not_ready"), 1);
+  inference::ModelInferRequest large = GoodRequest();
+  for (auto& input : *large.mutable_inputs()) input.set_shape(0, 100);
+  large.set_raw_input_contents(0, Floats(2400));
+  large.set_raw_input_contents(1, Floats(500));
+  inference::ModelInferResponse response;
+  EXPECT_EQ(Infer(large, &response).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  ExpectTold(refused("", "", "too_large"), 1);
+  ExpectTold(refused("echo", "2", "too_late"), 0);
+}
+
+TEST_F(MonitoringTest, ALoadThatReplacesAVersionResetsNothing) {
+  Start();
+  ASSERT_TRUE(InferOn("echo", "1").ok());
+  const std::string series = "tilewire_runs_total{model=\"echo\",version=\"1\"}";
+  ExpectTold(series, 1);
+  ServedModel again = *models_->Peek("echo", 1);
+  again.statistics = nullptr;
+  models_->Publish(std::move(again));
+  EXPECT_EQ(Told(series), 1);
+  ASSERT_TRUE(InferOn("echo", "1").ok());
+  ExpectTold(series, 2);
+}
+
+TEST_F(MonitoringTest, TellsStatesAndTheServer) {
+  Start();
+  EXPECT_EQ(Told("tilewire_model_state{model=\"echo\",version=\"2\",state=\"READY\"}"), 1);
+  EXPECT_EQ(Told("tilewire_model_state{model=\"echo\",version=\"2\",state=\"LOADING\"}"), 0);
+  EXPECT_EQ(Told("tilewire_model_state{model=\"bad\",version=\"1\",state=\"UNAVAILABLE\"}"), 1);
+  EXPECT_EQ(Told("tilewire_ready"), 0) << "one model is not";
+  EXPECT_EQ(Told("tilewire_cores"), 1);
+  EXPECT_EQ(Told("tilewire_waiting{model=\"echo\"}"), 0);
+  EXPECT_EQ(Told("tilewire_work_bytes_limit"), static_cast<double>(options_.max_work_bytes));
+  ConnectOverTcp();
+  ASSERT_TRUE(InferOn("echo").ok());
+  EXPECT_EQ(Told("tilewire_connections{protocol=\"grpc\"}"), 1);
+}
+
+TEST_F(MonitoringTest, TheTimerTellsWhatWaitsAndRuns) {
+  engine_.endless = true;
+  options_.queue.express = false;  // no thread beside the one
+  Start();
+  std::vector<std::thread> clients;
+  for (int i = 0; i < 3; ++i) clients.emplace_back([this] { InferOn("echo"); });
+  ExpectTold("tilewire_running{model=\"echo\"}", 1);
+  ExpectTold("tilewire_waiting{model=\"echo\"}", 2);
+  ExpectTold("tilewire_cores_busy", 1);
+  engine_.endless = false;
+  for (std::thread& client : clients) client.join();
+  ExpectTold("tilewire_running{model=\"echo\"}", 0);
+}
+
+TEST_F(MonitoringTest, MetricsAreTextOfPrometheus) {
+  StartAll();
+  const std::string answer = Get("/metrics");
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(answer, HasSubstr("\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"));
+  EXPECT_THAT(answer, HasSubstr("\n# TYPE tilewire_requests_total counter\n"));
+}
+
+TEST_F(MonitoringTest, ReadyzNamesTheModelsThatAreMissing) {
+  StartAll();
+  EXPECT_THAT(Get("/healthz"), EndsWith("\r\n\r\nlive\n"));
+  const std::string answer = Get("/readyz");
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 503 "));
+  EXPECT_THAT(answer, HasSubstr("\r\n\r\nnot ready\nmodel 'bad' version 1: UNAVAILABLE: "));
+  EXPECT_THAT(answer, Not(HasSubstr("echo")));
+  EXPECT_THAT(answer, Not(HasSubstr(directory_.string()))) << "no client sees a path";
+}
+
+TEST_F(MonitoringTest, WhileItDrainsTheServerIsLiveAndNotReady) {
+  options_.ready_when_any = true;
+  StartAll();
+  EXPECT_THAT(Get("/readyz"), EndsWith("\r\n\r\nready\n"));
+  server_->StartDrain();
+  EXPECT_THAT(Get("/readyz"), StartsWith("HTTP/1.1 503 "));
+  EXPECT_THAT(Get("/readyz"), EndsWith("\r\n\r\ndraining\n"));
+  server_->Drain();
+  EXPECT_THAT(Get("/healthz"), StartsWith("HTTP/1.1 200 ")) << "the daemon stops last";
+  EXPECT_THAT(Get("/metrics"), StartsWith("HTTP/1.1 200 "));
+}
+
+TEST_F(MonitoringTest, OtherPathsListThePages) {
+  StartAll();
+  const std::string answer = Get("/");
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 404 "));
+  EXPECT_THAT(answer, HasSubstr("/metrics /healthz /readyz"));
+}
+
+}  // namespace
+}  // namespace tilewire::service
