@@ -22,7 +22,8 @@ from api_server import ApiServer
 from real_server import Server, digits_request, expect, run_checks, until, INFER
 
 DEPLOY = pathlib.Path('deploy')
-FOLDERS = ('kubernetes', 'kubernetes_volume', 'kserve')
+FOLDERS = ('kubernetes', 'kubernetes_volume', 'kserve', 'monitoring/kubernetes')
+OPTIONAL = {'autoscaler.yaml'}  # of monitoring/kubernetes: stands in the place of kubernetes's
 DEFAULT_GRACE = 30  # seconds that Kubernetes gives a pod to end; Knative gives it 300
 KSERVE_FIELDS = {'minReplicas', 'maxReplicas', 'model'}  # of a predictor, none of a pod's
 SERVER_ALARM = 10  # seconds that the server adds to its drain before it ends in any case
@@ -60,10 +61,11 @@ def seconds(container, flag, otherwise=0):
 
 def image_environment():
     """As `env` takes it, but with this test's models in the place of the image's."""
-    text = (DEPLOY / 'Dockerfile').read_text()
-    names = re.findall(r'^ENV (\w+)=/models$', text, re.MULTILINE)
-    repository = pathlib.Path(DEPLOY / 'models').resolve()
-    return [f'{only(names)}={repository}']
+    variables = dict(re.findall(r'^ENV (\w+)=(\S+)$', (DEPLOY / 'Dockerfile').read_text(),
+                                re.MULTILINE))
+    expect(variables['TILEWIRE_MODEL_REPOSITORY'], '/models')
+    variables['TILEWIRE_MODEL_REPOSITORY'] = pathlib.Path(DEPLOY / 'models').resolve()
+    return ['-u', 'TILEWIRE_METRICS_PORT', *(f'{name}={value}' for name, value in variables.items())]
 
 
 def need_namespaces():
@@ -72,22 +74,32 @@ def need_namespaces():
 
 
 def probes(container):
-    return {kind: container[kind]['grpc'] for kind in
+    return {kind: container[kind] for kind in
             ('startupProbe', 'readinessProbe', 'livenessProbe') if kind in container}
 
 
+def port_named(name, container):
+    return only([port['containerPort'] for port in container['ports'] if port['name'] == name])
+
+
+def passes(server, container, probe):
+    """Whether a probe passes, after it is known that it asks a port that the server listens on."""
+    if 'httpGet' in probe:
+        page = probe['httpGet']
+        expect(int(server.monitoring.rsplit(':', 1)[1]), port_named(page['port'], container))
+        return server.page(page['path'])[0] == 200
+    expect(probe['grpc']['port'], server.port)
+    return server.health(probe['grpc'].get('service', '')) is True
+
+
 def passing(server, container):
-    """The probes that pass, after it is known that they ask the port that the server listens on."""
-    for probe in probes(container).values():
-        expect(probe['port'], server.port)
-    return [kind for kind, probe in probes(container).items()
-            if server.health(probe.get('service', '')) is True]
+    return [kind for kind, probe in probes(container).items() if passes(server, container, probe)]
 
 
 def serves(container, arguments, environment):
     """Runs it from its start to its end, with its probes, and classifies with it."""
     with Server(*arguments, launcher=('env', *environment), exactly=True) as server:
-        expect(only(container['ports'])['containerPort'], server.port)
+        expect(container['ports'][0]['containerPort'], server.port)
         expect(passing(server, container), list(probes(container)))
         expect(type(server.ask(INFER + 'ModelInfer', digits_request())), bytes)
         server.process.send_signal(signal.SIGTERM)
@@ -133,16 +145,22 @@ def pods_have_time_to_drain():
 def names_and_ports_meet():
     """Selectors select the pods, ports have the names that are used, KServe's port is h2c."""
     kubernetes, labels = documents('kubernetes'), pod()['metadata']['labels']
-    port = only(only(pod()['spec']['containers'])['ports'])
+    ports = only(pod()['spec']['containers'])['ports']
     service, policy = kubernetes['Service']['spec'], kubernetes['NetworkPolicy']['spec']
     for selector in (kubernetes['Deployment']['spec']['selector']['matchLabels'],
                      service['selector'], policy['podSelector']['matchLabels'],
                      kubernetes['PodDisruptionBudget']['spec']['selector']['matchLabels']):
         expect(selector, labels)
     expect(service['clusterIP'], 'None')
-    expect(only(service['ports'])['targetPort'], port['name'])
-    expect(only(service['ports'])['port'], port['containerPort'])
-    expect(only(only(policy['ingress'])['ports'])['port'], port['name'])
+    for inner, outer, rule in zip(ports, service['ports'], policy['ingress'], strict=True):
+        expect((outer['targetPort'], outer['port']), (inner['name'], inner['containerPort']))
+        expect(only(rule['ports'])['port'], inner['name'])
+    monitor = documents('monitoring/kubernetes')['ServiceMonitor']['spec']
+    expect(only(monitor['endpoints'])['port'], ports[1]['name'])
+    own_labels = kubernetes['Service']['metadata']['labels']
+    for label, value in monitor['selector']['matchLabels'].items():
+        expect(own_labels[label], value)
+    expect(pod()['metadata']['annotations']['prometheus.io/port'], str(ports[1]['containerPort']))
     target = kubernetes['HorizontalPodAutoscaler']['spec']['scaleTargetRef']
     expect((target['kind'], target['name']),
            ('Deployment', kubernetes['Deployment']['metadata']['name']))
@@ -184,7 +202,8 @@ def kustomizations_are_whole():
         kustomization = documents(folder)['Kustomization']
         listed = {name for name in kustomization['resources'] if not name.startswith('../')}
         patches = {patch['path'] for patch in kustomization.get('patches', [])}
-        expect(listed | patches, files - {'kustomization.yaml'})
+        optional = OPTIONAL if folder == 'monitoring/kubernetes' else set()
+        expect(listed | patches, files - {'kustomization.yaml'} - optional)
 
 
 def the_volume_is_mounted_where_models_are_looked_for():
@@ -233,15 +252,18 @@ def lacks(given, got, path=''):
 
 def objects_of(folder):
     """The objects that applying a folder creates: an overlay creates its base's."""
-    base = documents('kubernetes') if folder == 'kubernetes_volume' else documents(folder)
-    return [document for kind, document in base.items() if kind != 'Kustomization']
+    base = DEPLOY / ('kubernetes' if folder == 'kubernetes_volume' else folder)
+    listed = yaml.safe_load((base / 'kustomization.yaml').read_text())['resources']
+    return [document for name in listed for document in yaml.safe_load_all((base / name).read_text())]
 
 
 def dry_runs_pass():
     """`kubectl apply --dry-run=client -k` takes every folder; Debian's kubectl does, too, but for
     the overlay, whose `patches` it does not know."""
     need_kubectl()
-    for folder in FOLDERS if kubectl_minor() >= 22 else ('kubernetes', 'kserve'):
+    for folder in FOLDERS:
+        if folder == 'kubernetes_volume' and kubectl_minor() < 22:
+            continue
         objects = objects_of(folder)
         kinds = {document['apiVersion']:
                  {document['kind']: not document['kind'].startswith('Cluster')}

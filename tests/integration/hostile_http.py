@@ -68,7 +68,7 @@ def refusals():
         ):
             begin = time.time()
             got = status_of(server, request)
-            # What is left of a large request may end the connection before the answer is read.
+            # Unread bytes of a large request may end the connection before the answer is read.
             assert got == status or (len(request) > 50_000 and got == b''), (request[:40], got)
             assert time.time() - begin < BOUND, request[:40]
         for nonsense in (b'\x16\x03\x01\x02\x00\x01\x00' * 100, b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
