@@ -337,11 +337,13 @@ int ServerMain(int argc, char** argv) {
   }
   // Blocked before any thread starts, so that every thread inherits it and only sigwait() sees
   // them. SIGPIPE is ignored: a peer that goes away ends its connection only. So is SIGXFSZ: a log
-  // that may not grow loses lines.
+  // that may not grow loses lines. SIGCHLD is not, whatever this process has inherited: the system
+  // would keep no status of trials.
   const sigset_t signals = AwaitedSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);
+  signal(SIGCHLD, SIG_DFL);
   StartLog(flags.log_level);
   if (flags.verbose > 0) StartVerboseLog();
   const int exit_code = Serve(std::move(flags));

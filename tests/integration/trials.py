@@ -134,6 +134,18 @@ def by_request():
         server.end()
 
 
+def starter_that_ignores_children():
+    """A server whose starter ignores the end of children knows how its trials end nevertheless."""
+    ignores = ('/usr/bin/python3', '-c', 'import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); '
+               'os.execv(sys.argv[1], sys.argv[1:])')
+    with tempfile.TemporaryDirectory() as folder:
+        add(pathlib.Path(folder), 'good')
+        with Server(f'--model_repository={folder}', '--poll_seconds=0.05', launcher=ignores) as server:
+            add(pathlib.Path(folder), 'crashes')
+            until(lambda: b'SIGSEGV' in index(server), 'the reason is not told')
+            server.end()
+
+
 def ended_meanwhile():
     """SIGTERM ends a trial that hangs; SIGKILL too, which the server cannot notice."""
     for sent in (signal.SIGTERM, signal.SIGKILL):
@@ -155,7 +167,8 @@ def none():
 
 
 CHECKS = (bad_models_leave_the_others_alone, a_model_that_hangs_is_ended_after_its_time,
-          a_new_version_that_crashes_leaves_the_old, by_request, ended_meanwhile, none)
+          a_new_version_that_crashes_leaves_the_old, by_request, starter_that_ignores_children,
+          ended_meanwhile, none)
 
 if __name__ == '__main__':
     run_checks(CHECKS)
