@@ -5,66 +5,58 @@
 // is 0, which changes no range.
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <utility>
 
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
-#include "engine/jit/generator.h"
 #include "engine/jit/vector_unit.h"
-#include "engine/kernels/products/counted_loop.h"
+#include "engine/kernels/elements/dense_run.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/quantization_range/implementations.h"
 
 namespace tilewire::quantization_range {
 namespace {
 
-constexpr int64_t kChunk = 16 * 1024;  // elements: for one thread at a time
+constexpr int64_t kChunk = DenseRunGenerator::kElementsAtOnce;
 constexpr int64_t kMaxLanes = 16;
 
-// void(const float* src, float* lowest, int64_t vectors): the lowest element of each lane, and 0,
-// then the highest ones a vector further. vectors >= 1.
-class ExtremesGenerator final : public jit::Generator {
+// A run widens the extremes at dst_: the lowest element of each lane, then the highest ones. They
+// begin with 0, so that zeros after the last element change nothing.
+class ExtremesGenerator final : public DenseRunGenerator {
  public:
   ExtremesGenerator(absl::string_view name, const jit::VectorUnit& unit)
-      : Generator(name), unit_(unit) {}
+      : DenseRunGenerator(name, {.unit = unit, .srcs = {DataType::kF32}, .dst = std::nullopt}) {}
 
  private:
-  static constexpr int kUnroll = 4;  // independent extremes: vectors 0 to 3 and 4 to 7
+  // Independent extremes: vectors 4 to 7 and 8 to 11.
+  Xbyak::Xmm Lowest(int i) const { return Vector(kFree + i); }
+  Xbyak::Xmm Highest(int i) const { return Vector(kFree + kUnroll + i); }
 
-  // Arguments arrive as System V rdi, rsi, rdx.
-  const Xbyak::Reg64 src_ = rdi, extremes_ = rsi, left_ = rdx;
+  void EmitConstants() override {
+    for (int i = 0; i < kUnroll; ++i) {
+      vmovups(Lowest(i), ptr[dst_]);
+      vmovups(Highest(i), ptr[dst_ + unit().bytes()]);
+    }
+  }
 
-  Xbyak::Xmm Lowest(int i) const { return unit_.Vector(i); }
-  Xbyak::Xmm Highest(int i) const { return unit_.Vector(kUnroll + i); }
+  // The instructions give their second source where the first is NaN.
+  void EmitVectors(int vectors) override {
+    for (int v = 0; v < vectors; ++v) {
+      Load(0, v, Value(v));
+      vminps(Lowest(v), Value(v), Lowest(v));
+      vmaxps(Highest(v), Value(v), Highest(v));
+    }
+  }
 
-  void Emit() override {
-    for (int i = 0; i < 2 * kUnroll; ++i) unit_.Zero(this, unit_.Vector(i));
-    EmitLoop(kUnroll);
-    EmitLoop(1);
+  void EmitResults() override {
     for (int i = 1; i < kUnroll; ++i) {
       vminps(Lowest(0), Lowest(0), Lowest(i));
       vmaxps(Highest(0), Highest(0), Highest(i));
     }
-    vmovups(ptr[extremes_], Lowest(0));
-    vmovups(ptr[extremes_ + unit_.bytes()], Highest(0));
-    vzeroupper();
-    ret();
+    vmovups(ptr[dst_], Lowest(0));
+    vmovups(ptr[dst_ + unit().bytes()], Highest(0));
   }
-
-  // The instructions give their second source where the first is NaN.
-  void EmitLoop(int vectors) {
-    EmitWhileLeft(this, left_, vectors, [&] {
-      for (int v = 0; v < vectors; ++v) {
-        const Xbyak::Xmm element = unit_.Vector(2 * kUnroll + v);
-        vmovups(element, ptr[src_ + v * unit_.bytes()]);
-        vminps(Lowest(v), element, Lowest(v));
-        vmaxps(Highest(v), element, Highest(v));
-      }
-      add(src_, vectors * unit_.bytes());
-    });
-  }
-
-  const jit::VectorUnit unit_;
 };
 
 // Immutable.
@@ -106,15 +98,11 @@ class Dense final : public Primitive {
   }
 
   Extremes ExtremesOf(const float* src, int64_t count) const {
-    using Function = void (*)(const float*, float*, int64_t);
-    alignas(64) float lanes[2 * kMaxLanes];
+    alignas(64) float lanes[2 * kMaxLanes] = {};
+    generator_->Run({reinterpret_cast<const std::byte*>(src)}, reinterpret_cast<std::byte*>(lanes),
+                    count);
     Extremes extremes;
-    const int64_t vectors = count / lanes_;
-    if (vectors > 0) {
-      generator_->entry<Function>()(src, lanes, vectors);
-      for (int64_t i = 0; i < 2 * lanes_; ++i) extremes.Include(lanes[i]);
-    }
-    for (int64_t i = vectors * lanes_; i < count; ++i) extremes.Include(src[i]);
+    for (int64_t i = 0; i < 2 * lanes_; ++i) extremes.Include(lanes[i]);
     return extremes;
   }
 

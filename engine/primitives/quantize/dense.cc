@@ -9,98 +9,58 @@
 
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
-#include "engine/jit/generator.h"
+#include "engine/kernels/elements/dense_run.h"
 #include "engine/kernels/elements/quantization_range.h"
-#include "engine/kernels/elements/vector_conversion.h"
-#include "engine/kernels/products/counted_loop.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/quantize/implementations.h"
 
 namespace tilewire::quantize {
 namespace {
 
-constexpr int64_t kChunk = 16 * 1024;  // elements: for one thread at a time
-constexpr int64_t kMaxLanes = 16;
+constexpr int64_t kChunk = DenseRunGenerator::kElementsAtOnce;
 
-struct RunArgs {
-  const float* src;
-  uint8_t* dst;
-  int64_t vectors;  // >= 1
-  const float* range;
-};
-
-class RunGenerator final : public jit::Generator {
+// The constants of a run are the range.
+class RunGenerator final : public DenseRunGenerator {
  public:
   RunGenerator(absl::string_view name, const VectorUnit& unit)
-      : Generator(name),
-        unit_(unit),
-        conversion_(this, unit, /*tail_lanes=*/0,
-                    {.spare = rax, .scratch = {9, 10, 11}, .tail = k2, .mask = k3}) {}
+      : DenseRunGenerator(name, {.unit = unit, .srcs = {DataType::kF32}, .dst = DataType::kU8}) {}
 
  private:
-  static constexpr int kUnroll = 4;  // vectors 0 to 3
-
-  const Xbyak::Reg64 args_ = rdi, src_ = rsi, dst_ = rdx, left_ = rcx, range_ = r8;
-  Xbyak::Xmm Vector(int i) const { return unit_.Vector(i); }
   Xbyak::Xmm Scale() const { return Vector(4); }
   Xbyak::Xmm ZeroPoint() const { return Vector(5); }
   Xbyak::Xmm Lowest() const { return Vector(6); }  // before the zero point is added
   Xbyak::Xmm Highest() const { return Vector(7); }
 
-  void Emit() override {
-    mov(src_, ptr[args_ + offsetof(RunArgs, src)]);
-    mov(dst_, ptr[args_ + offsetof(RunArgs, dst)]);
-    mov(left_, ptr[args_ + offsetof(RunArgs, vectors)]);
-    mov(range_, ptr[args_ + offsetof(RunArgs, range)]);
-    vbroadcastss(Scale(), ptr[range_]);
-    vbroadcastss(ZeroPoint(), ptr[range_ + 4]);
-    unit_.Zero(this, Lowest());
+  void EmitConstants() override {
+    vbroadcastss(Scale(), ptr[constants_]);
+    vbroadcastss(ZeroPoint(), ptr[constants_ + 4]);
+    unit().Zero(this, Lowest());
     vsubps(Lowest(), Lowest(), ZeroPoint());
-    unit_.Broadcast(this, Highest(), 255.0f, rax);
+    Broadcast(Highest(), 255.0f);
     vsubps(Highest(), Highest(), ZeroPoint());
-    conversion_.BeginStores(DataType::kU8);
-    EmitLoop(kUnroll);
-    EmitLoop(1);
-    vzeroupper();
-    ret();
-    conversion_.EmitTable();
   }
 
   // NaN becomes the lowest number: the instructions give their second source where the first one
   // is NaN.
-  void EmitLoop(int vectors) {
-    EmitWhileLeft(this, left_, vectors, [&] {
-      for (int v = 0; v < vectors; ++v) {
-        vmovups(Vector(v), ptr[src_ + v * unit_.bytes()]);
-        vdivps(Vector(v), Vector(v), Scale());
-        vmaxps(Vector(v), Vector(v), Lowest());
-        vminps(Vector(v), Vector(v), Highest());
-        Round(Vector(v));
-        vaddps(Vector(v), Vector(v), ZeroPoint());
-      }
-      for (int v = 0; v < vectors; ++v)
-        conversion_.Store(DataType::kU8, Vector(v), dst_ + v * unit_.lanes(), /*tail=*/false);
-      add(src_, vectors * unit_.bytes());
-      add(dst_, vectors * unit_.lanes());
-    });
-  }
-
-  void Round(const Xbyak::Xmm& value) {
+  void EmitVectors(int vectors) override {
     constexpr int kNearestEven = 8;  // without an exception
-    unit_.has_masks() ? vrndscaleps(value, value, kNearestEven)
-                      : vroundps(value, value, kNearestEven);
+    for (int v = 0; v < vectors; ++v) {
+      const Xbyak::Xmm value = Value(v);
+      Load(0, v, value);
+      vdivps(value, value, Scale());
+      vmaxps(value, value, Lowest());
+      vminps(value, value, Highest());
+      unit().Round(this, value, kNearestEven);
+      vaddps(value, value, ZeroPoint());
+    }
   }
-
-  const VectorUnit unit_;
-  VectorConversion conversion_;
 };
 
 // Immutable.
 class Dense final : public Primitive {
  public:
-  Dense(PrimitiveInfo info, const QuantizeDesc& desc, int64_t lanes,
-        std::unique_ptr<const RunGenerator> generator)
-      : Primitive(std::move(info)), desc_(desc), lanes_(lanes), generator_(std::move(generator)) {
+  Dense(PrimitiveInfo info, const QuantizeDesc& desc, std::unique_ptr<const RunGenerator> generator)
+      : Primitive(std::move(info)), desc_(desc), generator_(std::move(generator)) {
     const int rank = desc.src.rank();
     if (desc.src.dims() == desc.dst.dims()) return;
     for (int d = 2; d < rank - 1; ++d) rows_ *= desc.dst.dim(d);
@@ -162,23 +122,11 @@ class Dense final : public Primitive {
   }
 
   void RunElements(const float* src, uint8_t* dst, int64_t count, const float* range) const {
-    const auto function = generator_->entry<void (*)(const RunArgs*)>();
-    const int64_t vectors = count / lanes_, left = count - vectors * lanes_;
-    if (vectors > 0) {
-      const RunArgs args = {src, dst, vectors, range};
-      function(&args);
-    }
-    if (left == 0) return;
-    alignas(64) float last[kMaxLanes] = {};
-    alignas(64) uint8_t bytes[kMaxLanes];
-    std::memcpy(last, src + vectors * lanes_, left * sizeof(float));
-    const RunArgs args = {last, bytes, 1, range};
-    function(&args);
-    std::memcpy(dst + vectors * lanes_, bytes, left);
+    generator_->Run({reinterpret_cast<const std::byte*>(src)}, reinterpret_cast<std::byte*>(dst),
+                    count, range);
   }
 
   const QuantizeDesc desc_;
-  const int64_t lanes_;
   int64_t rows_ = 1, src_row_ = 0, dst_row_ = 0, left_ = 0;  // elements; 0 without padding
   const std::unique_ptr<const RunGenerator> generator_;
 };
@@ -222,7 +170,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateByRange(const Request<QuantizeD
   ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<RunGenerator>(
                                             request.facts.name, VectorUnit::Of(request.facts.isa)));
   return std::make_unique<Dense>(WithCode(InfoOf(request), *generator), request.desc,
-                                 VectorUnit::Of(request.facts.isa).lanes(), std::move(generator));
+                                 std::move(generator));
 }
 
 }  // namespace tilewire::quantize

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "engine/base/status_macros.h"
 #include "engine/jit/vector_unit.h"
 #include "engine/memory/zero_padding.h"
@@ -85,7 +85,6 @@ void FillScales(const OutputScales& scales, const MemoryDesc& desc, const std::v
       }
     }
   }
-  plan->scales.resize(plan->scales.size() + 16, 0.0f);  // the last vector reads on
 }
 
 Plan MakePlan(const MemoryDesc& desc, const OutputScales& scales) {
@@ -114,7 +113,7 @@ Plan MakePlan(const MemoryDesc& desc, const OutputScales& scales) {
 // Immutable.
 class Dense final : public Primitive {
  public:
-  Dense(PrimitiveInfo info, const ReorderDesc& desc, Plan plan, int64_t lanes,
+  Dense(PrimitiveInfo info, const ReorderDesc& desc, Plan plan,
         std::unique_ptr<const DenseGenerator> generator)
       : Primitive(std::move(info)),
         desc_(desc),
@@ -122,7 +121,6 @@ class Dense final : public Primitive {
         dst_bytes_(SizeOf(desc.dst.data_type())),
         plan_(std::move(plan)),
         calls_a_run_(DivUp(plan_.repeats, plan_.rows_at_once)),
-        lanes_(lanes),
         generator_(std::move(generator)) {}
 
  private:
@@ -144,8 +142,11 @@ class Dense final : public Primitive {
     const int64_t repeat = call % calls_a_run_ * plan_.rows_at_once;
     const int64_t first = (run * plan_.repeats + repeat) * plan_.row;
     const int64_t count = std::min(plan_.rows_at_once, plan_.repeats - repeat) * plan_.row;
-    RunRange({src + first * src_bytes_, dst + first * dst_bytes_, ScalesOf(run), count / lanes_},
-             count % lanes_);
+    const float* scales = ScalesOf(run);
+    absl::InlinedVector<const std::byte*, 2> srcs = {src + first * src_bytes_};
+    if (plan_.row > 1 && scales != nullptr)
+      srcs.push_back(reinterpret_cast<const std::byte*>(scales));
+    generator_->Run(srcs, dst + first * dst_bytes_, count, scales);
   }
 
   const float* ScalesOf(int64_t run) const {
@@ -161,27 +162,10 @@ class Dense final : public Primitive {
     return plan_.scales.data() + row * (plan_.row == 1 ? 1 : plan_.rows_at_once * plan_.row);
   }
 
-  // The whole vectors of `args`, then `left` elements.
-  void RunRange(const DenseArgs& args, int64_t left) const {
-    const auto function = generator_->entry<void (*)(const DenseArgs*)>();
-    if (args.vectors > 0) function(&args);
-    if (left == 0) return;
-    alignas(64) std::byte from[16 * sizeof(float)] = {}, to[16 * sizeof(float)] = {};
-    const int64_t done = args.vectors * lanes_;
-    std::memcpy(from, args.src + done * src_bytes_, left * src_bytes_);
-    std::memcpy(to, args.dst + done * dst_bytes_, left * dst_bytes_);
-    const float* scales =
-        args.scales == nullptr || plan_.row == 1 ? args.scales : args.scales + done;
-    const DenseArgs last = {from, to, scales, 1};
-    function(&last);
-    std::memcpy(args.dst + done * dst_bytes_, to, left * dst_bytes_);
-  }
-
   const ReorderDesc desc_;
   const int64_t src_bytes_, dst_bytes_;
   const Plan plan_;
   const int64_t calls_a_run_;
-  const int64_t lanes_;
   const std::unique_ptr<const DenseGenerator> generator_;
 };
 
@@ -223,7 +207,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateDense(const Request<ReorderDesc
       auto generator, jit::Compile<DenseGenerator>(
                           request.facts.name, DenseConfigOf(desc, request.attributes, plan, unit)));
   return std::make_unique<Dense>(WithCode(InfoOf(request), *generator), desc, std::move(plan),
-                                 unit.lanes(), std::move(generator));
+                                 std::move(generator));
 }
 
 }  // namespace tilewire::reorder

@@ -1,71 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/primitives/reorder/dense_generator.h"
 
-#include <bit>
-
-#include "engine/kernels/products/counted_loop.h"
+#include <vector>
 
 namespace tilewire::reorder {
 namespace {
 
-constexpr int kUnroll = 4;
-constexpr int kBefore = 4, kSumScale = 5, kScale = 6;  // vector registers after the unrolled ones
+constexpr int kOther = 4;  // vector register: of what dst holds, or of scales
+constexpr int kSumScale = 5, kScale = 6;
+
+std::vector<DataType> SourcesOf(const DenseConfig& config) {
+  if (config.scales != DenseConfig::Scales::kMany) return {config.src_type};
+  return {config.src_type, DataType::kF32};
+}
 
 }  // namespace
 
 DenseGenerator::DenseGenerator(absl::string_view name, const DenseConfig& config)
-    : Generator(name),
-      config_(config),
-      conversion_(this, config.unit, /*tail_lanes=*/0,
-                  {.spare = rax, .scratch = {9, 10, 11}, .tail = k1, .mask = k2}) {}
+    : DenseRunGenerator(name, {.unit = config.unit,
+                               .srcs = SourcesOf(config),
+                               .dst = config.dst_type,
+                               .reads_dst = config.adds}),
+      config_(config) {}
 
-void DenseGenerator::Emit() {
-  mov(src_, ptr[rdi + offsetof(DenseArgs, src)]);
-  mov(dst_, ptr[rdi + offsetof(DenseArgs, dst)]);
-  mov(scales_, ptr[rdi + offsetof(DenseArgs, scales)]);
-  mov(left_, ptr[rdi + offsetof(DenseArgs, vectors)]);
-  conversion_.BeginStores(config_.dst_type);
-  if (config_.adds) {
-    conversion_.Broadcast(Vector(kSumScale), std::bit_cast<uint32_t>(config_.sum_scale));
-  }
-  if (config_.scales == DenseConfig::Scales::kOne) vbroadcastss(Vector(kScale), ptr[scales_]);
-  EmitLoop(kUnroll);
-  EmitLoop(1);
-  vzeroupper();
-  ret();
-  conversion_.EmitTable();
+void DenseGenerator::EmitConstants() {
+  if (config_.adds) Broadcast(Vector(kSumScale), config_.sum_scale);
+  if (config_.scales == DenseConfig::Scales::kOne) vbroadcastss(Vector(kScale), ptr[constants_]);
 }
 
-// Takes `vectors` per step while as many are left.
-void DenseGenerator::EmitLoop(int vectors) {
-  EmitWhileLeft(this, left_, vectors, [&] {
-    for (int v = 0; v < vectors; ++v) EmitVector(v);
-    const int elements = vectors * config_.unit.lanes();
-    add(src_, elements * static_cast<int>(SizeOf(config_.src_type)));
-    add(dst_, elements * static_cast<int>(SizeOf(config_.dst_type)));
-    if (config_.scales == DenseConfig::Scales::kMany) {
-      add(scales_, elements * static_cast<int>(sizeof(float)));
+void DenseGenerator::EmitVectors(int vectors) {
+  const Xbyak::Xmm other = Vector(kOther);
+  for (int v = 0; v < vectors; ++v) Load(0, v, Value(v));
+  for (int v = 0; v < vectors; ++v) {
+    const Xbyak::Xmm value = Value(v);
+    if (config_.scales == DenseConfig::Scales::kOne) {
+      vmulps(value, value, Vector(kScale));
+    } else if (config_.scales == DenseConfig::Scales::kMany) {
+      Load(1, v, other);
+      vmulps(value, value, other);
     }
-  });
-}
-
-void DenseGenerator::EmitVector(int index) {
-  const Xbyak::Xmm value = Vector(index), before = Vector(kBefore);
-  const int element = index * config_.unit.lanes();
-  const Xbyak::RegExp dst = dst_ + element * static_cast<int>(SizeOf(config_.dst_type));
-  conversion_.Load(config_.src_type, value,
-                   src_ + element * static_cast<int>(SizeOf(config_.src_type)), /*tail=*/false);
-  if (config_.scales == DenseConfig::Scales::kOne) {
-    vmulps(value, value, Vector(kScale));
-  } else if (config_.scales == DenseConfig::Scales::kMany) {
-    vmulps(value, value, ptr[scales_ + element * static_cast<int>(sizeof(float))]);
+    if (config_.adds) {
+      LoadDst(v, other);
+      vmulps(other, other, Vector(kSumScale));
+      vaddps(value, value, other);
+    }
   }
-  if (config_.adds) {
-    conversion_.Load(config_.dst_type, before, dst, /*tail=*/false);
-    vmulps(before, before, Vector(kSumScale));
-    vaddps(value, value, before);
-  }
-  conversion_.Store(config_.dst_type, value, dst, /*tail=*/false);
 }
 
 }  // namespace tilewire::reorder

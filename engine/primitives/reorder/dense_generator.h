@@ -1,26 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernel of dense.cc: dst = convert(scale * src + sum_scale * dst) over whole vectors.
+// The kernel of dense.cc: dst = convert(scale * src + sum_scale * dst).
 #ifndef ENGINE_PRIMITIVES_REORDER_DENSE_GENERATOR_H_
 #define ENGINE_PRIMITIVES_REORDER_DENSE_GENERATOR_H_
 
-#include <cstddef>
-#include <cstdint>
-
 #include "absl/strings/string_view.h"
-#include "engine/jit/generator.h"
-#include "engine/kernels/elements/vector_conversion.h"
+#include "engine/kernels/elements/dense_run.h"
 
 namespace tilewire::reorder {
 
-struct DenseArgs {
-  const std::byte* src;
-  std::byte* dst;
-  const float* scales;  // one, or one per element
-  int64_t vectors;      // >= 1
-};
-
 struct DenseConfig {
+  // One: the constant of a run. Many: one per element, the second source.
   enum class Scales { kNone, kOne, kMany };
   VectorUnit unit;
   DataType src_type = DataType::kF32, dst_type = DataType::kF32;
@@ -29,21 +19,15 @@ struct DenseConfig {
   float sum_scale = 1;
 };
 
-class DenseGenerator final : public jit::Generator {
+class DenseGenerator final : public DenseRunGenerator {
  public:
   DenseGenerator(absl::string_view name, const DenseConfig& config);
 
  private:
-  void Emit() override;
-  void EmitLoop(int vectors);
-  void EmitVector(int index);
-  Xbyak::Xmm Vector(int index) const { return config_.unit.Vector(index); }
+  void EmitConstants() override;
+  void EmitVectors(int vectors) override;
 
-  // Arguments arrive in rdi.
-  const Xbyak::Reg64 src_ = rsi, dst_ = rdx, scales_ = r8;
-  const Xbyak::Reg64 left_ = rcx;  // vectors not yet written
   const DenseConfig config_;
-  VectorConversion conversion_;
 };
 
 }  // namespace tilewire::reorder
