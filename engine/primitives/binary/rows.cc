@@ -8,9 +8,9 @@
 #include "engine/jit/elementwise_emitter.h"
 #include "engine/kernels/elements/elementwise_kernel.h"
 #include "engine/kernels/elements/elementwise_plan.h"
-#include "engine/memory/zero_padding.h"
 #include "engine/primitives/binary/implementations.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/element_primitives.h"
 
 namespace tilewire::binary {
 namespace {
@@ -34,32 +34,6 @@ class Generator final : public ElementwiseGenerator {
   jit::ElementwiseEmitter emitter_;
 };
 
-// Immutable.
-class Rows final : public Primitive {
- public:
-  Rows(PrimitiveInfo primitive_info, const BinaryDesc& desc, ElementwisePlan plan,
-       std::unique_ptr<const Generator> generator)
-      : Primitive(std::move(primitive_info)),
-        desc_(desc),
-        plan_(std::move(plan)),
-        generator_(std::move(generator)) {}
-
- private:
-  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    if (desc_.dst.ElementCount() == 0) return;
-    plan_.Run(generator_->entry<ElementwiseGenerator::Function>(),
-              args.Get<float>(kArgDst) + desc_.dst.offset0(),
-              {args.Get<const float>(kArgSrc) + desc_.src0.offset0(),
-               args.Get<const float>(kArgSrc1) + desc_.src1.offset0()},
-              team);
-    if (desc_.dst.HasPadding()) ZeroPadding(desc_.dst, args.Find(kArgDst));
-  }
-
-  const BinaryDesc desc_;
-  const ElementwisePlan plan_;
-  const std::unique_ptr<const Generator> generator_;
-};
-
 absl::StatusOr<ElementwisePlan> PlanOf(const BinaryDesc& desc, cpu::Isa isa) {
   return ElementwisePlan::Create({&desc.dst, &desc.src0, &desc.src1}, VectorUnit::Of(isa));
 }
@@ -79,8 +53,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(const Request<BinaryDesc>&
       auto generator,
       jit::Compile<Generator>(request.facts.name, plan.Config(request.attributes.post_ops),
                               desc.algorithm));
-  return std::make_unique<Rows>(WithCode(InfoOf(request), *generator), desc, std::move(plan),
-                                std::move(generator));
+  return MakeElementwisePrimitive(InfoOf(request), /*stay_zero=*/false, std::move(plan),
+                                  std::move(generator));
 }
 
 }  // namespace tilewire::binary

@@ -12,6 +12,7 @@
 #include "engine/primitives/convert/conversion.h"
 #include "engine/primitives/convert/implementations.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/element_primitives.h"
 
 namespace tilewire::convert {
 namespace {
@@ -223,31 +224,6 @@ class ConvertGenerator final : public ElementwiseGenerator {
   int taken_ = 0;
 };
 
-// Immutable.
-class Vectors final : public Primitive {
- public:
-  Vectors(PrimitiveInfo info, const ConvertDesc& desc, ElementwisePlan plan,
-          std::unique_ptr<const ConvertGenerator> generator)
-      : Primitive(std::move(info)),
-        desc_(desc),
-        plan_(std::move(plan)),
-        generator_(std::move(generator)) {}
-
- private:
-  static int64_t Begin(const MemoryDesc& desc) { return desc.offset0() * SizeOf(desc.data_type()); }
-
-  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    if (desc_.dst.ElementCount() == 0) return;
-    plan_.Run(generator_->entry<ElementwiseGenerator::Function>(),
-              args.Get<std::byte>(kArgDst) + Begin(desc_.dst),
-              {args.Get<const std::byte>(kArgSrc) + Begin(desc_.src)}, team);
-  }
-
-  const ConvertDesc desc_;
-  const ElementwisePlan plan_;
-  const std::unique_ptr<const ConvertGenerator> generator_;
-};
-
 absl::StatusOr<ElementwisePlan> PlanOf(const ConvertDesc& desc, cpu::Isa isa) {
   return ElementwisePlan::Create({&desc.dst, &desc.src}, VectorUnit::Of(isa));
 }
@@ -272,8 +248,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateVectors(const Request<ConvertDe
   ABSL_ASSIGN_OR_RETURN(auto generator,
                         jit::Compile<ConvertGenerator>(request.facts.name,
                                                        plan.Config({}, LaneBytesOf(types)), types));
-  return std::make_unique<Vectors>(WithCode(InfoOf(request), *generator), desc, std::move(plan),
-                                   std::move(generator));
+  return MakeElementwisePrimitive(InfoOf(request), /*stay_zero=*/true, std::move(plan),
+                                  std::move(generator));
 }
 
 }  // namespace tilewire::convert

@@ -8,8 +8,8 @@
 #include "engine/jit/elementwise_emitter.h"
 #include "engine/kernels/elements/elementwise_kernel.h"
 #include "engine/kernels/elements/elementwise_plan.h"
-#include "engine/memory/zero_padding.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/element_primitives.h"
 #include "engine/primitives/elementwise/implementations.h"
 #include "engine/primitives/elementwise/number_functions.h"
 
@@ -50,40 +50,6 @@ class VectorsGenerator final : public ElementwiseGenerator {
   jit::ElementwiseEmitter emitter_;
 };
 
-// Immutable.
-class Vectors final : public Primitive {
- public:
-  Vectors(PrimitiveInfo info, const ElementwiseDesc& desc, ElementwisePlan plan,
-          std::unique_ptr<const VectorsGenerator> generator)
-      : Primitive(std::move(info)),
-        desc_(desc),
-        plan_(std::move(plan)),
-        generator_(std::move(generator)) {}
-
- private:
-  static const std::byte* Begin(const MemoryDesc& desc, const std::byte* data) {
-    return data + desc.offset0() * SizeOf(desc.data_type());
-  }
-
-  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    if (desc_.dst.ElementCount() == 0) return;
-    const void* srcs[kMaxElementwiseOperands] = {};
-    for (size_t s = 0; s < desc_.srcs.size(); ++s) {
-      const int arg = kArgMultipleSrc + static_cast<int>(s);
-      srcs[s] = Begin(desc_.srcs[s], args.Get<const std::byte>(arg));
-    }
-    auto* const dst = args.Get<std::byte>(kArgDst);
-    plan_.Run(generator_->entry<ElementwiseGenerator::Function>(),
-              dst + desc_.dst.offset0() * SizeOf(desc_.dst.data_type()),
-              absl::MakeConstSpan(srcs, desc_.srcs.size()), team);
-    if (desc_.dst.HasPadding()) ZeroPadding(desc_.dst, dst);
-  }
-
-  const ElementwiseDesc desc_;
-  const ElementwisePlan plan_;
-  const std::unique_ptr<const VectorsGenerator> generator_;
-};
-
 absl::StatusOr<ElementwisePlan> PlanOf(const ElementwiseDesc& desc, cpu::Isa isa) {
   std::vector<const MemoryDesc*> tensors = {&desc.dst};
   for (const MemoryDesc& src : desc.srcs) tensors.push_back(&src);
@@ -110,8 +76,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateVectors(const Request<Elementwi
   ABSL_ASSIGN_OR_RETURN(ElementwisePlan plan, PlanOf(desc, request.facts.isa));
   ABSL_ASSIGN_OR_RETURN(auto generator,
                         jit::Compile<VectorsGenerator>(request.facts.name, plan.Config({}), desc));
-  return std::make_unique<Vectors>(WithCode(InfoOf(request), *generator), desc, std::move(plan),
-                                   std::move(generator));
+  return MakeElementwisePrimitive(InfoOf(request), /*stay_zero=*/false, std::move(plan),
+                                  std::move(generator));
 }
 
 }  // namespace tilewire::elementwise

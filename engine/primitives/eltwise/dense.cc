@@ -6,7 +6,7 @@
 #include "engine/jit/eltwise_emitter.h"
 #include "engine/kernels/elements/dense_run.h"
 #include "engine/primitives/creation.h"
-#include "engine/primitives/dense_primitive.h"
+#include "engine/primitives/element_primitives.h"
 #include "engine/primitives/eltwise/implementations.h"
 
 namespace tilewire::eltwise {

@@ -13,7 +13,7 @@
 #include "engine/kernels/elements/dense_run.h"
 #include "engine/kernels/elements/element_conversion.h"
 #include "engine/primitives/creation.h"
-#include "engine/primitives/dense_primitive.h"
+#include "engine/primitives/element_primitives.h"
 #include "engine/primitives/integer_sum/arithmetic.h"
 #include "engine/primitives/integer_sum/implementations.h"
 

@@ -6,7 +6,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/kernels/elements/dense_run.h"
 #include "engine/primitives/creation.h"
-#include "engine/primitives/dense_primitive.h"
+#include "engine/primitives/element_primitives.h"
 #include "engine/primitives/sum/implementations.h"
 
 namespace tilewire::sum {
