@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/primitives/element_primitives.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
 #include "engine/base/checked_math.h"
 #include "engine/memory/zero_padding.h"
 #include "engine/primitives/creation.h"
+#include "engine/threading/ranges.h"
 
 namespace tilewire {
 namespace {
@@ -43,10 +43,9 @@ class DensePrimitive final : public Primitive {
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
     constexpr int64_t kElementsAtOnce = DenseRunGenerator::kElementsAtOnce;
     const int64_t count = dst_.PaddedElementCount();
-    team.ParallelFor(DivUp(count, kElementsAtOnce), [&](int64_t piece) {
-      const int64_t first = piece * kElementsAtOnce;
+    threading::ParallelForRanges(team, count, kElementsAtOnce, [&](int64_t first, int64_t end) {
       generator_->Run(SourcesOf<const std::byte*>(info(), args, first),
-                      DestinationOf(dst_, args, first), std::min(kElementsAtOnce, count - first));
+                      DestinationOf(dst_, args, first), end - first);
     });
     if (zeroes_padding_) ZeroPadding(dst_, args.Find(kArgDst));
   }

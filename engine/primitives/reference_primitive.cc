@@ -6,6 +6,7 @@
 
 #include "engine/base/checked_math.h"
 #include "engine/memory/zero_padding.h"
+#include "engine/threading/ranges.h"
 
 namespace tilewire {
 namespace {
@@ -32,9 +33,8 @@ class ReferencePrimitive final : public Primitive {
   }
 
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    team.ParallelFor(DivUp(count_, per_piece_), [&](int64_t piece) {
-      const int64_t begin = piece * per_piece_;
-      compute_(ReferencePiece(args, loop_.results, begin, std::min(begin + per_piece_, count_)));
+    threading::ParallelForRanges(team, count_, per_piece_, [&](int64_t begin, int64_t end) {
+      compute_(ReferencePiece(args, loop_.results, begin, end));
     });
     for (const ArgDesc& entry : this->info().args) {
       if (IsOutput(entry.arg)) ZeroPadding(entry.desc, args.Find(entry.arg));

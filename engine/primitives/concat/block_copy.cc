@@ -12,6 +12,7 @@
 #include "engine/memory/zero_padding.h"
 #include "engine/primitives/concat/implementations.h"
 #include "engine/primitives/creation.h"
+#include "engine/threading/ranges.h"
 
 namespace tilewire::concat {
 namespace {
@@ -93,11 +94,8 @@ class BlockCopy final : public Primitive {
       const std::byte* src = args.Get<const std::byte>(kArgMultipleSrc + static_cast<int>(i));
       // Short rows are copied several at a time.
       const int64_t piece_bytes = plan.runs_of_piece * plan.run_bytes;
-      const int64_t pieces = std::max<int64_t>(1, (64 << 10) / piece_bytes);
-      team.ParallelFor(DivUp(plan.pieces, pieces), [&](int64_t task) {
-        const int64_t end = std::min(plan.pieces, (task + 1) * pieces);
-        for (int64_t piece = task * pieces; piece < end; ++piece) CopyPiece(plan, piece, src, dst);
-      });
+      threading::ParallelForItems(team, plan.pieces, threading::ItemsAtOnce(64 << 10, piece_bytes),
+                                  [&](int64_t piece) { CopyPiece(plan, piece, src, dst); });
     }
   }
 

@@ -2,14 +2,13 @@
 //
 // Tensors that lie alike and without gaps are runs of elements in the order of memory. What pads
 // them is 0 in every type.
-#include <algorithm>
 #include <utility>
 
-#include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 #include "engine/primitives/convert/conversion.h"
 #include "engine/primitives/convert/implementations.h"
 #include "engine/primitives/creation.h"
+#include "engine/threading/ranges.h"
 
 namespace tilewire::convert {
 namespace {
@@ -32,10 +31,8 @@ class Dense final : public Primitive {
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
     const auto* src = args.Get<const std::byte>(kArgSrc) + src_base_;
     auto* dst = args.Get<std::byte>(kArgDst) + dst_base_;
-    team.ParallelFor(DivUp(count_, kElementsAtOnce), [&](int64_t piece) {
-      const int64_t first = piece * kElementsAtOnce;
-      convert_.Run(src + first * src_size_, std::min(kElementsAtOnce, count_ - first),
-                   dst + first * dst_size_);
+    threading::ParallelForRanges(team, count_, kElementsAtOnce, [&](int64_t first, int64_t end) {
+      convert_.Run(src + first * src_size_, end - first, dst + first * dst_size_);
     });
   }
 

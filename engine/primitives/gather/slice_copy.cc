@@ -11,6 +11,7 @@
 #include "engine/primitives/creation.h"
 #include "engine/primitives/gather/implementations.h"
 #include "engine/primitives/gather/indices.h"
+#include "engine/threading/ranges.h"
 
 namespace tilewire::gather {
 namespace {
@@ -40,15 +41,12 @@ class SliceCopy final : public Primitive {
     const void* indices = args.Find(kArgSrc1);
     auto* dst = args.Get<std::byte>(kArgDst);
     const int64_t slices = slice_ == 0 ? 0 : outer_ * indices_;
-    const int64_t at_once = std::max<int64_t>(1, kBytesAtOnce / std::max<int64_t>(1, slice_));
-    team.ParallelFor(DivUp(slices, at_once), [&](int64_t task) {
-      const int64_t end = std::min(slices, (task + 1) * at_once);
-      for (int64_t i = task * at_once; i < end; ++i) {
-        // CheckElements() has seen this index: the bound keeps reads inside should it change.
-        const int64_t at = std::max<int64_t>(
-            0, PlaceOfIndex(desc_.indices.data_type(), indices, i % indices_, size_));
-        std::memcpy(dst + i * slice_, src + (i / indices_ * size_ + at) * slice_, slice_);
-      }
+    const int64_t at_once = threading::ItemsAtOnce(kBytesAtOnce, slice_);
+    threading::ParallelForItems(team, slices, at_once, [&](int64_t i) {
+      // CheckElements() has seen this index: the bound keeps reads inside should it change.
+      const int64_t at = std::max<int64_t>(
+          0, PlaceOfIndex(desc_.indices.data_type(), indices, i % indices_, size_));
+      std::memcpy(dst + i * slice_, src + (i / indices_ * size_ + at) * slice_, slice_);
     });
   }
 

@@ -14,6 +14,7 @@
 #include "engine/primitives/creation.h"
 #include "engine/primitives/inner_product/implementations.h"
 #include "engine/primitives/inner_product/packed_layouts.h"
+#include "engine/threading/ranges.h"
 
 namespace tilewire::inner_product {
 namespace {
@@ -41,10 +42,9 @@ class PairsProduct final : public Primitive {
     const float* src = args.Get<const float>(kArgSrc) + src_offset_;
     constexpr int64_t kLinesAtOnce = 512;
     const int64_t lines = DivUp(row_numbers_, kBf16LineNumbers);
-    const int64_t at_once = std::max<int64_t>(1, kLinesAtOnce / lines);
-    team.ParallelFor(DivUp(rows_, at_once), [&](int64_t piece) {
-      for (int64_t row = piece * at_once; row < std::min(rows_, (piece + 1) * at_once); ++row)
-        RoundRow(src + row * row_numbers_, scratchpad + row * lines * kBf16LineBytes);
+    const int64_t at_once = threading::ItemsAtOnce(kLinesAtOnce, lines);
+    threading::ParallelForItems(team, rows_, at_once, [&](int64_t row) {
+      RoundRow(src + row * row_numbers_, scratchpad + row * lines * kBf16LineBytes);
     });
     const PackedProduct::Operands operands = {
         reinterpret_cast<const float*>(scratchpad), args.Get<const float>(kArgWeights),

@@ -16,6 +16,7 @@
 #include "engine/primitives/element_primitives.h"
 #include "engine/primitives/integer_sum/arithmetic.h"
 #include "engine/primitives/integer_sum/implementations.h"
+#include "engine/threading/ranges.h"
 
 namespace tilewire::integer_sum {
 namespace {
@@ -108,10 +109,8 @@ class DenseLoop final : public Primitive {
     for (size_t i = 0; i < desc_.srcs.size(); ++i)
       srcs.push_back(args.Get<const std::byte>(kArgMultipleSrc + static_cast<int>(i)));
     auto* const dst = args.Get<std::byte>(kArgDst);
-    team.ParallelFor(DivUp(count_, kElementsAtOnce), [&](int64_t task) {
-      const int64_t end = std::min(count_, (task + 1) * kElementsAtOnce);
-      for (int64_t i = task * kElementsAtOnce; i < end; ++i) RunElement(srcs, dst, i);
-    });
+    threading::ParallelForItems(team, count_, kElementsAtOnce,
+                                [&](int64_t i) { RunElement(srcs, dst, i); });
   }
 
   void RunElement(absl::Span<const std::byte* const> srcs, std::byte* dst, int64_t i) const {

@@ -3,14 +3,13 @@
 // Both tensors are seen as [outer, size, inner], where `size` is the dimension that is interpolated
 // and everything nearer in memory is `inner`: a row of that is the weighted sum of as many rows as
 // there are taps.
-#include <algorithm>
 #include <utility>
 
-#include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 #include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/interpolate/implementations.h"
+#include "engine/threading/ranges.h"
 
 namespace tilewire::interpolate {
 namespace {
@@ -38,9 +37,8 @@ class DenseRows final : public Primitive {
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
     const float* src = args.Get<const float>(kArgSrc);
     float* dst = args.Get<float>(kArgDst);
-    const int64_t at_once = std::max<int64_t>(1, kElementsAtOnce / std::max<int64_t>(1, inner_));
-    team.ParallelFor(DivUp(rows_, at_once), [&](int64_t task) {
-      const int64_t begin = task * at_once, end = std::min(rows_, begin + at_once);
+    const int64_t at_once = threading::ItemsAtOnce(kElementsAtOnce, inner_);
+    threading::ParallelForRanges(team, rows_, at_once, [&](int64_t begin, int64_t end) {
       const float* first = src + begin / dst_size_ * src_size_ * inner_;
       int64_t i = begin % dst_size_;
       for (int64_t row = begin; row < end; ++row) {

@@ -11,6 +11,7 @@
 #include "engine/jit/vector_math.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/layer_normalization/implementations.h"
+#include "engine/threading/ranges.h"
 
 namespace tilewire::layer_normalization {
 namespace {
@@ -248,9 +249,8 @@ class Rows final : public Primitive {
 
  private:
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    team.ParallelFor(DivUp(rows_, rows_per_task_), [&](int64_t task) {
-      const int64_t end = std::min(rows_, (task + 1) * rows_per_task_);
-      for (int64_t row = task * rows_per_task_; row < end; row += rows_per_call_) {
+    threading::ParallelForRanges(team, rows_, rows_per_task_, [&](int64_t first, int64_t end) {
+      for (int64_t row = first; row < end; row += rows_per_call_) {
         RowArgs row_args = ArgsOfRow(args, row);
         row_args.rows = std::min(rows_per_call_, end - row);
         generator_->entry<RowGenerator::Function>()(&row_args);

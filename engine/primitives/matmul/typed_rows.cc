@@ -15,6 +15,7 @@
 #include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/matmul/implementations.h"
+#include "engine/threading/ranges.h"
 #include "engine/threading/stop.h"
 
 namespace tilewire::matmul {
@@ -40,11 +41,8 @@ class TypedRows final : public Primitive {
  private:
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
     const int64_t rows = *tilewire::ElementCount(rows_);
-    const int64_t at_once = std::max<int64_t>(1, kOperationsAtOnce / std::max<int64_t>(1, k_ * n_));
-    team.ParallelFor(DivUp(rows, at_once), [&](int64_t task) {
-      const int64_t end = std::min(rows, (task + 1) * at_once);
-      for (int64_t row = task * at_once; row < end; ++row) RunRow(args, row);
-    });
+    threading::ParallelForItems(team, rows, threading::ItemsAtOnce(kOperationsAtOnce, k_ * n_),
+                                [&](int64_t row) { RunRow(args, row); });
   }
 
   void RunRow(const ExecuteArgs& args, int64_t row) const {

@@ -13,6 +13,7 @@
 #include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/max_window/implementations.h"
+#include "engine/threading/ranges.h"
 #include "engine/threading/stop.h"
 
 namespace tilewire::max_window {
@@ -56,11 +57,8 @@ class PlainRows final : public Primitive {
     const auto& [z, y, x] = axes_;
     const int64_t rows = planes_ * z.dst * y.dst;
     const int64_t work = x.dst * z.MostInside() * y.MostInside() * x.MostInside();
-    const int64_t at_once = std::max<int64_t>(1, kElementsAtOnce / std::max<int64_t>(1, work));
-    team.ParallelFor(DivUp(rows, at_once), [&](int64_t task) {
-      const int64_t end = std::min(rows, (task + 1) * at_once);
-      for (int64_t row = task * at_once; row < end; ++row) RunRow(row, src, dst);
-    });
+    threading::ParallelForItems(team, rows, threading::ItemsAtOnce(kElementsAtOnce, work),
+                                [&](int64_t row) { RunRow(row, src, dst); });
   }
 
   void RunRow(int64_t row, const float* src, float* dst) const {

@@ -3,16 +3,15 @@
 // To u8 by a range of run time. Elements that lie in one order on both sides are one run; with
 // padding, every row of a channels-last tensor is one, and the zero points around it are filled in
 // by the piece of work that its row of dst belongs to.
-#include <algorithm>
 #include <cstring>
 #include <utility>
 
-#include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 #include "engine/kernels/elements/dense_run.h"
 #include "engine/kernels/elements/quantization_range.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/quantize/implementations.h"
+#include "engine/threading/ranges.h"
 
 namespace tilewire::quantize {
 namespace {
@@ -77,18 +76,14 @@ class Dense final : public Primitive {
     const float* range = args.Get<const float>(kArgQuantizationRange) + desc_.range.offset0();
     if (dst_row_ == 0) {
       const int64_t count = desc_.dst.PaddedElementCount();
-      team.ParallelFor(DivUp(count, kChunk), [&](int64_t chunk) {
-        const int64_t first = chunk * kChunk;
-        RunElements(src + first, dst + first, std::min(kChunk, count - first), range);
+      threading::ParallelForRanges(team, count, kChunk, [&](int64_t first, int64_t end) {
+        RunElements(src + first, dst + first, end - first, range);
       });
       return;
     }
-    const int64_t rows = std::max<int64_t>(1, kChunk / dst_row_);
-    team.ParallelFor(DivUp(rows_, rows), [&](int64_t piece) {
-      const int64_t end = std::min(rows_, (piece + 1) * rows);
-      for (int64_t row = piece * rows; row < end; ++row)
-        RunRow(src, dst + row * dst_row_, row, range);
-    });
+    threading::ParallelForItems(
+        team, rows_, threading::ItemsAtOnce(kChunk, dst_row_),
+        [&](int64_t row) { RunRow(src, dst + row * dst_row_, row, range); });
   }
 
   // The row of dst, with its border, or a row of the border.

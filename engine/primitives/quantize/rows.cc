@@ -2,7 +2,6 @@
 //
 // Elements that lie in one order on both sides are converted in runs that the compiler turns into
 // vectors; others one by one, along the rows of dst.
-#include <algorithm>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "engine/memory/zero_padding.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/quantize/implementations.h"
+#include "engine/threading/ranges.h"
 
 namespace tilewire::quantize {
 namespace {
@@ -99,10 +99,8 @@ class Rows final : public Primitive {
       src += src_offsets_.base();
       dst += dst_offsets_.base();
       const int64_t count = dst_.ElementCount();
-      team.ParallelFor(DivUp(count, kElementsAtOnce), [&](int64_t part) {
-        const int64_t first = part * kElementsAtOnce;
-        Convert(conversions_[0], src + first, dst + first,
-                std::min(kElementsAtOnce, count - first));
+      threading::ParallelForRanges(team, count, kElementsAtOnce, [&](int64_t first, int64_t end) {
+        Convert(conversions_[0], src + first, dst + first, end - first);
       });
       return;
     }

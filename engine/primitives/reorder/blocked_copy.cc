@@ -21,6 +21,7 @@
 #include "engine/memory/zero_padding.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/reorder/implementations.h"
+#include "engine/threading/ranges.h"
 
 namespace tilewire::reorder {
 namespace {
@@ -138,8 +139,8 @@ class BlockedCopy final : public Primitive {
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
     const auto* src = args.Get<const From>(kArgSrc) + src_.offset0();
     auto* dst = args.Get<To>(kArgDst) + dst_.offset0();
-    team.ParallelFor(DivUp(tiles_, tiles_at_once_), [&](int64_t part) {
-      RunTiles(src, dst, part * tiles_at_once_, std::min(tiles_, (part + 1) * tiles_at_once_));
+    threading::ParallelForRanges(team, tiles_, tiles_at_once_, [&](int64_t begin, int64_t end) {
+      RunTiles(src, dst, begin, end);
     });
     ZeroPadding(dst_, args.Get<void>(kArgDst));
   }

@@ -9,6 +9,7 @@
 #include "engine/memory/index_walk.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/reorder/implementations.h"
+#include "engine/threading/ranges.h"
 
 namespace tilewire::reorder {
 namespace {
@@ -49,13 +50,10 @@ class Compensated final : public Primitive {
     auto* sums = reinterpret_cast<int32_t*>(dst + compensation_offset_);
     const auto* weights = reinterpret_cast<const int8_t*>(dst);
     const int64_t count = static_cast<int64_t>(origins_.size());
-    team.ParallelFor(DivUp(count, kSumsAtOnce), [&](int64_t part) {
-      const int64_t end = std::min(count, (part + 1) * kSumsAtOnce);
-      for (int64_t i = part * kSumsAtOnce; i < end; ++i) {
-        uint32_t sum = 0;
-        for (int64_t offset : summands_) sum += weights[origins_[i] + offset - offset0_];
-        sums[i] = static_cast<int32_t>(-128 * sum);
-      }
+    threading::ParallelForItems(team, count, kSumsAtOnce, [&](int64_t i) {
+      uint32_t sum = 0;
+      for (int64_t offset : summands_) sum += weights[origins_[i] + offset - offset0_];
+      sums[i] = static_cast<int32_t>(-128 * sum);
     });
   }
 

@@ -12,6 +12,7 @@
 #include "engine/primitives/creation.h"
 #include "engine/primitives/reorder/dense_generator.h"
 #include "engine/primitives/reorder/implementations.h"
+#include "engine/threading/ranges.h"
 
 namespace tilewire::reorder {
 namespace {
@@ -129,11 +130,9 @@ class Dense final : public Primitive {
     const auto* src = args.Get<const std::byte>(kArgSrc) + desc_.src.offset0() * src_bytes_;
     auto* dst = args.Get<std::byte>(kArgDst) + desc_.dst.offset0() * dst_bytes_;
     const int64_t calls = plan_.outer_count * calls_a_run_;
-    const int64_t at_once = std::max<int64_t>(1, kRunElements / (plan_.rows_at_once * plan_.row));
-    team.ParallelFor(DivUp(calls, at_once), [&](int64_t piece) {
-      const int64_t end = std::min(calls, (piece + 1) * at_once);
-      for (int64_t call = piece * at_once; call < end; ++call) RunCall(src, dst, call);
-    });
+    const int64_t at_once = threading::ItemsAtOnce(kRunElements, plan_.rows_at_once * plan_.row);
+    threading::ParallelForItems(team, calls, at_once,
+                                [&](int64_t call) { RunCall(src, dst, call); });
     if (desc_.dst.HasPadding()) ZeroPadding(desc_.dst, args.Find(kArgDst));
   }
 

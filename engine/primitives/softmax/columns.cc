@@ -12,6 +12,7 @@
 #include "engine/primitives/creation.h"
 #include "engine/primitives/softmax/columns_walk.h"
 #include "engine/primitives/softmax/implementations.h"
+#include "engine/threading/ranges.h"
 #include "engine/threading/stop.h"
 
 namespace tilewire::softmax {
@@ -46,11 +47,9 @@ class Columns final : public Primitive {
     const float* src = args.Get<const float>(kArgSrc) + offset0_;
     float* dst = args.Get<float>(kArgDst) + offset0_;
     const int64_t tasks = shape_.outer * shape_.groups;
-    const int64_t at_once = std::max<int64_t>(1, kElementsOfTask / shape_.group_elements);
-    team.ParallelFor(DivUp(tasks, at_once), [&](int64_t piece) {
-      const int64_t end = std::min(tasks, (piece + 1) * at_once);
-      for (int64_t i = piece * at_once; i < end; ++i) RunGroup(i, src, dst);
-    });
+    const int64_t at_once = threading::ItemsAtOnce(kElementsOfTask, shape_.group_elements);
+    threading::ParallelForItems(team, tasks, at_once,
+                                [&](int64_t task) { RunGroup(task, src, dst); });
   }
 
   void RunGroup(int64_t task, const float* src, float* dst) const {

@@ -14,6 +14,7 @@
 #include "engine/jit/vector_math.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/softmax/implementations.h"
+#include "engine/threading/ranges.h"
 
 namespace tilewire::softmax {
 namespace {
@@ -82,9 +83,8 @@ class Narrow final : public Primitive {
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
     const float* src = args.Get<const float>(kArgSrc) + offset0_;
     float* dst = args.Get<float>(kArgDst) + offset0_;
-    team.ParallelFor(DivUp(rows_, kRowsOfTask), [&](int64_t task) {
-      const int64_t end = std::min(rows_, (task + 1) * kRowsOfTask);
-      for (int64_t row = task * kRowsOfTask; row < end; row += lanes_)
+    threading::ParallelForRanges(team, rows_, kRowsOfTask, [&](int64_t first, int64_t end) {
+      for (int64_t row = first; row < end; row += lanes_)
         RunGroup(src + row * size_, dst + row * size_, std::min(lanes_, end - row));
     });
   }

@@ -2,7 +2,6 @@
 //
 // Dense tensors whose axis is the innermost dimension in memory: rows are contiguous and
 // independent; each thread takes groups of rows.
-#include <algorithm>
 #include <utility>
 
 #include "engine/base/checked_math.h"
@@ -10,6 +9,7 @@
 #include "engine/kernels/products/softmax_rows.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/softmax/implementations.h"
+#include "engine/threading/ranges.h"
 
 namespace tilewire::softmax {
 namespace {
@@ -29,10 +29,9 @@ class Rows final : public Primitive {
     const float* src = args.Get<const float>(kArgSrc) + offset0_;
     float* dst = args.Get<float>(kArgDst) + offset0_;
     const auto function = generator_->entry<SoftmaxRows::Function>();
-    const int64_t rows_per_task = std::max<int64_t>(1, 8192 / std::max<int64_t>(1, size_));
-    team.ParallelFor(DivUp(rows_, rows_per_task), [&](int64_t task) {
-      const int64_t first = task * rows_per_task;
-      function(src + first * size_, dst + first * size_, std::min(rows_per_task, rows_ - first));
+    const int64_t at_once = threading::ItemsAtOnce(8192, size_);
+    threading::ParallelForRanges(team, rows_, at_once, [&](int64_t first, int64_t end) {
+      function(src + first * size_, dst + first * size_, end - first);
     });
   }
 

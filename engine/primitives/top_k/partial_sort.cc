@@ -14,6 +14,7 @@
 #include "engine/primitives/creation.h"
 #include "engine/primitives/top_k/implementations.h"
 #include "engine/primitives/top_k/ranks.h"
+#include "engine/threading/ranges.h"
 
 namespace tilewire::top_k {
 namespace {
@@ -122,13 +123,12 @@ class PartialSort final : public Primitive {
     const T* src = args.Get<const T>(kArgSrc);
     void* dst = args.Find(kArgDst);
     const int64_t lines = *tilewire::ElementCount(lines_);
-    const int64_t at_once = std::max<int64_t>(1, kElementsAtOnce / std::max<int64_t>(1, size_));
-    team.ParallelFor(DivUp(lines, at_once), [&](int64_t task) {
+    const int64_t at_once = threading::ItemsAtOnce(kElementsAtOnce, size_);
+    threading::ParallelForRanges(team, lines, at_once, [&](int64_t first, int64_t end) {
       std::vector<T> line(is_dense_ ? 0 : size_);
       BestElements<T> best(top_, top_.dst.dim(top_.axis));
       Dims index(lines_.size(), 0);
-      const int64_t end = std::min(lines, (task + 1) * at_once);
-      for (int64_t i = task * at_once; i < end; ++i) {
+      for (int64_t i = first; i < end; ++i) {
         int64_t rest = i;
         for (size_t d = lines_.size(); d-- > 0; rest /= lines_[d]) index[d] = rest % lines_[d];
         RunLine(src + from_.Offset(index), dst, to_.Offset(index), &line, &best);

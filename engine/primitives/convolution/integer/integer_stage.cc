@@ -6,6 +6,7 @@
 
 #include "engine/base/checked_math.h"
 #include "engine/memory/separable_offsets.h"
+#include "engine/threading/ranges.h"
 
 namespace tilewire::convolution {
 namespace {
@@ -88,13 +89,10 @@ void IntegerStage::Run(const std::byte* image, std::byte* to, const threading::T
   const int64_t row_bytes = size_[2] * pixel_bytes_;
   // Rows are short: several at once.
   constexpr int64_t kBytesAtOnce = 16384;
-  const int64_t rows = size_[0] * size_[1],
-                at_once = std::max<int64_t>(1, kBytesAtOnce / row_bytes);
-  team.ParallelFor(DivUp(rows, at_once), [&](int64_t part) {
-    for (int64_t row = part * at_once; row < std::min(rows, (part + 1) * at_once); ++row) {
-      RunRow(from, reinterpret_cast<uint8_t*>(to) + row * row_bytes, row / size_[1],
-             row % size_[1]);
-    }
+  const int64_t rows = size_[0] * size_[1];
+  const int64_t at_once = threading::ItemsAtOnce(kBytesAtOnce, row_bytes);
+  threading::ParallelForItems(team, rows, at_once, [&](int64_t row) {
+    RunRow(from, reinterpret_cast<uint8_t*>(to) + row * row_bytes, row / size_[1], row % size_[1]);
   });
 }
 
