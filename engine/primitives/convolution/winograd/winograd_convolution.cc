@@ -11,18 +11,17 @@
 #include "engine/primitives/convolution/winograd/winograd_cost.h"
 #include "engine/primitives/convolution/winograd/winograd_driver.h"
 #include "engine/primitives/convolution/winograd/winograd_plan.h"
-#include "engine/primitives/convolution/winograd/winograd_plane_driver.h"
 #include "engine/primitives/convolution/winograd/winograd_tiles.h"
 #include "engine/primitives/creation.h"
 
 namespace tilewire::convolution {
 namespace {
 
-// By products of f32 or by planes: the driver's. Immutable.
-template <typename Driver>
+// Immutable.
 class WinogradConvolution final : public Primitive {
  public:
-  WinogradConvolution(PrimitiveInfo info, const ConvolutionDesc& desc, Driver driver)
+  WinogradConvolution(PrimitiveInfo info, const ConvolutionDesc& desc,
+                      std::unique_ptr<const WinogradDriver> driver)
       : Primitive(std::move(info)),
         driver_(std::move(driver)),
         src_offset_(desc.src.offset0()),
@@ -33,14 +32,14 @@ class WinogradConvolution final : public Primitive {
  private:
   void Run(const ExecuteArgs& args, std::byte* scratchpad,
            const threading::Team& team) const override {
-    driver_.Run({.src = args.Get<const float>(kArgSrc) + src_offset_,
-                 .weights = args.Find(kArgWeights),
-                 .bias = has_bias_ ? args.Get<const float>(kArgBias) + bias_offset_ : nullptr,
-                 .dst = args.Get<float>(kArgDst) + dst_offset_},
-                scratchpad, team);
+    driver_->Run({.src = args.Get<const float>(kArgSrc) + src_offset_,
+                  .weights = args.Find(kArgWeights),
+                  .bias = has_bias_ ? args.Get<const float>(kArgBias) + bias_offset_ : nullptr,
+                  .dst = args.Get<float>(kArgDst) + dst_offset_},
+                 scratchpad, team);
   }
 
-  const Driver driver_;
+  const std::unique_ptr<const WinogradDriver> driver_;
   const int64_t src_offset_, bias_offset_, dst_offset_;
   const bool has_bias_;
 };
@@ -107,21 +106,19 @@ WinogradProblem ProblemOf(const ConvolutionDesc& desc, const MemoryDesc& written
   return problem;
 }
 
-template <typename Driver>
 absl::StatusOr<std::unique_ptr<Primitive>> CreateWith(
-    const Request<ConvolutionDesc>& request,
+    const Request<ConvolutionDesc>& request, decltype(&WinogradDriver::Create) create_driver,
     absl::FunctionRef<WinogradPlan(const Geometry&)> plan) {
-  const ConvolutionDesc& desc = request.desc;
-  ConvolutionDesc written = desc;
-  ABSL_ASSIGN_OR_RETURN(written.dst, WrittenDst(desc.dst, request.attributes));
+  ConvolutionDesc written = request.desc;
+  ABSL_ASSIGN_OR_RETURN(written.dst, WrittenDst(request.desc.dst, request.attributes));
   WinogradProblem problem =
-      ProblemOf(desc, written.dst, request.attributes, VectorUnit::Of(request.facts.isa));
+      ProblemOf(request.desc, written.dst, request.attributes, VectorUnit::Of(request.facts.isa));
   problem.plan = plan(problem.geometry);
   PrimitiveInfo info = InfoOf(request.With(written));
-  ABSL_ASSIGN_OR_RETURN(Driver driver, Driver::Create(request.facts.name, problem));
-  info.code_bytes = driver.code_bytes();
-  info.scratchpad_bytes = driver.scratchpad_bytes();
-  return std::make_unique<WinogradConvolution<Driver>>(std::move(info), desc, std::move(driver));
+  ABSL_ASSIGN_OR_RETURN(auto driver, create_driver(request.facts.name, problem));
+  info.code_bytes = driver->code_bytes();
+  info.scratchpad_bytes = driver->scratchpad_bytes();
+  return std::make_unique<WinogradConvolution>(std::move(info), request.desc, std::move(driver));
 }
 
 }  // namespace
@@ -141,7 +138,7 @@ double CostWinograd(const Request<ConvolutionDesc>& resolved) {
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateWinograd(const Request<ConvolutionDesc>& request) {
-  return CreateWith<WinogradDriver>(request, [&request](const Geometry& geometry) {
+  return CreateWith(request, &WinogradDriver::Create, [&request](const Geometry& geometry) {
     return PlanWinograd(geometry, TileOf(request.facts), VectorUnit::Of(request.facts.isa));
   });
 }
@@ -161,7 +158,7 @@ double CostWinogradByPlanes(const Request<ConvolutionDesc>& resolved) {
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateWinogradByPlanes(
     const Request<ConvolutionDesc>& request) {
-  return CreateWith<WinogradPlaneDriver>(request, [&request](const Geometry& geometry) {
+  return CreateWith(request, &WinogradDriver::CreateByPlanes, [&request](const Geometry& geometry) {
     return PlanWinogradByPlanes(geometry, TileOf(request.facts));
   });
 }

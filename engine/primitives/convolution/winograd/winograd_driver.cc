@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the pieces of a Winograd convolution come together. Three generated functions do the work:
+// How the pieces of a Winograd convolution by products of f32 come together. Three generated
+// functions do the work:
 //
 //   input     patches of (tile + 2)^2 pixels of src become as many points, V    (once per tile)
 //   multiply  for each point, tiles x input channels times input x output channels gives M
@@ -20,48 +21,66 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/cpu/cores.h"
+#include "engine/jit/generator.h"
+#include "engine/primitives/convolution/winograd/winograd_gemm_generator.h"
 #include "engine/threading/slots.h"
 
 namespace tilewire::convolution {
+namespace {
 
-absl::StatusOr<WinogradDriver> WinogradDriver::Create(absl::string_view name,
-                                                      const WinogradProblem& problem) {
-  const WinogradPlan& plan = problem.plan;
-  const int64_t block = plan.group_tiles * problem.unit.lanes();
-  ABSL_ASSIGN_OR_RETURN(
-      WinogradTiles tiles,
-      WinogradTiles::Create(name, problem, {plan.VPoint(), block}, {plan.MPoint(), block}));
-  WinogradDriver driver(problem, std::move(tiles));
-  ABSL_RETURN_IF_ERROR(driver.Generate(name));
-  return driver;
-}
+class FloatDriver final : public WinogradDriver {
+ public:
+  FloatDriver(const WinogradProblem& problem, WinogradTiles tiles)
+      : WinogradDriver(problem, std::move(tiles), problem.plan.panels) {}
+  absl::Status Generate(absl::string_view name);
 
-WinogradDriver::WinogradDriver(const WinogradProblem& problem, WinogradTiles tiles)
-    : problem_(problem), tiles_(std::move(tiles)) {
-  const WinogradPlan& plan = problem.plan;
-  const int64_t pieces = plan.shared ? plan.panels : plan.Blocks(problem.geometry.batch);
-  slots_ = std::min<int64_t>(pieces, cpu::GrantedCores());
-}
+  void Run(const WinogradOperands& operands, std::byte* scratchpad,
+           const threading::Team& team) const override;
+  int64_t scratchpad_bytes() const override {
+    return ((plan().shared ? 1 : slots_) * plan().VElements() + slots_ * plan().MElements()) *
+           kFloatBytes;
+  }
+  int64_t code_bytes() const override;
 
-WinogradGemmFunction WinogradDriver::Keep(std::unique_ptr<const jit::Generator> generator) {
+ private:
+  // Tiles with their transformed inputs in v.
+  struct Work {
+    Range tiles;
+    float* v;
+  };
+
+  WinogradGemmFunction Keep(std::unique_ptr<const jit::Generator> generator);
+  void RunAlone(const WinogradOperands& operands, const Work& work) const;
+  void RunShared(const WinogradOperands& operands, const Work& work,
+                 const threading::Team& team) const;
+  void RunPanel(const WinogradOperands& operands, const Work& work, int64_t panel, float* m) const;
+  void TransformInputs(const WinogradOperands& operands, const Work& work, int64_t group) const;
+  void Multiply(const WinogradOperands& operands, const Work& work, int64_t panel, int64_t point,
+                float* m) const;
+
+  std::vector<std::unique_ptr<const jit::Generator>> generators_;
+  WinogradGemmFunction multiply_ = nullptr, multiply_last_ = nullptr;  // the last panel
+};
+
+WinogradGemmFunction FloatDriver::Keep(std::unique_ptr<const jit::Generator> generator) {
   generators_.push_back(std::move(generator));
   return generators_.back()->entry<WinogradGemmFunction>();
 }
 
-absl::Status WinogradDriver::Generate(absl::string_view name) {
-  const WinogradPlan& plan = problem_.plan;
+absl::Status FloatDriver::Generate(absl::string_view name) {
   WinogradGemmConfig config{.unit = problem_.unit,
-                            .tiles = static_cast<int>(plan.group_tiles),
-                            .blocks = plan.weights.panel_blocks,
-                            .input_blocks = plan.input_blocks,
-                            .groups = plan.block_groups};
+                            .tiles = static_cast<int>(plan().group_tiles),
+                            .blocks = plan().weights.panel_blocks,
+                            .input_blocks = plan().input_blocks,
+                            .groups = plan().block_groups};
   ABSL_ASSIGN_OR_RETURN(auto multiply, GenerateWinogradGemm(absl::StrCat(name, ".gemm"), config));
   multiply_ = multiply_last_ = Keep(std::move(multiply));
-  const int64_t last_blocks = plan.weights.BlocksOfPanel(problem_.geometry.oc, plan.panels - 1);
+  const int64_t last_blocks = BlocksOfPanel(plan().panels - 1).size;
   const int tail_lanes = static_cast<int>(problem_.geometry.oc % problem_.unit.lanes());
   if (last_blocks == config.blocks && tail_lanes == 0) return absl::OkStatus();
   config.blocks = static_cast<int>(last_blocks);
@@ -72,90 +91,96 @@ absl::Status WinogradDriver::Generate(absl::string_view name) {
   return absl::OkStatus();
 }
 
-int64_t WinogradDriver::scratchpad_bytes() const {
-  const WinogradPlan& plan = problem_.plan;
-  return ((plan.shared ? 1 : slots_) * plan.VElements() + slots_ * plan.MElements()) * kFloatBytes;
-}
-
-int64_t WinogradDriver::code_bytes() const {
+int64_t FloatDriver::code_bytes() const {
   int64_t bytes = tiles_.code_bytes();
   for (const auto& generator : generators_) bytes += generator->code_bytes();
   return bytes;
 }
 
-void WinogradDriver::Run(const WinogradOperands& operands, std::byte* scratchpad,
-                         const threading::Team& team) const {
-  const WinogradPlan& plan = problem_.plan;
+void FloatDriver::Run(const WinogradOperands& operands, std::byte* scratchpad,
+                      const threading::Team& team) const {
   auto* const v = reinterpret_cast<float*>(scratchpad);
-  const int64_t blocks = plan.Blocks(problem_.geometry.batch);
-  if (plan.shared) {
-    for (int64_t i = 0; i < blocks; ++i) RunShared(operands, BlockAt(i, v), team);
+  if (plan().shared) {
+    for (int64_t i = 0; i < Blocks(); ++i) RunShared(operands, {Block(i), v}, team);
     return;
   }
-  threading::ParallelForInSlots(team, blocks, slots_, [&](int64_t i, int64_t slot) {
-    RunAlone(operands, BlockAt(i, v + slot * (plan.VElements() + plan.MElements())));
+  threading::ParallelForInSlots(team, Blocks(), slots_, [&](int64_t i, int64_t slot) {
+    RunAlone(operands, {Block(i), v + slot * (plan().VElements() + plan().MElements())});
   });
 }
 
-WinogradDriver::Block WinogradDriver::BlockAt(int64_t index, float* v) const {
-  const WinogradPlan& plan = problem_.plan;
-  const Range tiles = plan.TilesOfBlock(problem_.geometry.batch, index);
-  return {tiles.begin, tiles.size, DivUp(tiles.size, plan.group_tiles), v};
+void FloatDriver::RunAlone(const WinogradOperands& operands, const Work& work) const {
+  const int64_t groups = Groups(work.tiles);
+  for (int64_t group = 0; group < groups; ++group) TransformInputs(operands, work, group);
+  float* m = work.v + plan().VElements();
+  for (int64_t panel = 0; panel < plan().panels; ++panel) RunPanel(operands, work, panel, m);
 }
 
-Range WinogradDriver::TilesOf(const Block& block, int64_t group) const {
-  const int64_t first = group * problem_.plan.group_tiles;
-  return {block.first + first, std::min(problem_.plan.group_tiles, block.count - first)};
-}
-
-void WinogradDriver::RunAlone(const WinogradOperands& operands, const Block& block) const {
-  for (int64_t group = 0; group < block.groups; ++group) TransformInputs(operands, block, group);
-  float* m = block.v + problem_.plan.VElements();
-  for (int64_t panel = 0; panel < problem_.plan.panels; ++panel) {
-    RunPanel(operands, block, panel, m);
-  }
-}
-
-void WinogradDriver::RunShared(const WinogradOperands& operands, const Block& block,
-                               const threading::Team& team) const {
-  const WinogradPlan& plan = problem_.plan;
-  float* m = block.v + plan.VElements();
-  team.ParallelFor(block.groups, [&](int64_t i) { TransformInputs(operands, block, i); });
-  threading::ParallelForInSlots(team, plan.panels, slots_, [&](int64_t panel, int64_t slot) {
-    RunPanel(operands, block, panel, m + slot * plan.MElements());
+void FloatDriver::RunShared(const WinogradOperands& operands, const Work& work,
+                            const threading::Team& team) const {
+  float* m = work.v + plan().VElements();
+  team.ParallelFor(Groups(work.tiles), [&](int64_t i) { TransformInputs(operands, work, i); });
+  threading::ParallelForInSlots(team, plan().panels, slots_, [&](int64_t panel, int64_t slot) {
+    RunPanel(operands, work, panel, m + slot * plan().MElements());
   });
 }
 
-void WinogradDriver::RunPanel(const WinogradOperands& operands, const Block& block, int64_t panel,
-                              float* m) const {
-  const WinogradPlan& plan = problem_.plan;
-  for (int64_t point = 0; point < plan.points(); ++point) {
-    Multiply(operands, block, panel, point, m + point * plan.MPoint());
-  }
-  const Range blocks = {panel * plan.weights.panel_blocks,
-                        plan.weights.BlocksOfPanel(problem_.geometry.oc, panel)};
-  for (int64_t group = 0; group < block.groups; ++group) {
-    tiles_.TransformOutputs(operands, TilesOf(block, group), blocks, m);
-    m += blocks.size * plan.group_tiles * problem_.unit.lanes();
+void FloatDriver::RunPanel(const WinogradOperands& operands, const Work& work, int64_t panel,
+                           float* m) const {
+  for (int64_t point = 0; point < plan().points(); ++point)
+    Multiply(operands, work, panel, point, m + point * plan().MPoint());
+  const Range blocks = BlocksOfPanel(panel);
+  const int64_t groups = Groups(work.tiles);
+  for (int64_t group = 0; group < groups; ++group) {
+    tiles_.TransformOutputs(operands, Group(work.tiles, group), blocks, m);
+    m += blocks.size * plan().group_tiles * problem_.unit.lanes();
   }
 }
 
-void WinogradDriver::TransformInputs(const WinogradOperands& operands, const Block& block,
-                                     int64_t group) const {
-  const WinogradPlan& plan = problem_.plan;
-  tiles_.TransformInputs(operands, TilesOf(block, group), {0, plan.input_blocks},
-                         block.v + group * plan.VGroup());
+void FloatDriver::TransformInputs(const WinogradOperands& operands, const Work& work,
+                                  int64_t group) const {
+  tiles_.TransformInputs(operands, Group(work.tiles, group), {0, plan().input_blocks},
+                         work.v + group * plan().VGroup());
 }
 
-void WinogradDriver::Multiply(const WinogradOperands& operands, const Block& block, int64_t panel,
-                              int64_t point, float* m) const {
-  const WinogradPlan& plan = problem_.plan;
+void FloatDriver::Multiply(const WinogradOperands& operands, const Work& work, int64_t panel,
+                           int64_t point, float* m) const {
   const Geometry& geometry = problem_.geometry;
   const auto* const weights = static_cast<const float*>(operands.weights);
   const WinogradGemmArgs args = {
-      block.v + point * plan.VPoint(),
-      weights + plan.weights.MatrixOffset(geometry.oc, geometry.ic, panel, point), m, block.groups};
-  (panel == plan.panels - 1 ? multiply_last_ : multiply_)(&args);
+      work.v + point * plan().VPoint(),
+      weights + plan().weights.MatrixOffset(geometry.oc, geometry.ic, panel, point), m,
+      Groups(work.tiles)};
+  (panel == plan().panels - 1 ? multiply_last_ : multiply_)(&args);
+}
+
+}  // namespace
+
+WinogradDriver::WinogradDriver(const WinogradProblem& problem, WinogradTiles tiles, int64_t parts)
+    : problem_(problem),
+      tiles_(std::move(tiles)),
+      slots_(std::min<int64_t>(problem.plan.shared ? parts : Blocks(), cpu::GrantedCores())) {}
+
+Range WinogradDriver::Group(const Range& block, int64_t index) const {
+  const int64_t first = index * plan().group_tiles;
+  return {block.begin + first, std::min(plan().group_tiles, block.size - first)};
+}
+
+Range WinogradDriver::BlocksOfPanel(int64_t panel) const {
+  const WinogradLayout& weights = plan().weights;
+  return {panel * weights.panel_blocks, weights.BlocksOfPanel(problem_.geometry.oc, panel)};
+}
+
+WinogradDriver::Created WinogradDriver::Create(absl::string_view name,
+                                               const WinogradProblem& problem) {
+  const WinogradPlan& plan = problem.plan;
+  const int64_t block = plan.group_tiles * problem.unit.lanes();
+  ABSL_ASSIGN_OR_RETURN(
+      WinogradTiles tiles,
+      WinogradTiles::Create(name, problem, {plan.VPoint(), block}, {plan.MPoint(), block}));
+  auto driver = std::make_unique<FloatDriver>(problem, std::move(tiles));
+  ABSL_RETURN_IF_ERROR(driver->Generate(name));
+  return driver;
 }
 
 }  // namespace tilewire::convolution

@@ -11,7 +11,7 @@
 //
 // With products of f32 the products of one panel are transformed as soon as they are summed, in
 // both. Products by planes of bf16 take a quarter of the time and so want more of each number that
-// is fetched: see winograd_plane_driver.h. No result depends on the plan: a product sums over its
+// is fetched: see winograd_plane_driver.cc. No result depends on the plan: a product sums over its
 // input channels in one order. Pure; thread-safe.
 #ifndef ENGINE_PRIMITIVES_CONVOLUTION_WINOGRAD_WINOGRAD_PLAN_H_
 #define ENGINE_PRIMITIVES_CONVOLUTION_WINOGRAD_WINOGRAD_PLAN_H_
