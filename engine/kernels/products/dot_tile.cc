@@ -21,8 +21,7 @@ void DotTile::Emit() {
   if (config_.k % Lanes() != 0) tail_.Set(static_cast<int>(config_.k % Lanes()));
   for (int part = 0; part < parts_; ++part) EmitPart(part);
   ExchangeParts();
-  mov(dst_, ptr[args_ + offsetof(StridedTileArgs, dst)]);
-  if (config_.epilogue.bias) mov(bias_, ptr[args_ + offsetof(StridedTileArgs, bias)]);
+  LoadResultPointers(offsetof(StridedTileArgs, dst), offsetof(StridedTileArgs, bias));
   FinishSums(/*zero_tail=*/false);
   vzeroupper();
   ret();

@@ -21,16 +21,11 @@ ProductTile::Size ProductTile::SizeFor(const VectorUnit& unit, const PostOps& po
 ProductTile::ProductTile(absl::string_view name, const ProductTileConfig& config)
     : AccumulatorTile(name, config.epilogue), config_(config) {}
 
-Xbyak::Xmm ProductTile::Sum(int chain, int block, int row) const {
-  return Vector(chain * Tile() + block * config_.epilogue.pixels + row);
-}
-
 void ProductTile::Emit() {
   Preamble();
   EmitPointers();
   EmitSums();
-  mov(dst_, ptr[args_ + offsetof(ProductTileArgs, dst)]);
-  if (config_.epilogue.bias) mov(bias_, ptr[args_ + offsetof(ProductTileArgs, bias)]);
+  LoadResultPointers(offsetof(ProductTileArgs, dst), offsetof(ProductTileArgs, bias));
   FinishSums(/*zero_tail=*/false);
   Postamble();
   epilogue_.EmitTables();
@@ -75,20 +70,10 @@ void ProductTile::EmitSums() {
 // sums of `chain` += src[k + chain] * weights[k + chain]
 void ProductTile::EmitStep(int chain) {
   const int blocks = config_.epilogue.blocks, last = config_.epilogue.unit.registers() - 1;
-  const Xbyak::Xmm source = Vector(last);
-  for (int b = 0; b < blocks; ++b) {
-    vmovups(Vector(last - 1 - b), ptr[weights_[b] + chain * config_.epilogue.unit.bytes()]);
-  }
-  for (int r = 0; r < config_.epilogue.pixels; ++r) {
-    vbroadcastss(source, ptr[rows_[r] + chain * 4]);
-    for (int b = 0; b < blocks; ++b) {
-      if (config_.pairs) {
-        vdpbf16ps(Sum(chain, b, r), Vector(last - 1 - b), source);
-      } else {
-        vfmadd231ps(Sum(chain, b, r), Vector(last - 1 - b), source);
-      }
-    }
-  }
+  const int weights = last - blocks;
+  for (int b = 0; b < blocks; ++b)
+    vmovups(Vector(weights + b), ptr[weights_[b] + chain * config_.epilogue.unit.bytes()]);
+  AddProducts(chain, config_.pairs, weights, last, [&](int row) { return rows_[row] + chain * 4; });
 }
 
 }  // namespace tilewire

@@ -55,7 +55,6 @@ class ProductTile final : public AccumulatorTile {
   void EmitPointers();
   void EmitSums();
   void EmitStep(int chain);
-  Xbyak::Xmm Sum(int chain, int block, int row) const;
 
   const ProductTileConfig config_;
 

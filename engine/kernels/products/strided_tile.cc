@@ -36,8 +36,7 @@ void StridedTile::Emit() {
   if (config_.weights_tail != 0) weights_tail_.Set(config_.weights_tail);
   EmitSums();
   if (config_.k == 0) EmitStop();
-  mov(dst_, ptr[args_ + offsetof(StridedTileArgs, dst)]);
-  if (config_.epilogue.bias) mov(bias_, ptr[args_ + offsetof(StridedTileArgs, bias)]);
+  LoadResultPointers(offsetof(StridedTileArgs, dst), offsetof(StridedTileArgs, bias));
   epilogue_.AddBias();
   epilogue_.ApplyPostOps(/*skip_sum=*/false);
   if (!config_.addend_row_bytes.empty()) AddAddends();
@@ -87,7 +86,7 @@ void StridedTile::AddAddends() {
   if (config_.addend_tail != 0) addend_tail_.Set(config_.addend_tail);
   for (int r = 0; r < config_.epilogue.pixels; ++r) {
     for (int b = 0; b < config_.epilogue.blocks; ++b) {
-      const Xbyak::Xmm sum = Vector(b * config_.epilogue.pixels + r);
+      const Xbyak::Xmm sum = Sum(/*chain=*/0, b, r);
       LoadAddend(0, b, r, addend);
       for (int i = 1; i < count; ++i) {
         LoadAddend(i, b, r, other);
@@ -143,19 +142,14 @@ void StridedTile::EmitLoop(int unroll) {
 // sums += src[k + step] * weights[k + step]
 void StridedTile::EmitStep(int step) {
   const int blocks = config_.epilogue.blocks;
-  const Xbyak::Xmm source = Vector(Tile() + blocks);
   for (int b = 0; b < blocks; ++b) {
     const int64_t offset = step * config_.weights_k_bytes + b * config_.epilogue.unit.bytes();
     const bool masked = config_.weights_tail != 0 && b == blocks - 1;
     weights_tail_.Load(Vector(Tile() + b), ptr[weights_ + static_cast<int>(offset)], masked);
   }
-  for (int r = 0; r < config_.epilogue.pixels; ++r) {
-    const int64_t offset = step * config_.src_k_bytes + r * config_.src_row_bytes;
-    vbroadcastss(source, ptr[src_ + static_cast<int>(offset)]);
-    for (int b = 0; b < blocks; ++b) {
-      vfmadd231ps(Vector(b * config_.epilogue.pixels + r), Vector(Tile() + b), source);
-    }
-  }
+  AddProducts(/*chain=*/0, /*pairs=*/false, Tile(), Tile() + blocks, [&](int row) {
+    return src_ + static_cast<int>(step * config_.src_k_bytes + row * config_.src_row_bytes);
+  });
 }
 
 }  // namespace tilewire

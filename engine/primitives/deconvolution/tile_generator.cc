@@ -31,25 +31,20 @@ void TileGenerator::PrefetchDst() {
 }
 
 // A register of an output block, as wide as the block's channels need (block_unit.h).
-Xbyak::Xmm TileGenerator::Narrow(int block, int index) const {
+Xbyak::Xmm TileGenerator::OfBlock(int block, int index) const {
   const EpilogueConfig& tile = config_.epilogue;
   return UnitOfBlock(tile.unit, block == tile.blocks - 1 ? tile.tail_lanes : 0).Vector(index);
 }
 
 void TileGenerator::EmitBlock(int channels) {
   const int lanes = config_.epilogue.unit.lanes(), blocks = config_.epilogue.blocks;
-  const int pixels = config_.epilogue.pixels;
-  const Xbyak::Xmm source = Vector(Tile() + blocks);
   for (int ic = 0; ic < channels; ++ic) {
     for (int b = 0; b < blocks; ++b) {
       const int64_t offset = b * config_.weights_oc_block_bytes + ic * lanes * 4;
-      vmovups(Narrow(b, Tile() + b), ptr[weights_ + static_cast<int>(offset)]);
+      vmovups(OfBlock(b, Tile() + b), ptr[weights_ + static_cast<int>(offset)]);
     }
-    for (int p = 0; p < pixels; ++p) {
-      vbroadcastss(source, ptr[src_ + (p * lanes + ic) * 4]);
-      for (int b = 0; b < blocks; ++b)
-        vfmadd231ps(Narrow(b, b * pixels + p), Narrow(b, Tile() + b), Narrow(b, source.getIdx()));
-    }
+    AddProducts(/*chain=*/0, /*pairs=*/false, Tile(), Tile() + blocks,
+                [&](int pixel) { return src_ + (pixel * lanes + ic) * 4; });
   }
 }
 

@@ -30,7 +30,7 @@ class TileGenerator final : public TileLoop {
   void EmitTile() override;
   void EmitBlock(int channels) override;
   void PrefetchDst();
-  Xbyak::Xmm Narrow(int block, int index) const;
+  Xbyak::Xmm OfBlock(int block, int index) const override;
 
   // Vectors: the tile's sums, then weights of one input channel, then an element of src.
   const TileConfig config_;

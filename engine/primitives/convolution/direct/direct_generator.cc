@@ -31,6 +31,7 @@
 #include "engine/base/cache_line.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
+#include "engine/kernels/tiles/accumulator_tile.h"
 #include "engine/kernels/tiles/block_unit.h"
 
 namespace tilewire::convolution {
@@ -154,24 +155,16 @@ class DirectGenerator final : public TapLoopGenerator {
         continue;
       }
       if (EmbedsBroadcasts()) {
-        MultiplyAdd(Narrow(0, Sum(0, pixel)), Narrow(0, Weights(0)), ptr_b[src]);
+        EmitMultiplyAdd(this, config_.pairs, Narrow(0, Sum(0, pixel)), Narrow(0, Weights(0)),
+                        ptr_b[src]);
         continue;
       }
       const Xbyak::Xmm broadcast = Broadcast(pixel);
       vbroadcastss(broadcast, ptr[src]);
       for (int block = 0; block < blocks_; ++block) {
-        MultiplyAdd(Narrow(block, Sum(block, pixel)), Narrow(block, Weights(block)),
-                    Narrow(block, broadcast));
+        EmitMultiplyAdd(this, config_.pairs, Narrow(block, Sum(block, pixel)),
+                        Narrow(block, Weights(block)), Narrow(block, broadcast));
       }
-    }
-  }
-
-  // sums += weights * src, or the two products of each pair.
-  void MultiplyAdd(const Xbyak::Xmm& sums, const Xbyak::Xmm& weights, const Xbyak::Operand& src) {
-    if (config_.pairs) {
-      vdpbf16ps(sums, weights, src);
-    } else {
-      vfmadd231ps(sums, weights, src);
     }
   }
 
