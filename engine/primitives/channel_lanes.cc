@@ -38,8 +38,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateChannelLanes(
   ABSL_ASSIGN_OR_RETURN(
       ChannelGather gather,
       ChannelGather::Create(facts.name, jit::VectorUnit::Of(facts.isa), srcs, dst, channels));
-  PrimitiveInfo info = BasicInfo(facts, kind, ArgsOf(srcs, dst), attributes);
-  info.code_bytes = gather.code_bytes();
+  PrimitiveInfo info = WithCode(BasicInfo(facts, kind, ArgsOf(srcs, dst), attributes), gather);
   return std::make_unique<ChannelLanes>(std::move(info), static_cast<int>(srcs.size()),
                                         std::move(gather));
 }

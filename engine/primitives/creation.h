@@ -150,9 +150,10 @@ PrimitiveInfo InfoOf(const Request<Desc>& request) {
   return BasicInfo(request.facts, KindOfDesc<Desc>::kKind, std::move(args), request.attributes);
 }
 
-// `info` of a primitive that runs this generated code.
-inline PrimitiveInfo WithCode(PrimitiveInfo info, const jit::Generator& generator) {
-  info.code_bytes = static_cast<int64_t>(generator.code_bytes());
+// `info` of a primitive that runs the code of these generators, or of what holds some.
+template <typename... Holders>
+PrimitiveInfo WithCode(PrimitiveInfo info, const Holders&... holders) {
+  info.code_bytes += (static_cast<int64_t>(holders.code_bytes()) + ...);
   return info;
 }
 

@@ -19,7 +19,6 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/kernels/planes/plane_product.h"
-#include "engine/memory/data_type.h"
 #include "engine/memory/memory_desc.h"
 #include "engine/memory/plane_layout.h"
 #include "engine/primitives/primitive.h"
@@ -56,20 +55,13 @@ class PlanePrimitive final : public Primitive {
     return info;
   }
 
-  // The first element of an argument; null where the primitive has none.
-  std::byte* At(const ExecuteArgs& args, int arg) const {
-    const MemoryDesc& desc = Desc(arg);
-    if (desc.IsZero()) return nullptr;
-    return args.Get<std::byte>(arg) + desc.offset0() * SizeOf(desc.data_type());
-  }
-
   void Run(const ExecuteArgs& args, std::byte* scratchpad,
            const threading::Team& team) const override {
-    const Rows src(layout_, At(args, kArgSrc));
+    const Rows src(layout_, First<std::byte>(args, kArgSrc));
     product_->Run({.src = &src,
-                   .weights = At(args, kArgWeights),
-                   .bias = At(args, kArgBias),
-                   .dst = At(args, kArgDst)},
+                   .weights = First<std::byte>(args, kArgWeights),
+                   .bias = First<std::byte>(args, kArgBias),
+                   .dst = First<std::byte>(args, kArgDst)},
                   scratchpad, team);
   }
 

@@ -23,6 +23,7 @@
 #include "engine/base/aligned_buffer.h"
 #include "engine/cpu/isa.h"
 #include "engine/kernels/attributes.h"
+#include "engine/memory/data_type.h"
 #include "engine/memory/memory_desc.h"
 #include "engine/primitives/creation_record.h"
 #include "engine/threading/arena.h"
@@ -163,6 +164,15 @@ class Primitive {
 
  protected:
   explicit Primitive(PrimitiveInfo info) : info_(std::move(info)) {}
+  // The first element of an argument, which T holds, or a part of it; null where the primitive has
+  // no such argument.
+  template <typename T>
+  T* First(const ExecuteArgs& args, int arg) const {
+    const MemoryDesc& desc = Desc(arg);
+    if (desc.IsZero()) return nullptr;
+    return reinterpret_cast<T*>(args.Get<std::byte>(arg) +
+                                desc.offset0() * SizeOf(desc.data_type()));
+  }
   // A precondition on the elements of the arguments, asked before each Run(); none by default.
   //   kInvalidArgument  elements that the operation has no result for; nothing is written then
   virtual absl::Status CheckElements(const ExecuteArgs&) const { return absl::OkStatus(); }

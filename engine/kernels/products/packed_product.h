@@ -26,6 +26,7 @@
 #include "engine/jit/vector_unit.h"
 #include "engine/kernels/attributes.h"
 #include "engine/kernels/products/product_tile.h"
+#include "engine/threading/arena.h"
 
 namespace tilewire {
 
@@ -59,6 +60,10 @@ class PackedProduct {
   void RunGroup(int64_t group, int64_t rows, const Operands& operands) const;
   void RunAll(int64_t rows, const Operands& operands) const {
     for (int64_t g = 0; g < groups(); ++g) RunGroup(g, rows, operands);
+  }
+  // The same, a group at a time by the threads of the team.
+  void RunAll(int64_t rows, const Operands& operands, const threading::Team& team) const {
+    team.ParallelFor(groups(), [&](int64_t g) { RunGroup(g, rows, operands); });
   }
 
   int64_t code_bytes() const { return code_bytes_; }

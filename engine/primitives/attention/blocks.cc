@@ -112,8 +112,8 @@ class Blocks final : public Primitive {
 
   const float* Element(const ExecuteArgs& args, int src, int64_t b, int64_t h, int64_t m) const {
     const MemoryDesc& md = desc_.srcs[src];
-    return args.Get<const float>(kArgMultipleSrc + src) + md.offset0() + b * md.stride(0) +
-           h * md.stride(1) + m * md.stride(2);
+    return First<const float>(args, kArgMultipleSrc + src) + b * md.stride(0) + h * md.stride(1) +
+           m * md.stride(2);
   }
 
   void RunBlock(const ExecuteArgs& args, Block block) const {
@@ -132,7 +132,7 @@ class Blocks final : public Primitive {
              queries.stride(2), block.scores, stride);
     if (desc_.causal) HideLaterKeys(block);
     softmax_->entry<SoftmaxRows::Function>()(block.scores, block.scores, block.rows);
-    float* to = args.Get<float>(kArgDst) + dst.offset0() + block.batch * dst.stride(0) +
+    float* to = First<float>(args, kArgDst) + block.batch * dst.stride(0) +
                 block.head * dst.stride(1) + block.row * dst.stride(2);
     RunTiles(/*of_values=*/true, block, block.scores, stride, to, dst.stride(2));
   }

@@ -44,9 +44,8 @@ class Rows final : public Primitive {
     auto* a = reinterpret_cast<float*>(scratchpad);
     float* b = a + line_elements_;
     FillLines(ParametersOf(desc_, args), a, b);
-    plan_.Run(generator_->entry<ElementwiseGenerator::Function>(),
-              args.Get<float>(kArgDst) + desc_.dst.offset0(),
-              {args.Get<const float>(kArgSrc) + desc_.src.offset0(), a, b}, team);
+    plan_.Run(generator_->entry<ElementwiseGenerator::Function>(), First<float>(args, kArgDst),
+              {First<const float>(args, kArgSrc), a, b}, team);
   }
 
   void FillLines(const ChannelParameters& parameters, float* a, float* b) const {

@@ -21,23 +21,21 @@ class Dense final : public Primitive {
         convert_(TypesOf(desc)),
         count_(desc.dst.PaddedElementCount()),
         src_size_(SizeOf(desc.src.data_type())),
-        dst_size_(SizeOf(desc.dst.data_type())),
-        src_base_(desc.src.offset0() * src_size_),
-        dst_base_(desc.dst.offset0() * dst_size_) {}
+        dst_size_(SizeOf(desc.dst.data_type())) {}
 
  private:
   static constexpr int64_t kElementsAtOnce = 16 * 1024;
 
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    const auto* src = args.Get<const std::byte>(kArgSrc) + src_base_;
-    auto* dst = args.Get<std::byte>(kArgDst) + dst_base_;
+    const auto* src = First<const std::byte>(args, kArgSrc);
+    auto* dst = First<std::byte>(args, kArgDst);
     threading::ParallelForRanges(team, count_, kElementsAtOnce, [&](int64_t first, int64_t end) {
       convert_.Run(src + first * src_size_, end - first, dst + first * dst_size_);
     });
   }
 
   const ConversionChain convert_;
-  const int64_t count_, src_size_, dst_size_, src_base_, dst_base_;
+  const int64_t count_, src_size_, dst_size_;
 };
 
 }  // namespace

@@ -132,16 +132,14 @@ class Direct final : public Primitive {
     const int group_dims = geometry_.grouped_weights ? 1 : 0;
     const int64_t src_block = group * (geometry_.ic / blocking_.src_lanes);
     const int64_t dst_block = group * (geometry_.oc / blocking_.dst_lanes) + block;
-    row.src = args.Get<const float>(kArgSrc) + desc_.src.offset0() + n * desc_.src.stride(0) +
+    row.src = First<const float>(args, kArgSrc) + n * desc_.src.stride(0) +
               src_block * desc_.src.stride(1);
-    row.weights = args.Get<const float>(kArgWeights) + desc_.weights.offset0() +
-                  block * desc_.weights.stride(group_dims);
+    row.weights = First<const float>(args, kArgWeights) + block * desc_.weights.stride(group_dims);
     if (group_dims == 1) row.weights += group * desc_.weights.stride(0);
-    row.bias = desc_.bias.IsZero() ? nullptr
-                                   : args.Get<const float>(kArgBias) + desc_.bias.offset0() +
-                                         dst_block * blocking_.dst_lanes;
-    row.dst = args.Get<float>(kArgDst) + desc_.dst.offset0() + n * desc_.dst.stride(0) +
-              dst_block * desc_.dst.stride(1);
+    row.bias = First<const float>(args, kArgBias);
+    if (row.bias != nullptr) row.bias += dst_block * blocking_.dst_lanes;
+    row.dst =
+        First<float>(args, kArgDst) + n * desc_.dst.stride(0) + dst_block * desc_.dst.stride(1);
     return row;
   }
 

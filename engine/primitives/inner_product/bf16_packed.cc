@@ -25,32 +25,30 @@ constexpr int kPairLanes = 16;  // of f32 in a register
 // of output blocks for all images.
 class PairsProduct final : public Primitive {
  public:
-  PairsProduct(PrimitiveInfo primitive_info, const InnerProductDesc& desc,
+  PairsProduct(PrimitiveInfo info, const InnerProductDesc& desc,
                std::unique_ptr<const PackedProduct> product,
                std::unique_ptr<const Bf16Rounding> rounding)
-      : Primitive(std::move(primitive_info)),
+      : Primitive(std::move(info)),
         rows_(desc.src.dim(0)),
         row_numbers_(desc.src.stride(0)),
-        src_offset_(desc.src.offset0()),
-        dst_offset_(desc.dst.offset0()),
         product_(std::move(product)),
         rounding_(std::move(rounding)) {}
 
  private:
   void Run(const ExecuteArgs& args, std::byte* scratchpad,
            const threading::Team& team) const override {
-    const float* src = args.Get<const float>(kArgSrc) + src_offset_;
+    const auto* src = First<const float>(args, kArgSrc);
     constexpr int64_t kLinesAtOnce = 512;
     const int64_t lines = DivUp(row_numbers_, kBf16LineNumbers);
     const int64_t at_once = threading::ItemsAtOnce(kLinesAtOnce, lines);
     threading::ParallelForItems(team, rows_, at_once, [&](int64_t row) {
       RoundRow(src + row * row_numbers_, scratchpad + row * lines * kBf16LineBytes);
     });
-    const PackedProduct::Operands operands = {
-        reinterpret_cast<const float*>(scratchpad), args.Get<const float>(kArgWeights),
-        args.Get<const float>(kArgBias), args.Get<float>(kArgDst) + dst_offset_};
-    team.ParallelFor(product_->groups(),
-                     [&](int64_t g) { product_->RunGroup(g, rows_, operands); });
+    product_->RunAll(
+        rows_,
+        {reinterpret_cast<const float*>(scratchpad), First<const float>(args, kArgWeights),
+         First<const float>(args, kArgBias), First<float>(args, kArgDst)},
+        team);
   }
 
   void RoundRow(const float* row, std::byte* to) const {
@@ -72,7 +70,7 @@ class PairsProduct final : public Primitive {
     rounding_->entry<Bf16RoundingFunction>()(&args);
   }
 
-  const int64_t rows_, row_numbers_, src_offset_, dst_offset_;
+  const int64_t rows_, row_numbers_;
   const std::unique_ptr<const PackedProduct> product_;
   const std::unique_ptr<const Bf16Rounding> rounding_;
 };
@@ -140,10 +138,9 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreatePairs(const Request<InnerProduc
       auto product,
       PackedProduct::Create(request.facts.name, VectorUnit::Of(request.facts.isa), shape));
   ABSL_ASSIGN_OR_RETURN(auto rounding, jit::Compile<Bf16Rounding>(request.facts.name));
-  PrimitiveInfo primitive_info = InfoOf(request);
-  primitive_info.code_bytes = product->code_bytes() + static_cast<int64_t>(rounding->code_bytes());
-  primitive_info.scratchpad_bytes = *bytes;
-  return std::make_unique<PairsProduct>(std::move(primitive_info), desc, std::move(product),
+  PrimitiveInfo info = WithCode(InfoOf(request), *product, *rounding);
+  info.scratchpad_bytes = *bytes;
+  return std::make_unique<PairsProduct>(std::move(info), desc, std::move(product),
                                         std::move(rounding));
 }
 

@@ -88,7 +88,7 @@ class IntegerPacked final : public Primitive {
  private:
   void Run(const ExecuteArgs& args, std::byte* scratchpad,
            const threading::Team& team) const override {
-    const std::byte* src = args.Get<const std::byte>(kArgSrc) + desc_.src.offset0();
+    const auto* src = First<const std::byte>(args, kArgSrc);
     if (!stage_.empty()) {
       team.ParallelFor(desc_.src.dim(0),
                        [&](int64_t n) { Stage(src + src_.At(0, n), scratchpad + n * image_); });
@@ -127,7 +127,7 @@ class IntegerPacked final : public Primitive {
   IntegerTileArgs TileArgs(const ExecuteArgs& args, const std::byte* src, int64_t channel,
                            int64_t row) const {
     const std::byte* weights = args.Get<const std::byte>(kArgWeights);
-    const int64_t dst = desc_.dst.offset0() + row * desc_.dst.stride(0) + channel;
+    const int64_t dst = row * desc_.dst.stride(0) + channel;
     IntegerTileArgs tile = {};
     tile.src = src + row * (stage_.empty() ? desc_.src.stride(0) : image_);
     tile.weights = weights + channel * image_;
@@ -140,7 +140,7 @@ class IntegerPacked final : public Primitive {
           reinterpret_cast<const int32_t*>(weights + desc_.weights.CompensationOffsetBytes()) +
           channel;
     }
-    tile.dst = args.Get<std::byte>(kArgDst) + dst * SizeOf(desc_.dst.data_type());
+    tile.dst = First<std::byte>(args, kArgDst) + dst * SizeOf(desc_.dst.data_type());
     tile.loops = ProductLoopArgs(image_);
     return tile;
   }

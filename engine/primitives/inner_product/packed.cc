@@ -14,24 +14,17 @@ namespace {
 // Immutable. A task is one group of output blocks for all images.
 class Packed final : public Primitive {
  public:
-  Packed(PrimitiveInfo primitive_info, const InnerProductDesc& desc,
-         std::unique_ptr<const PackedProduct> product)
-      : Primitive(std::move(primitive_info)),
-        rows_(desc.src.dim(0)),
-        src_offset_(desc.src.offset0()),
-        dst_offset_(desc.dst.offset0()),
-        product_(std::move(product)) {}
+  Packed(PrimitiveInfo info, std::unique_ptr<const PackedProduct> product)
+      : Primitive(std::move(info)), product_(std::move(product)) {}
 
  private:
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    const PackedProduct::Operands operands = {
-        args.Get<const float>(kArgSrc) + src_offset_, args.Get<const float>(kArgWeights),
-        args.Get<const float>(kArgBias), args.Get<float>(kArgDst) + dst_offset_};
-    team.ParallelFor(product_->groups(),
-                     [&](int64_t g) { product_->RunGroup(g, rows_, operands); });
+    product_->RunAll(Desc(kArgSrc).dim(0),
+                     {First<const float>(args, kArgSrc), First<const float>(args, kArgWeights),
+                      First<const float>(args, kArgBias), First<float>(args, kArgDst)},
+                     team);
   }
 
-  const int64_t rows_, src_offset_, dst_offset_;
   const std::unique_ptr<const PackedProduct> product_;
 };
 
@@ -65,9 +58,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreatePacked(const Request<InnerProdu
   ABSL_ASSIGN_OR_RETURN(
       auto product,
       PackedProduct::Create(request.facts.name, VectorUnit::Of(request.facts.isa), shape));
-  PrimitiveInfo primitive_info = InfoOf(request);
-  primitive_info.code_bytes = product->code_bytes();
-  return std::make_unique<Packed>(std::move(primitive_info), desc, std::move(product));
+  return std::make_unique<Packed>(WithCode(InfoOf(request), *product), std::move(product));
 }
 
 }  // namespace tilewire::inner_product

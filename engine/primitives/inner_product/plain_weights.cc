@@ -50,24 +50,17 @@ StridedProduct::Shape ProductOf(const InnerProductDesc& desc, const PostOps& pos
 // Immutable.
 class PlainWeights final : public Primitive {
  public:
-  PlainWeights(PrimitiveInfo primitive_info, const InnerProductDesc& desc, int64_t slots,
-               std::unique_ptr<const StridedProduct> product)
-      : Primitive(std::move(primitive_info)),
-        src_offset_(desc.src.offset0()),
-        weights_offset_(desc.weights.offset0()),
-        dst_offset_(desc.dst.offset0()),
-        slots_(slots),
-        product_(std::move(product)) {}
+  PlainWeights(PrimitiveInfo info, int64_t slots, std::unique_ptr<const StridedProduct> product)
+      : Primitive(std::move(info)), slots_(slots), product_(std::move(product)) {}
 
  private:
   void Run(const ExecuteArgs& args, std::byte* scratchpad,
            const threading::Team& team) const override {
-    const StridedProduct::Operands operands = {
-        .src = args.Get<const float>(kArgSrc) + src_offset_,
-        .weights = args.Get<const float>(kArgWeights) + weights_offset_,
-        .copies = nullptr,
-        .bias = args.Get<const float>(kArgBias),
-        .dst = args.Get<float>(kArgDst) + dst_offset_};
+    const StridedProduct::Operands operands = {.src = First<const float>(args, kArgSrc),
+                                               .weights = First<const float>(args, kArgWeights),
+                                               .copies = nullptr,
+                                               .bias = First<const float>(args, kArgBias),
+                                               .dst = First<float>(args, kArgDst)};
     auto* const sums = reinterpret_cast<float*>(scratchpad);
     threading::ParallelForInSlots(
         team, product_->pieces(), slots_, [&](int64_t piece, int64_t slot) {
@@ -75,7 +68,7 @@ class PlainWeights final : public Primitive {
         });
   }
 
-  const int64_t src_offset_, weights_offset_, dst_offset_, slots_;
+  const int64_t slots_;
   const std::unique_ptr<const StridedProduct> product_;
 };
 
@@ -110,10 +103,9 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreatePlainWeights(
   const int64_t slots = std::min<int64_t>(product->pieces(), cpu::GrantedCores());
   const auto bytes = CheckedProduct({slots, product->sums_elements(), int64_t{sizeof(float)}});
   if (!bytes) return absl::UnimplementedError("the sums overflow a size");
-  PrimitiveInfo info = InfoOf(request);
+  PrimitiveInfo info = WithCode(InfoOf(request), *product);
   info.scratchpad_bytes = *bytes;
-  info.code_bytes = product->code_bytes();
-  return std::make_unique<PlainWeights>(std::move(info), request.desc, slots, std::move(product));
+  return std::make_unique<PlainWeights>(std::move(info), slots, std::move(product));
 }
 
 }  // namespace tilewire::inner_product

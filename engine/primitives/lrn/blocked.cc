@@ -132,8 +132,8 @@ class Blocked final : public Primitive {
 
  private:
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    const float* src = args.Get<const float>(kArgSrc) + desc_.src.offset0();
-    float* dst = args.Get<float>(kArgDst) + desc_.dst.offset0();
+    const auto* src = First<const float>(args, kArgSrc);
+    auto* dst = First<float>(args, kArgDst);
     const int64_t pieces = DivUp(pixels_, kBlockPixelsPerTask);
     team.ParallelFor(desc_.src.dim(0) * blocks_ * pieces, [&](int64_t task) {
       const int64_t first = task % pieces * kBlockPixelsPerTask;

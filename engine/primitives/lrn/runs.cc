@@ -83,8 +83,8 @@ class Runs final : public Primitive {
  private:
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
     if (desc_.src.ElementCount() == 0) return;
-    const float* src = args.Get<const float>(kArgSrc) + desc_.src.offset0();
-    float* dst = args.Get<float>(kArgDst) + desc_.src.offset0();
+    const auto* src = First<const float>(args, kArgSrc);
+    auto* dst = First<float>(args, kArgDst);
     if (desc_.algorithm == LrnAlgorithm::kWithinChannel) {
       RunWithin(src, dst, team);
     } else {

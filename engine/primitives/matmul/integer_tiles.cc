@@ -94,8 +94,8 @@ class IntegerTiles final : public Primitive {
     Memory memory = {reinterpret_cast<uint8_t*>(scratchpad), scales_.data(), plan_.src.zero,
                      plan_.weights.zero};
     if (!plan_.src.has_range) return memory;
-    const float* src = args.Get<const float>(kArgQuantizationRange) + desc_.range.offset0();
-    const float* weights = args.Get<const float>(kArgWeightsRange) + desc_.weights_range.offset0();
+    const auto* src = First<const float>(args, kArgQuantizationRange);
+    const auto* weights = First<const float>(args, kArgWeightsRange);
     memory.src_zero += static_cast<int32_t>(src[1]);
     memory.weights_zero += static_cast<int32_t>(weights[1]);
     auto* const scales = reinterpret_cast<float*>(memory.bytes + plan_.scales_at);
@@ -110,7 +110,7 @@ class IntegerTiles final : public Primitive {
     const MemoryDesc& md = desc_.weights;
     const Shape& shape = plan_.shape;
     const ByteMatrix weights = {
-        args.Get<const uint8_t>(kArgWeights) + md.offset0() + WeightsOffset(desc_, index),
+        First<const uint8_t>(args, kArgWeights) + WeightsOffset(desc_, index),
         shape.k,
         shape.n,
         StrideOf(md, 1),
@@ -161,8 +161,7 @@ class IntegerTiles final : public Primitive {
     const int64_t dst_bytes = SizeOf(desc_.dst.data_type());
     const int64_t dst_row = StrideOf(desc_.dst, 1) * dst_bytes;
     std::byte* const dst =
-        args.Get<std::byte>(kArgDst) +
-        (desc_.dst.offset0() + BatchOffset(desc_, desc_.dst, b) + column) * dst_bytes;
+        First<std::byte>(args, kArgDst) + (BatchOffset(desc_, desc_.dst, b) + column) * dst_bytes;
     IntegerTileArgs tile =
         TileArgs(memory, nullptr, memory.bytes + w * plan_.WeightsBytes() + column * plan_.k);
     if (plan_.src.has_zero()) tile.compensation = Columns(memory, w) + column;
@@ -189,7 +188,7 @@ class IntegerTiles final : public Primitive {
 
   bool IsLast(int64_t group) const { return group == plan_.groups - 1; }
   const uint8_t* Given(const ExecuteArgs& args, int64_t index) const {
-    return args.Get<const uint8_t>(kArgSrc) + desc_.src.offset0() + MatrixOffset(desc_.src, index);
+    return First<const uint8_t>(args, kArgSrc) + MatrixOffset(desc_.src, index);
   }
   // The rows of a matrix of src that tiles read.
   struct RowsInMemory {

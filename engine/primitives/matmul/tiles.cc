@@ -60,10 +60,9 @@ MatmulDesc OneProduct(const MatmulDesc& desc) {
 class Tiles final : public Primitive {
  public:
   // `one` is what is computed from the elements at offset0 of `desc` on.
-  Tiles(PrimitiveInfo primitive_info, const MatmulDesc& desc, const MatmulDesc& one, int64_t slots,
+  Tiles(PrimitiveInfo info, const MatmulDesc& one, int64_t slots,
         std::unique_ptr<const StridedProduct> product)
-      : Primitive(std::move(primitive_info)),
-        given_(desc),
+      : Primitive(std::move(info)),
         desc_(one),
         shape_(ShapeOf(one)),
         slots_(slots),
@@ -108,21 +107,19 @@ class Tiles final : public Primitive {
     const int64_t b = piece / product_->pieces();
     const Place place = places_.empty() ? PlaceOf(b) : places_[b];
     const StridedProduct::Operands operands = {
-        .src = args.Get<const float>(kArgSrc) + given_.src.offset0() + place.src,
+        .src = First<const float>(args, kArgSrc) + place.src,
         .weights = Weights(args, place.weights),
         .copies = copies + place.weights * product_->copied_panels() * product_->panel_elements(),
-        .bias = given_.bias.IsZero() ? nullptr
-                                     : args.Get<const float>(kArgBias) + given_.bias.offset0(),
-        .dst = args.Get<float>(kArgDst) + given_.dst.offset0() + place.dst};
+        .bias = First<const float>(args, kArgBias),
+        .dst = First<float>(args, kArgDst) + place.dst};
     product_->RunPiece(piece % product_->pieces(), operands, sums);
   }
 
   const float* Weights(const ExecuteArgs& args, int64_t index) const {
-    return args.Get<const float>(kArgWeights) + given_.weights.offset0() +
-           WeightsOffset(desc_, index);
+    return First<const float>(args, kArgWeights) + WeightsOffset(desc_, index);
   }
 
-  const MatmulDesc given_, desc_;
+  const MatmulDesc desc_;
   const Shape shape_;
   const int64_t slots_;
   const std::unique_ptr<const StridedProduct> product_;
@@ -191,10 +188,9 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateTiles(const Request<MatmulDesc>
   const auto sums = CheckedProduct({slots, product->sums_elements(), int64_t{sizeof(float)}});
   const auto bytes = copies && sums ? CheckedAdd(*copies, *sums) : std::nullopt;
   if (!bytes) return absl::UnimplementedError("the copied weights overflow a size");
-  PrimitiveInfo info = InfoOf(request);
+  PrimitiveInfo info = WithCode(InfoOf(request), *product);
   info.scratchpad_bytes = *bytes;
-  info.code_bytes = product->code_bytes();
-  return std::make_unique<Tiles>(std::move(info), request.desc, one, slots, std::move(product));
+  return std::make_unique<Tiles>(std::move(info), one, slots, std::move(product));
 }
 
 }  // namespace tilewire::matmul

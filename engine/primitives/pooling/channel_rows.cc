@@ -176,8 +176,8 @@ class ChannelRows final : public Primitive {
 
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
     if (dst_desc_.ElementCount() == 0) return;
-    const auto* src = args.Get<const std::byte>(kArgSrc) + src_desc_.offset0() * element_bytes_;
-    auto* dst = args.Get<std::byte>(kArgDst) + dst_desc_.offset0() * element_bytes_;
+    const auto* src = First<const std::byte>(args, kArgSrc);
+    auto* dst = First<std::byte>(args, kArgDst);
     const bool plain = dst_desc_.IsPlain();
     const auto groups = absl::MakeConstSpan(rows_.groups);
     // The pieces of an image at one depth.

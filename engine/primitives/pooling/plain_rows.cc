@@ -83,8 +83,8 @@ class PlainRows final : public Primitive {
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
     if (dst_.ElementCount() == 0) return;
     const int64_t size = SizeOf(type_), channels = dst_.dim(1);
-    const auto* src = args.Get<const std::byte>(kArgSrc) + src_.offset0() * size;
-    auto* dst = args.Get<std::byte>(kArgDst) + dst_.offset0() * size;
+    const auto* src = First<const std::byte>(args, kArgSrc);
+    auto* dst = First<std::byte>(args, kArgDst);
     team.ParallelFor(dst_.dim(0) * channels, [&](int64_t i) {
       const int64_t n = i / channels, c = i % channels;
       RunPlane(src + (n * src_.stride(0) + c * src_.stride(1)) * size,

@@ -62,13 +62,11 @@ class ExtremesGenerator final : public DenseRunGenerator {
 // Immutable.
 class Dense final : public Primitive {
  public:
-  Dense(std::unique_ptr<const ExtremesGenerator> generator, const jit::VectorUnit& unit,
-        const QuantizationRangeDesc& desc, PrimitiveInfo its_info)
-      : Primitive(std::move(its_info)),
+  Dense(PrimitiveInfo info, const jit::VectorUnit& unit, const QuantizationRangeDesc& desc,
+        std::unique_ptr<const ExtremesGenerator> generator)
+      : Primitive(std::move(info)),
         lanes_(unit.lanes()),
         count_(desc.src.PaddedElementCount()),
-        src_base_(desc.src.offset0()),
-        dst_base_(desc.dst.offset0()),
         generator_(std::move(generator)) {}
 
  private:
@@ -82,7 +80,7 @@ class Dense final : public Primitive {
 
   void Run(const ExecuteArgs& args, std::byte* scratchpad,
            const threading::Team& team) const override {
-    const float* src = args.Get<const float>(kArgSrc) + src_base_;
+    const auto* src = First<const float>(args, kArgSrc);
     auto* of_chunks = reinterpret_cast<Extremes*>(scratchpad);
     const int64_t chunks = DivUp(count_, kChunk);
     team.ParallelFor(chunks, [&](int64_t chunk) {
@@ -94,7 +92,7 @@ class Dense final : public Primitive {
       all.Include(of_chunks[chunk].low);
       all.Include(of_chunks[chunk].high);
     }
-    StoreRange(all.low, all.high, args.Get<float>(kArgDst) + dst_base_);
+    StoreRange(all.low, all.high, First<float>(args, kArgDst));
   }
 
   Extremes ExtremesOf(const float* src, int64_t count) const {
@@ -106,7 +104,7 @@ class Dense final : public Primitive {
     return extremes;
   }
 
-  const int64_t lanes_, count_, src_base_, dst_base_;
+  const int64_t lanes_, count_;
   const std::unique_ptr<const ExtremesGenerator> generator_;
 };
 
@@ -125,7 +123,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateDenseExtremes(
   PrimitiveInfo info = WithCode(InfoOf(request), *generator);
   info.scratchpad_bytes = DivUp(request.desc.src.PaddedElementCount(), kChunk) * 2 *
                           static_cast<int64_t>(sizeof(float));
-  return std::make_unique<Dense>(std::move(generator), unit, request.desc, std::move(info));
+  return std::make_unique<Dense>(std::move(info), unit, request.desc, std::move(generator));
 }
 
 }  // namespace tilewire::quantization_range

@@ -125,8 +125,8 @@ class Channels final : public Primitive {
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
     const int64_t count = desc_.dst.PaddedElementCount();
     if (count == 0) return;
-    const auto* src = args.Get<const std::byte>(kArgSrc) + desc_.src.offset0() * src_bytes_;
-    float* dst = args.Get<float>(kArgDst) + desc_.dst.offset0();
+    const auto* src = First<const std::byte>(args, kArgSrc);
+    auto* dst = First<float>(args, kArgDst);
     const int64_t chunks = DivUp(runs_.elements, chunk_);
     team.ParallelFor(count / runs_.elements * chunks, [&](int64_t task) {
       const int64_t run = task / chunks, first = task % chunks * chunk_;

@@ -71,9 +71,9 @@ class Dense final : public Primitive {
 
  private:
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    const float* src = args.Get<const float>(kArgSrc) + desc_.src.offset0();
-    uint8_t* dst = args.Get<uint8_t>(kArgDst) + desc_.dst.offset0();
-    const float* range = args.Get<const float>(kArgQuantizationRange) + desc_.range.offset0();
+    const auto* src = First<const float>(args, kArgSrc);
+    auto* dst = First<uint8_t>(args, kArgDst);
+    const auto* range = First<const float>(args, kArgQuantizationRange);
     if (dst_row_ == 0) {
       const int64_t count = desc_.dst.PaddedElementCount();
       threading::ParallelForRanges(team, count, kChunk, [&](int64_t first, int64_t end) {

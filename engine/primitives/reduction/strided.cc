@@ -74,8 +74,8 @@ class Strided final : public Primitive {
  private:
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
     if (desc_.dst.ElementCount() == 0) return;
-    const float* src = args.Get<const float>(kArgSrc) + desc_.src.offset0();
-    float* dst = args.Get<float>(kArgDst) + desc_.dst.offset0();
+    const auto* src = First<const float>(args, kArgSrc);
+    auto* dst = First<float>(args, kArgDst);
     const int64_t pieces = DivUp(plan_.columns, kColumnsPerTask);
     const int64_t groups = DivUp(kept_count_, results_per_task_);
     team.ParallelFor(groups * pieces, [&](int64_t task) {

@@ -113,7 +113,7 @@ template <typename From, typename To = From>
 class BlockedCopy final : public Primitive {
  public:
   BlockedCopy(PrimitiveInfo info, const ReorderDesc& desc)
-      : Primitive(std::move(info)), src_(desc.src), dst_(desc.dst), dims_(CutIntoTiles(desc)) {
+      : Primitive(std::move(info)), dims_(CutIntoTiles(desc)) {
     int64_t tile_elements = 1;
     for (size_t d = 0; d < dims_.size(); ++d) {
       tiles_ *= dims_[d].tiles;
@@ -137,12 +137,12 @@ class BlockedCopy final : public Primitive {
   int64_t Gap(int d) const { return dims_[d].tile > 1 ? dims_[d].dst.offset[1] : 0; }
 
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    const auto* src = args.Get<const From>(kArgSrc) + src_.offset0();
-    auto* dst = args.Get<To>(kArgDst) + dst_.offset0();
+    const auto* src = First<const From>(args, kArgSrc);
+    auto* dst = First<To>(args, kArgDst);
     threading::ParallelForRanges(team, tiles_, tiles_at_once_, [&](int64_t begin, int64_t end) {
       RunTiles(src, dst, begin, end);
     });
-    ZeroPadding(dst_, args.Get<void>(kArgDst));
+    ZeroPadding(Desc(kArgDst), args.Get<void>(kArgDst));
   }
 
   void RunTiles(const From* src, To* dst, int64_t begin, int64_t end) const {
@@ -187,7 +187,6 @@ class BlockedCopy final : public Primitive {
     }
   }
 
-  const MemoryDesc src_, dst_;
   const std::vector<TiledDim> dims_;
   std::vector<int> order_;  // dimensions of more than one element per tile, nearest in dst first
   int64_t tiles_ = 1;

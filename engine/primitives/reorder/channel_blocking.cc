@@ -158,13 +158,11 @@ int64_t MostGroups(const std::vector<Chunk>& chunks) {
 // Immutable.
 class ChannelBlocking final : public Primitive {
  public:
-  // `walked` is the copy that is made from the elements at offset0 of `desc` on.
-  ChannelBlocking(PrimitiveInfo info, const ReorderDesc& desc, const ReorderDesc& walked,
-                  const Attributes& attributes, const Geometry& geometry, ChannelKernels kernels)
+  // `walked` is the copy that is made from the first elements on.
+  ChannelBlocking(PrimitiveInfo info, const ReorderDesc& walked, const Attributes& attributes,
+                  const Geometry& geometry, ChannelKernels kernels)
       : Primitive(std::move(info)),
         desc_(walked),
-        src_begin_(desc.src.offset0() * geometry.src_bytes),
-        dst_begin_(desc.dst.offset0() * geometry.dst_bytes),
         geometry_(geometry),
         scales_(ScalesOf(attributes.output_scales, geometry)),
         kernels_(std::move(kernels)),
@@ -183,8 +181,7 @@ class ChannelBlocking final : public Primitive {
 
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
     const Geometry& g = geometry_;
-    const Place tensors = {args.Get<const std::byte>(kArgSrc) + src_begin_,
-                           args.Get<std::byte>(kArgDst) + dst_begin_};
+    const Place tensors = {First<const std::byte>(args, kArgSrc), First<std::byte>(args, kArgDst)};
     const int64_t pieces = DivUp(items_, items_at_once_);
     team.ParallelFor(pieces * DivUp(g.outers, outers_at_once_), [&](int64_t piece) {
       const int64_t first = piece % pieces * items_at_once_;
@@ -359,8 +356,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateChannelBlocking(
   if (geometry.groups * geometry.group >= geometry.channels + geometry.group) {
     ABSL_RETURN_IF_ERROR(add(0, &kernels.empty));
   }
-  return std::make_unique<ChannelBlocking>(std::move(info), request.desc, walked,
-                                           request.attributes, geometry, std::move(kernels));
+  return std::make_unique<ChannelBlocking>(std::move(info), walked, request.attributes, geometry,
+                                           std::move(kernels));
 }
 
 }  // namespace tilewire::reorder

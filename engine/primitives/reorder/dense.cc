@@ -127,8 +127,8 @@ class Dense final : public Primitive {
  private:
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
     if (desc_.dst.ElementCount() == 0) return;
-    const auto* src = args.Get<const std::byte>(kArgSrc) + desc_.src.offset0() * src_bytes_;
-    auto* dst = args.Get<std::byte>(kArgDst) + desc_.dst.offset0() * dst_bytes_;
+    const auto* src = First<const std::byte>(args, kArgSrc);
+    auto* dst = First<std::byte>(args, kArgDst);
     const int64_t calls = plan_.outer_count * calls_a_run_;
     const int64_t at_once = threading::ItemsAtOnce(kRunElements, plan_.rows_at_once * plan_.row);
     threading::ParallelForItems(team, calls, at_once,

@@ -32,14 +32,13 @@ class GeneratedWinograd final : public Primitive {
         layout_(desc.dst.winograd()),
         oc_(desc.src.dim(0)),
         ic_(desc.src.dim(1)),
-        src_offset_(desc.src.offset0()),
         oc_stride_(desc.src.stride(0)),
         streams_(desc.dst.SizeBytes() > kStreamedBytes),
         kernels_(std::move(kernels)) {}
 
  private:
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    const float* src = args.Get<const float>(kArgSrc) + src_offset_;
+    const auto* src = First<const float>(args, kArgSrc);
     auto* dst = args.Get<float>(kArgDst);
     const int64_t pieces = DivUp(layout_.PaddedInputs(ic_), kInputsAtOnce);
     team.ParallelFor(layout_.Blocks(oc_) * pieces, [&](int64_t item) {
@@ -87,7 +86,7 @@ class GeneratedWinograd final : public Primitive {
   }
 
   const WinogradLayout layout_;
-  const int64_t oc_, ic_, src_offset_, oc_stride_;
+  const int64_t oc_, ic_, oc_stride_;
   const bool streams_;
   const WinogradKernels kernels_;
 };

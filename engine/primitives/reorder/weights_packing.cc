@@ -108,8 +108,8 @@ class WeightsPacking final : public Primitive {
   };
 
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    const auto* src = args.Get<const std::byte>(kArgSrc) + desc_.src.offset0() * kBytes;
-    auto* dst = args.Get<std::byte>(kArgDst) + desc_.dst.offset0() * kBytes;
+    const auto* src = First<const std::byte>(args, kArgSrc);
+    auto* dst = First<std::byte>(args, kArgDst);
     team.ParallelFor(items_, [&](int64_t item) { RunItem(src, dst, item); });
     ZeroPadding(desc_.dst, args.Get<void>(kArgDst));
   }

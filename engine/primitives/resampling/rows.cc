@@ -90,8 +90,8 @@ class Rows final : public Primitive {
 
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
     if (desc_.dst.ElementCount() == 0) return;
-    const float* src = args.Get<const float>(kArgSrc) + desc_.src.offset0();
-    float* dst = args.Get<float>(kArgDst) + desc_.dst.offset0();
+    const auto* src = First<const float>(args, kArgSrc);
+    auto* dst = First<float>(args, kArgDst);
     const int64_t depths = depth_.samples.size(), heights = height_.samples.size();
     const int64_t parts = DivUp(width_.samples.size(), outputs_), bands = DivUp(heights, rows_);
     // The stride between cells is that of channels, or of channel blocks.

@@ -34,8 +34,6 @@ class RunCopy final : public Primitive {
         dst_(desc.dst),
         beside_(BesideRows(desc)),
         rows_(desc.dst, beside_),
-        src_base_(desc.src.offset0()),
-        dst_base_(desc.dst.offset0()),
         from_(desc.dst.rank()),
         to_(desc.dst.rank()) {
     StoreElement(dst_.data_type(), desc.fill, &fill_, 0);
@@ -101,8 +99,8 @@ class RunCopy final : public Primitive {
   }
 
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    const auto* src = args.Get<const Element>(kArgSrc) + src_base_;
-    auto* dst = args.Get<Element>(kArgDst) + dst_base_;
+    const auto* src = First<const Element>(args, kArgSrc);
+    auto* dst = First<Element>(args, kArgDst);
     rows_.ForEach(team, [&](const Dims& index) { CopyRow(index, src, dst); });
     if (dst_.HasPadding()) ZeroPadding(dst_, args.Get<void>(kArgDst));
   }

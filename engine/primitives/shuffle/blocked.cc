@@ -23,7 +23,6 @@ class Blocked final : public Primitive {
  public:
   Blocked(PrimitiveInfo primitive_info, const ShuffleDesc& desc)
       : Primitive(std::move(primitive_info)),
-        base_(desc.src.offset0()),
         batch_(desc.src.dim(0)),
         batch_stride_(desc.src.stride(0)),
         pixel_stride_(desc.src.stride(desc.src.rank() - 1)) {
@@ -31,7 +30,7 @@ class Blocked final : public Primitive {
     Dims index(desc.src.rank(), 0);
     const auto channel = [&](int64_t c) {
       index[1] = c;
-      return desc.src.Offset(index) - base_;
+      return desc.src.Offset(index) - desc.src.offset0();
     };
     for (int64_t source : SourceIndices(desc)) {
       from_.push_back(channel(source));
@@ -44,8 +43,8 @@ class Blocked final : public Primitive {
 
  private:
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    const T* src = args.Get<const T>(info().args[0].arg) + base_;
-    T* dst = args.Get<T>(info().args[1].arg) + base_;
+    const auto* src = First<const T>(args, info().args[0].arg);
+    auto* dst = First<T>(args, info().args[1].arg);
     const int64_t pieces = DivUp(pixels_, kPixelsPerTask);
     team.ParallelFor(batch_ * pieces, [&](int64_t task) {
       const int64_t first = task % pieces * kPixelsPerTask;
@@ -79,7 +78,7 @@ class Blocked final : public Primitive {
     }
   }
 
-  const int64_t base_, batch_, batch_stride_, pixel_stride_;
+  const int64_t batch_, batch_stride_, pixel_stride_;
   int64_t pixels_ = 1;
   std::vector<int64_t> from_, to_;  // element offsets of channels: where dst's channel comes from
   std::vector<int64_t> tail_;       // of the channels that only pad

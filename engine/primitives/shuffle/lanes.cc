@@ -4,6 +4,7 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/kernels/moves/channel_gather.h"
+#include "engine/primitives/creation.h"
 #include "engine/primitives/shuffle/implementations.h"
 
 namespace tilewire::shuffle {
@@ -41,9 +42,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateLanes(const Request<ShuffleDesc
   ABSL_ASSIGN_OR_RETURN(ChannelGather gather,
                         ChannelGather::Create(request.facts.name, VectorUnit::Of(request.facts.isa),
                                               {&desc.src, 1}, desc.dst, channels));
-  PrimitiveInfo primitive_info = InfoOf(request);
-  primitive_info.code_bytes = gather.code_bytes();
-  return std::make_unique<Lanes>(std::move(primitive_info), std::move(gather));
+  return std::make_unique<Lanes>(WithCode(InfoOf(request), gather), std::move(gather));
 }
 
 }  // namespace tilewire::shuffle

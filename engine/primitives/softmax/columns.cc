@@ -34,18 +34,17 @@ class Columns final : public Primitive {
     int64_t group_elements;
   };
 
-  Columns(PrimitiveInfo info, const MemoryDesc& desc, const Shape& shape,
-          std::unique_ptr<const ColumnsWalk> whole, std::unique_ptr<const ColumnsWalk> last)
+  Columns(PrimitiveInfo info, const Shape& shape, std::unique_ptr<const ColumnsWalk> whole,
+          std::unique_ptr<const ColumnsWalk> last)
       : Primitive(std::move(info)),
-        offset0_(desc.offset0()),
         shape_(shape),
         whole_(std::move(whole)),
         last_(std::move(last)) {}
 
  private:
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    const float* src = args.Get<const float>(kArgSrc) + offset0_;
-    float* dst = args.Get<float>(kArgDst) + offset0_;
+    const auto* src = First<const float>(args, kArgSrc);
+    auto* dst = First<float>(args, kArgDst);
     const int64_t tasks = shape_.outer * shape_.groups;
     const int64_t at_once = threading::ItemsAtOnce(kElementsOfTask, shape_.group_elements);
     threading::ParallelForItems(team, tasks, at_once,
@@ -62,7 +61,6 @@ class Columns final : public Primitive {
     generator->entry<ColumnsWalk::Function>()(src + offset, dst + offset, maxima, sums);
   }
 
-  const int64_t offset0_;
   const Shape shape_;
   const std::unique_ptr<const ColumnsWalk> whole_, last_;  // last_: of a smaller group
 };
@@ -137,17 +135,15 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateColumns(const Request<SoftmaxDe
   shape.outer = desc.src.PaddedElementCount() / shape.outer_step;
   shape.group_step = config.rows * (in_blocks ? unit.lanes() : 1);
   shape.group_elements = config.rows * padded_size;
-  PrimitiveInfo info = InfoOf(request);
   ABSL_ASSIGN_OR_RETURN(auto whole, jit::Compile<ColumnsWalk>(request.facts.name, config));
-  info = WithCode(std::move(info), *whole);
+  PrimitiveInfo info = WithCode(InfoOf(request), *whole);
   std::unique_ptr<const ColumnsWalk> last;
   if (abreast % config.rows != 0) {
     config.rows = abreast % config.rows;
     ABSL_ASSIGN_OR_RETURN(last, jit::Compile<ColumnsWalk>(request.facts.name, config));
-    info.code_bytes += static_cast<int64_t>(last->code_bytes());
+    info = WithCode(std::move(info), *last);
   }
-  return std::make_unique<Columns>(std::move(info), desc.src, shape, std::move(whole),
-                                   std::move(last));
+  return std::make_unique<Columns>(std::move(info), shape, std::move(whole), std::move(last));
 }
 
 }  // namespace tilewire::softmax

@@ -70,10 +70,9 @@ class ColumnsGenerator final : public jit::Generator {
 // Immutable.
 class Narrow final : public Primitive {
  public:
-  Narrow(const MemoryDesc& desc, int64_t size, int64_t lanes,
-         std::unique_ptr<const ColumnsGenerator> generator, PrimitiveInfo its_info)
-      : Primitive(std::move(its_info)),
-        offset0_(desc.offset0()),
+  Narrow(PrimitiveInfo info, const MemoryDesc& desc, int64_t size, int64_t lanes,
+         std::unique_ptr<const ColumnsGenerator> generator)
+      : Primitive(std::move(info)),
         size_(size),
         lanes_(lanes),
         rows_(desc.ElementCount() / size),
@@ -81,8 +80,8 @@ class Narrow final : public Primitive {
 
  private:
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    const float* src = args.Get<const float>(kArgSrc) + offset0_;
-    float* dst = args.Get<float>(kArgDst) + offset0_;
+    const auto* src = First<const float>(args, kArgSrc);
+    auto* dst = First<float>(args, kArgDst);
     threading::ParallelForRanges(team, rows_, kRowsOfTask, [&](int64_t first, int64_t end) {
       for (int64_t row = first; row < end; row += lanes_)
         RunGroup(src + row * size_, dst + row * size_, std::min(lanes_, end - row));
@@ -98,7 +97,7 @@ class Narrow final : public Primitive {
       for (int64_t i = 0; i < size_; ++i) dst[row * size_ + i] = columns[i * lanes_ + row];
   }
 
-  const int64_t offset0_, size_, lanes_, rows_;
+  const int64_t size_, lanes_, rows_;
   const std::unique_ptr<const ColumnsGenerator> generator_;
 };
 
@@ -110,9 +109,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateNarrow(const Request<SoftmaxDes
   const int64_t size = desc.dst.dim(desc.axis);
   ABSL_ASSIGN_OR_RETURN(auto columns, jit::Compile<ColumnsGenerator>(request.facts.name, unit,
                                                                      static_cast<int>(size)));
-  PrimitiveInfo info = WithCode(InfoOf(request), *columns);
-  return std::make_unique<Narrow>(desc.dst, size, unit.lanes(), std::move(columns),
-                                  std::move(info));
+  return std::make_unique<Narrow>(WithCode(InfoOf(request), *columns), desc.dst, size, unit.lanes(),
+                                  std::move(columns));
 }
 
 }  // namespace tilewire::softmax

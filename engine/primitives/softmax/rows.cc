@@ -19,15 +19,14 @@ class Rows final : public Primitive {
  public:
   Rows(PrimitiveInfo info, const SoftmaxDesc& desc, std::unique_ptr<const SoftmaxRows> generator)
       : Primitive(std::move(info)),
-        offset0_(desc.dst.offset0()),
         size_(desc.dst.dim(desc.axis)),
         rows_(size_ == 0 ? 0 : desc.dst.ElementCount() / size_),
         generator_(std::move(generator)) {}
 
  private:
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    const float* src = args.Get<const float>(kArgSrc) + offset0_;
-    float* dst = args.Get<float>(kArgDst) + offset0_;
+    const auto* src = First<const float>(args, kArgSrc);
+    auto* dst = First<float>(args, kArgDst);
     const auto function = generator_->entry<SoftmaxRows::Function>();
     const int64_t at_once = threading::ItemsAtOnce(8192, size_);
     threading::ParallelForRanges(team, rows_, at_once, [&](int64_t first, int64_t end) {
@@ -35,7 +34,7 @@ class Rows final : public Primitive {
     });
   }
 
-  const int64_t offset0_, size_, rows_;
+  const int64_t size_, rows_;
   const std::unique_ptr<const SoftmaxRows> generator_;
 };
 

@@ -21,11 +21,6 @@ namespace {
 
 constexpr int kPairLanes = 16;  // of f32 in a register
 
-// The first byte of a tensor's elements, and the bytes of an image.
-template <typename T>
-T* FirstByte(T* bytes, const MemoryDesc& desc) {
-  return bytes + desc.offset0() * SizeOf(desc.data_type());
-}
 int64_t BytesOfImage(const MemoryDesc& desc) { return desc.stride(0) * SizeOf(desc.data_type()); }
 
 // Immutable. A src of f32 is rounded first: the scratchpad holds the copy of the images of a turn.
@@ -42,17 +37,15 @@ class PairsConvolution final : public Primitive {
  private:
   void Run(const ExecuteArgs& args, std::byte* scratchpad,
            const threading::Team& team) const override {
-    const std::byte* src = FirstByte(args.Get<const std::byte>(kArgSrc), desc_.src);
-    const float* bias =
-        desc_.bias.IsZero() ? nullptr : args.Get<const float>(kArgBias) + desc_.bias.offset0();
-    std::byte* dst = FirstByte(args.Get<std::byte>(kArgDst), desc_.dst);
+    const auto* src = First<const std::byte>(args, kArgSrc);
+    auto* dst = First<std::byte>(args, kArgDst);
     for (int64_t image = 0; image < desc_.src.dim(0); image += images_) {
       const auto* from = reinterpret_cast<const float*>(src + image * BytesOfImage(desc_.src));
       if (stage_) {
         stage_->Run(from, images_, scratchpad, team);
         from = reinterpret_cast<const float*>(scratchpad);
       }
-      driver_.Run(from, args.Get<const float>(kArgWeights), bias,
+      driver_.Run(from, First<const float>(args, kArgWeights), First<const float>(args, kArgBias),
                   reinterpret_cast<float*>(dst + image * BytesOfImage(desc_.dst)), team);
     }
   }
@@ -118,9 +111,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReadingInPlace(const Convolutio
   ABSL_ASSIGN_OR_RETURN(
       DirectDriver driver,
       DirectDriver::Create(info.name, PairsProblemOf(desc, attributes, geometry, src)));
-  info.code_bytes = driver.code_bytes();
-  return std::make_unique<PairsConvolution>(std::move(info), desc, geometry.batch, std::nullopt,
-                                            std::move(driver));
+  return std::make_unique<PairsConvolution>(WithCode(std::move(info), driver), desc, geometry.batch,
+                                            std::nullopt, std::move(driver));
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateWithStage(const ConvolutionDesc& desc,
@@ -133,7 +125,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateWithStage(const ConvolutionDesc
   ABSL_ASSIGN_OR_RETURN(DirectDriver driver,
                         DirectDriver::Create(info.name, PairsProblemOf(desc, attributes, geometry,
                                                                        stage.StagedStrides())));
-  info.code_bytes = driver.code_bytes() + stage.code_bytes();
+  info = WithCode(std::move(info), driver, stage);
   info.scratchpad_bytes = *bytes;
   return std::make_unique<PairsConvolution>(std::move(info), desc, geometry.batch, std::move(stage),
                                             std::move(driver));

@@ -28,16 +28,14 @@ class Bf16FirstLayer final : public Primitive {
  private:
   void Run(const ExecuteArgs& args, std::byte* scratchpad,
            const threading::Team& team) const override {
-    const float* src = args.Get<const float>(kArgSrc) + desc_.src.offset0();
-    const float* bias =
-        desc_.bias.IsZero() ? nullptr : args.Get<const float>(kArgBias) + desc_.bias.offset0();
-    const int64_t dst_bytes = SizeOf(desc_.dst.data_type());
-    std::byte* dst = args.Get<std::byte>(kArgDst) + desc_.dst.offset0() * dst_bytes;
+    const auto* src = First<const float>(args, kArgSrc);
+    auto* dst = First<std::byte>(args, kArgDst);
+    const int64_t dst_image = desc_.dst.stride(0) * SizeOf(desc_.dst.data_type());  // bytes
     for (int64_t image = 0; image < desc_.src.dim(0); image += images_) {
       rows_.Run(src + image * desc_.src.stride(0), images_, scratchpad, team);
-      driver_.Run(reinterpret_cast<const float*>(scratchpad), args.Get<const float>(kArgWeights),
-                  bias, reinterpret_cast<float*>(dst + image * desc_.dst.stride(0) * dst_bytes),
-                  team);
+      driver_.Run(reinterpret_cast<const float*>(scratchpad), First<const float>(args, kArgWeights),
+                  First<const float>(args, kArgBias),
+                  reinterpret_cast<float*>(dst + image * dst_image), team);
     }
   }
 
@@ -105,8 +103,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateBf16FirstLayer(
   problem.tap_channels = static_cast<int>(geometry.ic);
   problem.post_ops = request.attributes.post_ops;
   ABSL_ASSIGN_OR_RETURN(DirectDriver driver, DirectDriver::Create(request.facts.name, problem));
-  PrimitiveInfo info = InfoOf(request);
-  info.code_bytes = driver.code_bytes() + rows.code_bytes();
+  PrimitiveInfo info = WithCode(InfoOf(request), driver, rows);
   const auto bytes = CheckedMul(images, rows.ImageBytes());
   if (!bytes) return absl::ResourceExhaustedError("the rounded copy of src is too large");
   info.scratchpad_bytes = *bytes;

@@ -18,27 +18,16 @@ namespace {
 // Immutable.
 class DirectConvolution final : public Primitive {
  public:
-  DirectConvolution(PrimitiveInfo info, const ConvolutionDesc& desc, DirectDriver driver)
-      : Primitive(std::move(info)),
-        driver_(std::move(driver)),
-        src_offset_(desc.src.offset0()),
-        weights_offset_(desc.weights.offset0()),
-        bias_offset_(desc.bias.offset0()),
-        dst_offset_(desc.dst.offset0() * SizeOf(desc.dst.data_type())),
-        has_bias_(!desc.bias.IsZero()) {}
+  DirectConvolution(PrimitiveInfo info, DirectDriver driver)
+      : Primitive(std::move(info)), driver_(std::move(driver)) {}
 
  private:
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    driver_.Run(args.Get<const float>(kArgSrc) + src_offset_,
-                args.Get<const float>(kArgWeights) + weights_offset_,
-                has_bias_ ? args.Get<const float>(kArgBias) + bias_offset_ : nullptr,
-                reinterpret_cast<float*>(args.Get<std::byte>(kArgDst) + dst_offset_), team);
+    driver_.Run(First<const float>(args, kArgSrc), First<const float>(args, kArgWeights),
+                First<const float>(args, kArgBias), First<float>(args, kArgDst), team);
   }
 
   const DirectDriver driver_;
-  const int64_t src_offset_, weights_offset_, bias_offset_;
-  const int64_t dst_offset_;  // bytes
-  const bool has_bias_;
 };
 
 DirectProblem ProblemOf(const ConvolutionDesc& desc, const Attributes& attributes,
@@ -77,12 +66,10 @@ absl::Status RequireFewOutputs(const Geometry& geometry, int64_t lanes) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> AroundDriver(const ConvolutionDesc& desc,
-                                                        const DirectProblem& problem,
+absl::StatusOr<std::unique_ptr<Primitive>> AroundDriver(const DirectProblem& problem,
                                                         PrimitiveInfo info) {
   ABSL_ASSIGN_OR_RETURN(DirectDriver driver, DirectDriver::Create(info.name, problem));
-  info.code_bytes = driver.code_bytes();
-  return std::make_unique<DirectConvolution>(std::move(info), desc, std::move(driver));
+  return std::make_unique<DirectConvolution>(WithCode(std::move(info), driver), std::move(driver));
 }
 
 }  // namespace
@@ -101,7 +88,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateDirect(const Request<Convolutio
   const VectorUnit unit = VectorUnit::Of(request.facts.isa);
   PrimitiveInfo info = InfoOf(request);
   const DirectProblem problem = ProblemOf(desc, request.attributes, unit);
-  if (GroupsAreAligned(desc, unit)) return AroundDriver(desc, problem, std::move(info));
+  if (GroupsAreAligned(desc, unit)) return AroundDriver(problem, std::move(info));
   return CreateRegrouped(desc, problem, std::move(info));
 }
 
@@ -129,7 +116,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateFirstLayer(
   const VectorUnit unit = VectorUnit::Of(request.facts.isa);
   DirectProblem problem = ProblemOf(request.desc, request.attributes, unit);
   problem.tap_channels = static_cast<int>(problem.geometry.ic);
-  return AroundDriver(request.desc, problem, InfoOf(request));
+  return AroundDriver(problem, InfoOf(request));
 }
 
 absl::StatusOr<ConvolutionDesc> ResolveFewOutputs(const Request<ConvolutionDesc>& request) {
@@ -147,7 +134,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateFewOutputs(
   problem.few_outputs = true;
   problem.tap_channels = 1;
   problem.dst.block = desc.dst.stride(1);
-  return AroundDriver(desc, problem, InfoOf(request));
+  return AroundDriver(problem, InfoOf(request));
 }
 
 double CostFewOutputs(const Request<ConvolutionDesc>& resolved) {
@@ -174,7 +161,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateDepthwise(
   problem.geometry.oc = problem.geometry.groups;
   problem.geometry.groups = 1;
   problem.weights = {.group = 0, .oc_block = desc.weights.stride(0), .ic_block = 0};
-  return AroundDriver(desc, problem, InfoOf(request));
+  return AroundDriver(problem, InfoOf(request));
 }
 
 }  // namespace tilewire::convolution

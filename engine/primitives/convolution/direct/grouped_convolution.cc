@@ -118,10 +118,6 @@ class GroupedConvolution final : public Primitive {
         grid_(std::move(grid)),
         functions_(std::move(functions)),
         slopes_(PaddedSlopes(problem.post_ops, problem.unit)),
-        src_offset_(desc.src.offset0()),
-        weights_offset_(desc.weights.offset0()),
-        bias_offset_(desc.bias.offset0()),
-        dst_offset_(desc.dst.offset0() * SizeOf(desc.dst.data_type())),
         weights_period_(desc.weights.stride(0)),
         blocks_of_period_(desc.weights.BlockSize(0) * desc.weights.BlockSize(1) /
                           problem.unit.lanes()) {}
@@ -142,17 +138,15 @@ class GroupedConvolution final : public Primitive {
   GroupedArgs PositionOf(const ExecuteArgs& args, int64_t image, int64_t block) const {
     const int lanes = problem_.unit.lanes();
     GroupedArgs position;
-    position.src = args.Get<const float>(kArgSrc) + src_offset_ + image * problem_.src.image +
+    position.src = First<const float>(args, kArgSrc) + image * problem_.src.image +
                    lanes_.FirstSource(block) * problem_.src.block;
-    position.weights = args.Get<const float>(kArgWeights) + weights_offset_ +
+    position.weights = First<const float>(args, kArgWeights) +
                        block / blocks_of_period_ * weights_period_ +
                        block % blocks_of_period_ * lanes;
-    position.bias = problem_.has_bias
-                        ? args.Get<const float>(kArgBias) + bias_offset_ + block * lanes
-                        : nullptr;
+    position.bias =
+        problem_.has_bias ? First<const float>(args, kArgBias) + block * lanes : nullptr;
     position.slopes = slopes_.empty() ? nullptr : slopes_.data() + block * lanes;
-    position.dst = reinterpret_cast<float*>(args.Get<std::byte>(kArgDst) + dst_offset_) +
-                   image * problem_.dst.image + DstOffset(block);
+    position.dst = First<float>(args, kArgDst) + image * problem_.dst.image + DstOffset(block);
     position.table = &lanes_.TableOf(block);
     position.loops = {.full_blocks = 1};
     return position;
@@ -169,8 +163,6 @@ class GroupedConvolution final : public Primitive {
   const WorkGrid grid_;
   const Functions functions_;
   const std::vector<float> slopes_;
-  const int64_t src_offset_, weights_offset_, bias_offset_;
-  const int64_t dst_offset_;                         // bytes
   const int64_t weights_period_, blocks_of_period_;  // of groups whose outputs fill whole blocks
 };
 
@@ -241,17 +233,15 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateGrouped(const Request<Convoluti
   WorkGrid grid(whole, tiling, WorkSizeOf(problem.geometry, tiling, unit.lanes()),
                 problem.src.spatial, problem.dst.spatial,
                 problem.weights_taps[1] / problem.geometry.kernel[2]);
-  PrimitiveInfo info = InfoOf(request);
   GroupedConvolution::Functions functions;
   ABSL_RETURN_IF_ERROR(functions.Generate(
       tiling,
       [&](const Range& tile, const Range& block) {
         return ConfigOf(problem, lanes.KindOf(block.begin), tile, block.begin);
       },
-      [&](const GroupedConfig& config) { return GenerateGrouped(info.name, config); }));
-  info.code_bytes = functions.code_bytes();
-  return std::make_unique<GroupedConvolution>(std::move(info), request.desc, problem,
-                                              std::move(lanes), std::move(grid),
+      [&](const GroupedConfig& config) { return GenerateGrouped(request.facts.name, config); }));
+  return std::make_unique<GroupedConvolution>(WithCode(InfoOf(request), functions), request.desc,
+                                              problem, std::move(lanes), std::move(grid),
                                               std::move(functions));
 }
 

@@ -98,20 +98,15 @@ absl::StatusOr<Regrouping> RegroupingOf(absl::string_view name, const MemoryDesc
 // Immutable.
 class RegroupedConvolution final : public Primitive {
  public:
-  RegroupedConvolution(PrimitiveInfo info, const ConvolutionDesc& desc, Regrouping src,
-                       Regrouping dst, DirectDriver driver)
+  RegroupedConvolution(PrimitiveInfo info, Regrouping src, Regrouping dst, DirectDriver driver)
       : Primitive(std::move(info)),
         driver_(std::move(driver)),
         src_(std::move(src)),
-        dst_(std::move(dst)),
-        images_(desc.src.dim(0)),
-        weights_offset_(desc.weights.offset0()),
-        bias_offset_(desc.bias.offset0()),
-        has_bias_(!desc.bias.IsZero()) {}
+        dst_(std::move(dst)) {}
 
  private:
   void Run(const ExecuteArgs& args, std::byte* scratchpad, const Team& team) const override {
-    for (int64_t n = 0; n < images_; ++n) {
+    for (int64_t n = 0; n < Desc(kArgSrc).dim(0); ++n) {
       const std::byte* src = args.Get<const std::byte>(kArgSrc) + n * src_.image_bytes;
       std::byte* const dst = args.Get<std::byte>(kArgDst) + n * dst_.image_bytes;
       std::byte* const to = dst_.out ? scratchpad + src_.scratch_bytes : dst;
@@ -125,15 +120,12 @@ class RegroupedConvolution final : public Primitive {
   void Convolve(const ExecuteArgs& args, const std::byte* src, std::byte* dst,
                 const Team& team) const {
     driver_.Run(reinterpret_cast<const float*>(src) + src_.blocks.offset0(),
-                args.Get<const float>(kArgWeights) + weights_offset_,
-                has_bias_ ? args.Get<const float>(kArgBias) + bias_offset_ : nullptr,
+                First<const float>(args, kArgWeights), First<const float>(args, kArgBias),
                 reinterpret_cast<float*>(dst) + dst_.blocks.offset0(), team);
   }
 
   const DirectDriver driver_;
   const Regrouping src_, dst_;
-  const int64_t images_, weights_offset_, bias_offset_;
-  const bool has_bias_;
 };
 
 }  // namespace
@@ -158,8 +150,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateRegrouped(const ConvolutionDesc
   ABSL_ASSIGN_OR_RETURN(DirectDriver driver, DirectDriver::Create(info.name, inner));
   info.code_bytes = driver.code_bytes() + src.code_bytes() + dst.code_bytes();
   info.scratchpad_bytes = src.scratch_bytes + dst.scratch_bytes;
-  return std::make_unique<RegroupedConvolution>(std::move(info), desc, std::move(src),
-                                                std::move(dst), std::move(driver));
+  return std::make_unique<RegroupedConvolution>(std::move(info), std::move(src), std::move(dst),
+                                                std::move(driver));
 }
 
 }  // namespace tilewire::convolution

@@ -152,22 +152,19 @@ class IntegerConvolution final : public Primitive {
  private:
   void Run(const ExecuteArgs& args, std::byte* scratchpad,
            const threading::Team& team) const override {
-    const std::byte* src = At(args, kArgSrc, desc_.src);
-    const std::byte* weights = args.Get<const std::byte>(kArgWeights);
-    IntegerDriver::Operands operands = {
-        .src = src,
-        .weights = weights + desc_.weights.offset0(),
-        .bias = desc_.bias.IsZero() ? nullptr : At(args, kArgBias, desc_.bias),
-        .scales = scales_.data(),
-        .compensation = nullptr,
-        .dst = At(args, kArgDst, desc_.dst)};
+    const auto* src = First<const std::byte>(args, kArgSrc);
+    IntegerDriver::Operands operands = {.src = src,
+                                        .weights = First<const std::byte>(args, kArgWeights),
+                                        .bias = First<const std::byte>(args, kArgBias),
+                                        .scales = scales_.data(),
+                                        .compensation = nullptr,
+                                        .dst = First<std::byte>(args, kArgDst)};
     if (desc_.weights.HasCompensation()) {
-      operands.compensation =
-          reinterpret_cast<const int32_t*>(weights + desc_.weights.CompensationOffsetBytes());
+      operands.compensation = reinterpret_cast<const int32_t*>(
+          args.Get<const std::byte>(kArgWeights) + desc_.weights.CompensationOffsetBytes());
     }
-    const float* range = nullptr;
-    if (!desc_.range.IsZero()) {
-      range = args.Get<const float>(kArgQuantizationRange) + desc_.range.offset0();
+    const auto* range = First<const float>(args, kArgQuantizationRange);
+    if (range != nullptr) {
       UseRange(range, scratchpad, &operands);
       scratchpad += RangeBytes(scales_.size());
     }
@@ -215,10 +212,6 @@ class IntegerConvolution final : public Primitive {
     operands->pixel_compensation = numbers;
   }
 
-  static std::byte* At(const ExecuteArgs& args, int arg, const MemoryDesc& desc) {
-    return args.Get<std::byte>(arg) + desc.offset0() * SizeOf(desc.data_type());
-  }
-
   const std::optional<IntegerStage> stage_;
   const IntegerDriver driver_;
   const std::vector<float> scales_;  // of every group, in whole vectors
@@ -264,7 +257,7 @@ IntegerProblem IntegerProblemOf(const Request<ConvolutionDesc>& request) {
 std::unique_ptr<Primitive> Around(const ConvolutionDesc& desc, std::optional<IntegerStage> stage,
                                   IntegerDriver driver, std::vector<float> scales,
                                   PrimitiveInfo info) {
-  info.code_bytes = driver.code_bytes();
+  info = WithCode(std::move(info), driver);
   if (!desc.range.IsZero())
     info.scratchpad_bytes += IntegerConvolution::RangeBytes(static_cast<int64_t>(scales.size()));
   if (desc.weights_zero_point != 0) {

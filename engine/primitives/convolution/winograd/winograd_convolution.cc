@@ -20,28 +20,20 @@ namespace {
 // Immutable.
 class WinogradConvolution final : public Primitive {
  public:
-  WinogradConvolution(PrimitiveInfo info, const ConvolutionDesc& desc,
-                      std::unique_ptr<const WinogradDriver> driver)
-      : Primitive(std::move(info)),
-        driver_(std::move(driver)),
-        src_offset_(desc.src.offset0()),
-        bias_offset_(desc.bias.offset0()),
-        dst_offset_(Desc(kArgDst).offset0()),
-        has_bias_(!desc.bias.IsZero()) {}
+  WinogradConvolution(PrimitiveInfo info, std::unique_ptr<const WinogradDriver> driver)
+      : Primitive(std::move(info)), driver_(std::move(driver)) {}
 
  private:
   void Run(const ExecuteArgs& args, std::byte* scratchpad,
            const threading::Team& team) const override {
-    driver_->Run({.src = args.Get<const float>(kArgSrc) + src_offset_,
+    driver_->Run({.src = First<const float>(args, kArgSrc),
                   .weights = args.Find(kArgWeights),
-                  .bias = has_bias_ ? args.Get<const float>(kArgBias) + bias_offset_ : nullptr,
-                  .dst = args.Get<float>(kArgDst) + dst_offset_},
+                  .bias = First<const float>(args, kArgBias),
+                  .dst = First<float>(args, kArgDst)},
                  scratchpad, team);
   }
 
   const std::unique_ptr<const WinogradDriver> driver_;
-  const int64_t src_offset_, bias_offset_, dst_offset_;
-  const bool has_bias_;
 };
 
 absl::Status RequireShape(const ConvolutionDesc& desc) {
@@ -114,11 +106,10 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateWith(
   WinogradProblem problem =
       ProblemOf(request.desc, written.dst, request.attributes, VectorUnit::Of(request.facts.isa));
   problem.plan = plan(problem.geometry);
-  PrimitiveInfo info = InfoOf(request.With(written));
   ABSL_ASSIGN_OR_RETURN(auto driver, create_driver(request.facts.name, problem));
-  info.code_bytes = driver->code_bytes();
+  PrimitiveInfo info = WithCode(InfoOf(request.With(written)), *driver);
   info.scratchpad_bytes = driver->scratchpad_bytes();
-  return std::make_unique<WinogradConvolution>(std::move(info), request.desc, std::move(driver));
+  return std::make_unique<WinogradConvolution>(std::move(info), std::move(driver));
 }
 
 }  // namespace
