@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One row per operation of a network (engine/network/network.h): the function that lowers it, in
-// the file named as the operation. To add an operation: its file, its declaration and its row here.
+// the file named as the operation. To add an operation: its file, and its line in operations.inc.
 //
 // Each function brings the sources into a layout that a primitive takes, appends the steps and
 // binds the result. It returns
@@ -19,44 +19,10 @@
 
 namespace tilewire::lowering {
 
-absl::Status LowerActivation(const network::Activation&, OperationContext&);
-absl::Status LowerAttention(const network::Attention&, OperationContext&);
-absl::Status LowerComputedConvolution(const network::ComputedConvolution&, OperationContext&);
-absl::Status LowerConcat(const network::Concat&, OperationContext&);
-absl::Status LowerConvert(const network::Convert&, OperationContext&);
-absl::Status LowerConvolution(const network::Convolution&, OperationContext&);
-absl::Status LowerDeconvolution(const network::Deconvolution&, OperationContext&);
-absl::Status LowerDequantize(const network::Dequantize&, OperationContext&);
-absl::Status LowerDynamicConvolution(const network::DynamicConvolution&, OperationContext&);
-absl::Status LowerDynamicInnerProduct(const network::DynamicInnerProduct&, OperationContext&);
-absl::Status LowerDynamicMatmul(const network::DynamicMatmul&, OperationContext&);
-absl::Status LowerDynamicQuantize(const network::DynamicQuantize&, OperationContext&);
-absl::Status LowerElementwise(const network::Elementwise&, OperationContext&);
-absl::Status LowerGather(const network::Gather&, OperationContext&);
-absl::Status LowerGatherChannels(const network::GatherChannels&, OperationContext&);
-absl::Status LowerInnerProduct(const network::InnerProduct&, OperationContext&);
-absl::Status LowerIntegerMatmul(const network::IntegerMatmul&, OperationContext&);
-absl::Status LowerIntegerSum(const network::IntegerSum&, OperationContext&);
-absl::Status LowerInterpolate(const network::Interpolate&, OperationContext&);
-absl::Status LowerLayerNormalization(const network::LayerNormalization&, OperationContext&);
-absl::Status LowerLiteral(const network::Literal&, OperationContext&);
-absl::Status LowerLrn(const network::Lrn&, OperationContext&);
-absl::Status LowerMatmul(const network::Matmul&, OperationContext&);
-absl::Status LowerMaxWindow(const network::MaxWindow&, OperationContext&);
-absl::Status LowerPooling(const network::Pooling&, OperationContext&);
-absl::Status LowerQuantizationRange(const network::QuantizationRange&, OperationContext&);
-absl::Status LowerQuantize(const network::Quantize&, OperationContext&);
-absl::Status LowerReduce(const network::Reduce&, OperationContext&);
-absl::Status LowerReshape(const network::Reshape&, OperationContext&);
-absl::Status LowerRnn(const network::Rnn&, OperationContext&);
-absl::Status LowerRoiAlign(const network::RoiAlign&, OperationContext&);
-absl::Status LowerScaleBytes(const network::ScaleBytes&, OperationContext&);
-absl::Status LowerSelect(const network::Select&, OperationContext&);
-absl::Status LowerShuffle(const network::Shuffle&, OperationContext&);
-absl::Status LowerSoftmax(const network::Softmax&, OperationContext&);
-absl::Status LowerSum(const network::Sum&, OperationContext&);
-absl::Status LowerTopK(const network::TopK&, OperationContext&);
-absl::Status LowerTranspose(const network::Transpose&, OperationContext&);
+#define TILEWIRE_OPERATION(Name, ...) \
+  absl::Status Lower##Name(const network::Name&, OperationContext&);
+#include "engine/lowering/operations.inc"
+#undef TILEWIRE_OPERATION
 
 template <typename Params>
 struct OperationRow {
@@ -70,44 +36,10 @@ struct OperationRow {
 };
 
 inline constexpr std::tuple kOperationTable = {
-    OperationRow{LowerActivation},
-    OperationRow{LowerAttention, /*absorbs_transpose=*/true, /*reads_strides=*/true},
-    OperationRow{LowerComputedConvolution},
-    OperationRow{LowerConcat},
-    OperationRow{LowerConvert},
-    OperationRow{LowerConvolution, /*absorbs_transpose=*/true},
-    OperationRow{LowerDeconvolution},
-    OperationRow{LowerDequantize},
-    OperationRow{LowerDynamicConvolution},
-    OperationRow{LowerDynamicInnerProduct},
-    OperationRow{LowerDynamicMatmul, /*absorbs_transpose=*/true, /*reads_strides=*/true},
-    OperationRow{LowerDynamicQuantize},
-    OperationRow{LowerElementwise},
-    OperationRow{LowerGather},
-    OperationRow{LowerGatherChannels},
-    OperationRow{LowerInnerProduct},
-    OperationRow{LowerIntegerMatmul, /*absorbs_transpose=*/true, /*reads_strides=*/true},
-    OperationRow{LowerIntegerSum},
-    OperationRow{LowerInterpolate},
-    OperationRow{LowerLayerNormalization, /*absorbs_transpose=*/true},
-    OperationRow{LowerLiteral},
-    OperationRow{LowerLrn},
-    OperationRow{LowerMatmul},
-    OperationRow{LowerMaxWindow},
-    OperationRow{LowerPooling},
-    OperationRow{LowerQuantizationRange},
-    OperationRow{LowerQuantize},
-    OperationRow{LowerReduce},
-    OperationRow{LowerReshape},
-    OperationRow{LowerRnn},
-    OperationRow{LowerRoiAlign},
-    OperationRow{LowerScaleBytes},
-    OperationRow{LowerSelect},
-    OperationRow{LowerShuffle},
-    OperationRow{LowerSoftmax},
-    OperationRow{LowerSum},
-    OperationRow{LowerTopK},
-    OperationRow{LowerTranspose},
+#define TILEWIRE_OPERATION(Name, ...) \
+  OperationRow<network::Name>{.lower = Lower##Name, __VA_ARGS__},
+#include "engine/lowering/operations.inc"
+#undef TILEWIRE_OPERATION
 };
 
 // The row of an operation; one without a row does not compile.

@@ -78,7 +78,7 @@ constexpr OpRow OfReals(OpRow row) {
   return row;
 }
 
-// Defines LrnOperators() for the family of the name Lrn:
+// Defines the function of the family Lrn (op_families.inc):
 //
 //   TILEWIRE_OPERATORS(Lrn) = {
 //       {"LRN", 1, 1, 1, "alpha beta bias size", BuildLrn},

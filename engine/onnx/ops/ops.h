@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The families of operators. Each has a file of this folder; the other files hold what several
-// families share. An operator that gets a file of its own adds two lines here. Source: ONNX's
-// operator documents, opsets 1 to 25.
+// The families of operators, op_families.inc. Each has a file of this folder; the other files hold
+// what several families share. Source: ONNX's operator documents, opsets 1 to 25.
 #ifndef ENGINE_ONNX_OPS_OPS_H_
 #define ENGINE_ONNX_OPS_OPS_H_
 
@@ -15,130 +14,16 @@
 
 namespace tilewire::reader {
 
-// A family's rows. The file has the function's name: ActivationOperators() is in activation.cc.
-absl::Span<const OpRow> ActivationOperators();
-absl::Span<const OpRow> AffineGridOperators();
-absl::Span<const OpRow> AttentionOperators();
-absl::Span<const OpRow> BatchNormalizationOperators();
-absl::Span<const OpRow> BitwiseOperators();
-absl::Span<const OpRow> CastOperators();
-absl::Span<const OpRow> ColumnsOperators();
-absl::Span<const OpRow> CompressOperators();
-absl::Span<const OpRow> ConcatOperators();
-absl::Span<const OpRow> ConstantOperators();
-absl::Span<const OpRow> ControlFlowOperators();
-absl::Span<const OpRow> ConvolutionOperators();
-absl::Span<const OpRow> CumSumOperators();
-absl::Span<const OpRow> DeconvolutionOperators();
-absl::Span<const OpRow> DeformConvOperators();
-absl::Span<const OpRow> DeterminantOperators();
-absl::Span<const OpRow> EinsumOperators();
-absl::Span<const OpRow> ElementwiseOperators();
-absl::Span<const OpRow> FourierOperators();
-absl::Span<const OpRow> FunctionOperators();  // functions.cc
-absl::Span<const OpRow> GatherOperators();
-absl::Span<const OpRow> GatherElementsOperators();
-absl::Span<const OpRow> GridSampleOperators();
-absl::Span<const OpRow> IdentityOperators();
-absl::Span<const OpRow> InnerProductOperators();
-absl::Span<const OpRow> LossOperators();
-absl::Span<const OpRow> LpPoolOperators();
-absl::Span<const OpRow> LrnOperators();
-absl::Span<const OpRow> MaxUnpoolOperators();
-absl::Span<const OpRow> MicrosoftOperators();
-absl::Span<const OpRow> MicrosoftAttentionOperators();
-absl::Span<const OpRow> MicrosoftBlocksOperators();
-absl::Span<const OpRow> MicrosoftGroupQueryOperators();
-absl::Span<const OpRow> MicrosoftQuantizedOperators();
-absl::Span<const OpRow> NonMaxSuppressionOperators();
-absl::Span<const OpRow> NormalizationOperators();
-absl::Span<const OpRow> OneHotOperators();
-absl::Span<const OpRow> PadOperators();
-absl::Span<const OpRow> PoolingOperators();
-absl::Span<const OpRow> QLinearOperators();
-absl::Span<const OpRow> QuantizeLinearOperators();
-absl::Span<const OpRow> RecurrentOperators();
-absl::Span<const OpRow> ReduceOperators();
-absl::Span<const OpRow> RepeatOperators();
-absl::Span<const OpRow> ReshapeOperators();
-absl::Span<const OpRow> ResizeOperators();
-absl::Span<const OpRow> RoiAlignOperators();
-absl::Span<const OpRow> ReverseSequenceOperators();
-absl::Span<const OpRow> ScatterOperators();
-absl::Span<const OpRow> SequenceOperators();
-absl::Span<const OpRow> ShapeOperators();
-absl::Span<const OpRow> SignalOperators();
-absl::Span<const OpRow> SliceOperators();
-absl::Span<const OpRow> SoftmaxOperators();
-absl::Span<const OpRow> SpaceDepthOperators();
-absl::Span<const OpRow> TopKOperators();
-absl::Span<const OpRow> TransposeOperators();
-absl::Span<const OpRow> TriangleOperators();
-absl::Span<const OpRow> UnaryOperators();
-absl::Span<const OpRow> UniqueOperators();
+#define TILEWIRE_OP_FAMILY(Name) absl::Span<const OpRow> Name##Operators();
+#include "engine/onnx/ops/op_families.inc"
+#undef TILEWIRE_OP_FAMILY
 
+// The rows of each.
 using OpFamily = absl::Span<const OpRow> (*)();
 inline constexpr OpFamily kOpFamilies[] = {
-    ActivationOperators,
-    AffineGridOperators,
-    AttentionOperators,
-    BatchNormalizationOperators,
-    BitwiseOperators,
-    CastOperators,
-    ColumnsOperators,
-    CompressOperators,
-    ConcatOperators,
-    ConstantOperators,
-    ControlFlowOperators,
-    ConvolutionOperators,
-    CumSumOperators,
-    DeconvolutionOperators,
-    DeformConvOperators,
-    DeterminantOperators,
-    EinsumOperators,
-    ElementwiseOperators,
-    FourierOperators,
-    FunctionOperators,
-    GatherOperators,
-    GatherElementsOperators,
-    GridSampleOperators,
-    IdentityOperators,
-    InnerProductOperators,
-    LossOperators,
-    LpPoolOperators,
-    LrnOperators,
-    MaxUnpoolOperators,
-    MicrosoftOperators,
-    MicrosoftAttentionOperators,
-    MicrosoftBlocksOperators,
-    MicrosoftGroupQueryOperators,
-    MicrosoftQuantizedOperators,
-    NonMaxSuppressionOperators,
-    NormalizationOperators,
-    OneHotOperators,
-    PadOperators,
-    PoolingOperators,
-    QLinearOperators,
-    QuantizeLinearOperators,
-    RecurrentOperators,
-    ReduceOperators,
-    RepeatOperators,
-    ReshapeOperators,
-    ResizeOperators,
-    RoiAlignOperators,
-    ReverseSequenceOperators,
-    ScatterOperators,
-    SequenceOperators,
-    ShapeOperators,
-    SignalOperators,
-    SliceOperators,
-    SoftmaxOperators,
-    SpaceDepthOperators,
-    TopKOperators,
-    TransposeOperators,
-    TriangleOperators,
-    UnaryOperators,
-    UniqueOperators,
+#define TILEWIRE_OP_FAMILY(Name) Name##Operators,
+#include "engine/onnx/ops/op_families.inc"
+#undef TILEWIRE_OP_FAMILY
 };
 
 // The tensor that an attribute holds. kInvalidArgument: there is none, or it is malformed.
