@@ -174,6 +174,12 @@ absl::StatusOr<ValueId> NodeContext::OfAnyType(const Operand& operand) {
   return operand.value != kNoValue ? operand.value : Numbers(operand);
 }
 
+Operand NodeContext::KnownFloats(absl::string_view suffix, Dims dims,
+                                 std::vector<float> numbers) const {
+  return OperandOf(network::MakeFloats(absl::StrCat(output_name(), suffix), std::move(dims),
+                                       std::move(numbers)));
+}
+
 absl::StatusOr<ValueId> NodeContext::Emit(OperationParams params, std::vector<ValueId> srcs,
                                           Dims dims, absl::string_view suffix, DataType type) {
   const bool may_be_empty = MayDropAll(params) || absl::c_any_of(srcs, [this](ValueId src) {
@@ -194,6 +200,14 @@ absl::StatusOr<ValueId> NodeContext::Emit(OperationParams params, std::vector<Va
   return dst;
 }
 
+absl::StatusOr<Operand> NodeContext::EmitOperand(OperationParams params, std::vector<ValueId> srcs,
+                                                 Dims dims, absl::string_view suffix,
+                                                 DataType type) {
+  ABSL_ASSIGN_OR_RETURN(const ValueId dst,
+                        Emit(std::move(params), std::move(srcs), dims, suffix, type));
+  return Operand{nullptr, dst, std::move(dims)};
+}
+
 absl::StatusOr<ValueId> NodeContext::EmitReshape(ValueId src, Dims dims, absl::string_view suffix) {
   if (value(src).dims == dims) return src;
   return Emit(network::Reshape{}, {src}, std::move(dims), suffix);
@@ -212,13 +226,6 @@ absl::Status NodeContext::SetOutput(ValueId value) {
 absl::Status NodeContext::SetOutput(ConstantPtr constant) {
   Dims dims = constant->dims;
   return SetOutput(Operand{std::move(constant), kNoValue, std::move(dims)});
-}
-
-absl::Status NodeContext::Finish(OperationParams params, std::vector<ValueId> srcs, Dims dims,
-                                 DataType type) {
-  ABSL_ASSIGN_OR_RETURN(const ValueId dst,
-                        Emit(std::move(params), std::move(srcs), std::move(dims), "", type));
-  return SetOutput(dst);
 }
 
 absl::StatusOr<std::vector<Operand>> NodeContext::Visit(const Body& body,

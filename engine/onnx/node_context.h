@@ -139,6 +139,13 @@ class NodeContext {
   // Output i, once it is set.
   const Operand& output(int i) const { return tensors_[node.outputs[i]]; }
 
+  // Numbers that the node needs beside its inputs, as a constant that has the name of output 0
+  // followed by `suffix`; and one alone.
+  Operand KnownFloats(absl::string_view suffix, Dims dims, std::vector<float> numbers) const;
+  Operand KnownFloat(absl::string_view suffix, float number) const {
+    return KnownFloats(suffix, {}, {number});
+  }
+
   // Appends an operation. Its result gets `dims` and the name of output 0 followed by `suffix`. Its
   // type is `type`, or the source's if the operation only moves or compares elements.
   //   kInvalidArgument  a dimension below 1, a rank over kMaxRank, a size that overflows
@@ -146,6 +153,11 @@ class NodeContext {
                                         std::vector<network::ValueId> srcs, Dims dims,
                                         absl::string_view suffix = "",
                                         DataType type = DataType::kF32);
+  // The same as an operand.
+  absl::StatusOr<Operand> EmitOperand(network::OperationParams params,
+                                      std::vector<network::ValueId> srcs, Dims dims,
+                                      absl::string_view suffix = "",
+                                      DataType type = DataType::kF32);
   // Emit() of a Reshape; `src` itself where the dims are equal.
   absl::StatusOr<network::ValueId> EmitReshape(network::ValueId src, Dims dims,
                                                absl::string_view suffix = "");
@@ -154,9 +166,11 @@ class NodeContext {
   absl::Status SetOutput(network::ConstantPtr constant);
   // A value that this node emitted takes the name of output i; an input is passed on as it is.
   absl::Status SetOutput(const Operand& operand, int i = 0);
-  // Emit() and SetOutput() in one.
-  absl::Status Finish(network::OperationParams params, std::vector<network::ValueId> srcs,
-                      Dims dims, DataType type = DataType::kF32);
+  // The result of a function of operators, whose error is passed on.
+  template <typename Result>
+  absl::Status SetOutput(const absl::StatusOr<Result>& result) {
+    return result.ok() ? SetOutput(*result) : result.status();
+  }
 
   // Visits a graph in an attribute of the node and returns its outputs. `inputs` are as many as the
   // body's; `suffix` tells visits apart.

@@ -91,6 +91,11 @@ absl::StatusOr<int> NormalizeAxis(const Node& node, int64_t axis, size_t rank) {
   return static_cast<int>(axis < 0 ? axis + signed_rank : axis);
 }
 
+absl::StatusOr<int> ReadAxis(const Node& node, int64_t absent, size_t rank) {
+  ABSL_ASSIGN_OR_RETURN(const int64_t axis, node.Int("axis", absent));
+  return NormalizeAxis(node, axis, rank);
+}
+
 absl::StatusOr<int64_t> NormalizeIndex(const Node& node, int64_t index, int64_t size, int input,
                                        size_t place) {
   if (index >= -size && index < size) return index < 0 ? index + size : index;

@@ -41,6 +41,8 @@ absl::Status CheckCountable(const Node& node, int64_t size);
 
 // An axis in [-rank, rank), counted from 0. kInvalidArgument: it is outside.
 absl::StatusOr<int> NormalizeAxis(const Node& node, int64_t axis, size_t rank);
+// The same of the attribute `axis`, or of `absent` where there is none.
+absl::StatusOr<int> ReadAxis(const Node& node, int64_t absent, size_t rank);
 // Resolves an index into `size` elements; a negative index counts from the end. It is element
 // `place` of `input`.
 //   kInvalidArgument  an index outside the size; the message names it and those that are allowed

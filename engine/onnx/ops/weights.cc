@@ -127,9 +127,7 @@ absl::StatusOr<ValueId> EmitScaleShift(NodeContext& context, ValueId src, std::v
 
 absl::Status FinishScaleShift(NodeContext& context, ValueId src, std::vector<float> scale,
                               std::vector<float> shift) {
-  ABSL_ASSIGN_OR_RETURN(const ValueId dst,
-                        EmitScaleShift(context, src, std::move(scale), std::move(shift)));
-  return context.SetOutput(dst);
+  return context.SetOutput(EmitScaleShift(context, src, std::move(scale), std::move(shift)));
 }
 
 }  // namespace tilewire::reader

@@ -37,7 +37,8 @@ absl::StatusOr<float> ReadBound(const NodeContext& context, int input, absl::str
 absl::Status FinishInType(NodeContext& context, const Operand& numbers, DataType type) {
   if (type == DataType::kF32 || numbers.value == network::kNoValue)
     return context.SetOutput(numbers);
-  return context.Finish(network::Quantize{}, {numbers.value}, numbers.dims, type);
+  return context.SetOutput(
+      context.Emit(network::Quantize{}, {numbers.value}, numbers.dims, "", type));
 }
 
 // Clip of doubles before opset 11.
@@ -83,9 +84,8 @@ absl::Status ClipByFunctions(NodeContext& context) {
 absl::Status BuildRelu(NodeContext& context) {
   if (IsIntegerType(context.TypeOf(context.input(0)))) {
     const Operand zero = OperandOf(network::MakeInts(context.output_name() + "/zero", {}, {0}));
-    ABSL_ASSIGN_OR_RETURN(const Operand dst, ElementwiseOf(context, {Elementwise::Function::kMax},
-                                                           {context.input(0), zero}));
-    return context.SetOutput(dst);
+    return context.SetOutput(
+        ElementwiseOf(context, {Elementwise::Function::kMax}, {context.input(0), zero}));
   }
   return FinishActivation(context, {EltwiseAlgorithm::kRelu});
 }

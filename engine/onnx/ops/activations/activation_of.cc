@@ -35,9 +35,7 @@ absl::StatusOr<Operand> ActivationOf(NodeContext& context, functions::EltwiseOp 
     return ElementwiseOf(context, function, {src}, suffix);
   }
   ABSL_ASSIGN_OR_RETURN(const network::ValueId value, context.AsValue(src));
-  ABSL_ASSIGN_OR_RETURN(const network::ValueId dst,
-                        context.Emit(network::Activation{op}, {value}, src.dims, suffix));
-  return Operand{nullptr, dst, src.dims};
+  return context.EmitOperand(network::Activation{op}, {value}, src.dims, suffix);
 }
 
 absl::StatusOr<Operand> LinearOf(NodeContext& context, const Operand& src, float scale, float shift,
@@ -46,8 +44,7 @@ absl::StatusOr<Operand> LinearOf(NodeContext& context, const Operand& src, float
 }
 
 absl::Status FinishActivation(NodeContext& context, const functions::EltwiseOp& op) {
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, ActivationOf(context, op, context.input(0)));
-  return context.SetOutput(dst);
+  return context.SetOutput(ActivationOf(context, op, context.input(0)));
 }
 
 }  // namespace tilewire::reader

@@ -23,9 +23,8 @@ struct SoftmaxAxis {
 
 absl::StatusOr<SoftmaxAxis> ReadAxis(const NodeContext& context) {
   const bool along_one_axis = context.node.opset() >= 13;
-  ABSL_ASSIGN_OR_RETURN(const int64_t given, context.node.Int("axis", along_one_axis ? -1 : 1));
-  ABSL_ASSIGN_OR_RETURN(const int first,
-                        NormalizeAxis(context.node, given, context.input(0).dims.size()));
+  ABSL_ASSIGN_OR_RETURN(const int first, ReadAxis(context.node, along_one_axis ? -1 : 1,
+                                                  context.input(0).dims.size()));
   return SoftmaxAxis{first, along_one_axis};
 }
 
@@ -55,8 +54,7 @@ absl::Status SoftmaxOfDoubles(NodeContext& context, const SoftmaxAxis& axis) {
                         ElementwiseOf(context, {Function::kExp}, {shifted.values}, "/exp"));
   ABSL_ASSIGN_OR_RETURN(const Operand sum,
                         ReduceOf(context, Reduce::Function::kSum, exp, shifted.reduced, "/sum"));
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, ElementwiseOf(context, {Function::kDiv}, {exp, sum}));
-  return context.SetOutput(dst);
+  return context.SetOutput(ElementwiseOf(context, {Function::kDiv}, {exp, sum}));
 }
 
 absl::Status BuildSoftmax(NodeContext& context) {
@@ -68,12 +66,11 @@ absl::Status BuildSoftmax(NodeContext& context) {
   for (size_t i = 0; i < dims.size(); ++i)
     (static_cast<int>(i) < axis.first ? rows : columns) *= dims[i];
   if (axis.is_alone || columns == dims[axis.first])
-    return context.Finish(network::Softmax{axis.first}, {src}, dims);
+    return context.SetOutput(context.Emit(network::Softmax{axis.first}, {src}, dims));
   ABSL_ASSIGN_OR_RETURN(const ValueId matrix, context.EmitReshape(src, {rows, columns}, "/matrix"));
   ABSL_ASSIGN_OR_RETURN(const ValueId result,
                         context.Emit(network::Softmax{1}, {matrix}, {rows, columns}, "/rows"));
-  ABSL_ASSIGN_OR_RETURN(const ValueId dst, context.EmitReshape(result, dims));
-  return context.SetOutput(dst);
+  return context.SetOutput(context.EmitReshape(result, dims));
 }
 
 // (x - max) - log(sum of e^(x - max)).
@@ -87,9 +84,7 @@ absl::Status BuildLogSoftmax(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Operand sum,
                         ReduceOf(context, Reduce::Function::kSum, exp, shifted.reduced, "/sum"));
   ABSL_ASSIGN_OR_RETURN(const Operand log, ElementwiseOf(context, {Function::kLog}, {sum}, "/log"));
-  ABSL_ASSIGN_OR_RETURN(const Operand dst,
-                        ElementwiseOf(context, {Function::kSub}, {shifted.values, log}));
-  return context.SetOutput(dst);
+  return context.SetOutput(ElementwiseOf(context, {Function::kSub}, {shifted.values, log}));
 }
 
 }  // namespace

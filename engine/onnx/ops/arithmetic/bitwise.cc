@@ -20,11 +20,12 @@ bool IsSameInAllTypes(Function function) {
 }
 
 // In the type that the integers have in the model, whatever holds them.
-absl::Status FinishBits(NodeContext& context, Function function) {
+template <Function kFunction>
+absl::Status BuildBits(NodeContext& context) {
   const DataType type = context.ElementType(0);
   if (!IsIntegerType(type))
     return context.node.Invalid(absl::StrCat("of ", DataTypeName(type), "; it is of integers"));
-  const bool is_folded = context.AllConstant() && IsSameInAllTypes(function);
+  const bool is_folded = context.AllConstant() && IsSameInAllTypes(kFunction);
   std::vector<Operand> operands;
   for (int i = 0; i < context.input_count(); ++i) {
     Operand operand = context.input(i);
@@ -34,8 +35,7 @@ absl::Status FinishBits(NodeContext& context, Function function) {
     }
     operands.push_back(std::move(operand));
   }
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, ElementwiseOf(context, {function}, operands));
-  return context.SetOutput(dst);
+  return context.SetOutput(ElementwiseOf(context, {kFunction}, operands));
 }
 
 absl::Status BuildBitShift(NodeContext& context) {
@@ -43,28 +43,18 @@ absl::Status BuildBitShift(NodeContext& context) {
     return context.node.Invalid("attribute 'direction' is missing");
   ABSL_ASSIGN_OR_RETURN(const std::string direction,
                         context.node.OneOf("direction", "", {"LEFT", "RIGHT"}));
-  return FinishBits(context, direction == "LEFT" ? Function::kShiftLeft : Function::kShiftRight);
-}
-
-absl::Status BuildBitwiseAnd(NodeContext& context) {
-  return FinishBits(context, Function::kBitAnd);
-}
-absl::Status BuildBitwiseNot(NodeContext& context) {
-  return FinishBits(context, Function::kBitNot);
-}
-absl::Status BuildBitwiseOr(NodeContext& context) { return FinishBits(context, Function::kBitOr); }
-absl::Status BuildBitwiseXor(NodeContext& context) {
-  return FinishBits(context, Function::kBitXor);
+  return direction == "LEFT" ? BuildBits<Function::kShiftLeft>(context)
+                             : BuildBits<Function::kShiftRight>(context);
 }
 
 }  // namespace
 
 TILEWIRE_OPERATORS(Bitwise) = {
     {"BitShift", 11, 2, 2, "direction", BuildBitShift, Folds::kInMemory},
-    {"BitwiseAnd", 18, 2, 2, "", BuildBitwiseAnd, Folds::kInMemory},
-    {"BitwiseNot", 18, 1, 1, "", BuildBitwiseNot, Folds::kInMemory},
-    {"BitwiseOr", 18, 2, 2, "", BuildBitwiseOr, Folds::kInMemory},
-    {"BitwiseXor", 18, 2, 2, "", BuildBitwiseXor, Folds::kInMemory},
+    {"BitwiseAnd", 18, 2, 2, "", BuildBits<Function::kBitAnd>, Folds::kInMemory},
+    {"BitwiseNot", 18, 1, 1, "", BuildBits<Function::kBitNot>, Folds::kInMemory},
+    {"BitwiseOr", 18, 2, 2, "", BuildBits<Function::kBitOr>, Folds::kInMemory},
+    {"BitwiseXor", 18, 2, 2, "", BuildBits<Function::kBitXor>, Folds::kInMemory},
 };
 
 }  // namespace tilewire::reader

@@ -31,9 +31,7 @@ using Function = network::Elementwise::Function;
 
 // 1 for what is not 0.
 absl::Status FinishTruth(NodeContext& context, const Operand& numbers) {
-  ABSL_ASSIGN_OR_RETURN(const Operand truth,
-                        ElementwiseOf(context, {Function::kAnd}, {numbers, numbers}));
-  return context.SetOutput(truth);
+  return context.SetOutput(ElementwiseOf(context, {Function::kAnd}, {numbers, numbers}));
 }
 
 // From a type of its own.
@@ -41,10 +39,11 @@ absl::Status CastTyped(NodeContext& context, DataType to) {
   const Operand src = context.input(0);
   if (to == DataType::kBool) return FinishTruth(context, src);
   const DataType rounded = to == DataType::kF16 || to == DataType::kBf16 ? DataType::kF32 : to;
-  if (rounded == to) return context.Finish(Convert{}, {src.value}, src.dims, to);
+  if (rounded == to)
+    return context.SetOutput(context.Emit(Convert{}, {src.value}, src.dims, "", to));
   ABSL_ASSIGN_OR_RETURN(const ValueId narrow,
                         context.Emit(Convert{}, {src.value}, src.dims, "/narrow", to));
-  return context.Finish(Convert{}, {narrow}, src.dims);
+  return context.SetOutput(context.Emit(Convert{}, {narrow}, src.dims));
 }
 
 // Integers that f32 holds wrap around in fewer bits, or where they have no sign.
@@ -52,7 +51,7 @@ absl::Status WrapFloats(NodeContext& context, DataType to) {
   const Operand src = context.input(0);
   ABSL_ASSIGN_OR_RETURN(const ValueId whole,
                         context.Emit(Convert{}, {src.value}, src.dims, "/whole", DataType::kS64));
-  return context.Finish(Convert{}, {whole}, src.dims, to);
+  return context.SetOutput(context.Emit(Convert{}, {whole}, src.dims, "", to));
 }
 
 // Whether f32 holds results of this type: integers that count something.
@@ -68,14 +67,12 @@ absl::Status CastFloats(NodeContext& context, DataType to) {
   if (!IsIntegerType(to)) {
     ABSL_ASSIGN_OR_RETURN(const ValueId narrow,
                           context.Emit(Convert{}, {src}, numbers.dims, "/narrow", to));
-    return context.Finish(Convert{}, {narrow}, numbers.dims);
+    return context.SetOutput(context.Emit(Convert{}, {narrow}, numbers.dims));
   }
   if (context.IsInteger(0) && !IsHeldInF32(to)) return WrapFloats(context, to);
   if (!IsHeldInF32(to)) return CastTyped(context, to);
   if (IsIntegerOrBool(context.ElementType(0))) return context.SetOutput(numbers);
-  ABSL_ASSIGN_OR_RETURN(const Operand whole,
-                        ElementwiseOf(context, {Function::kTruncate}, {numbers}));
-  return context.SetOutput(whole);
+  return context.SetOutput(ElementwiseOf(context, {Function::kTruncate}, {numbers}));
 }
 
 int64_t CutTo(DataType type, int64_t value) {

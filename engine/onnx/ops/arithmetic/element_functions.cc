@@ -165,9 +165,7 @@ absl::StatusOr<std::optional<Operand>> TryLinear(NodeContext& context, Function 
   if (one) {
     const functions::EltwiseOp op{functions::EltwiseAlgorithm::kLinear, linear->scale[0],
                                   linear->shift[0]};
-    ABSL_ASSIGN_OR_RETURN(const ValueId value,
-                          context.Emit(network::Activation{op}, {numbers}, src.dims, suffix));
-    return Operand{nullptr, value, src.dims};
+    return context.EmitOperand(network::Activation{op}, {numbers}, src.dims, suffix);
   }
   ABSL_ASSIGN_OR_RETURN(
       const ValueId value,
@@ -197,10 +195,8 @@ absl::StatusOr<Operand> EmitInType(NodeContext& context, const Elementwise& func
                           is_condition ? context.Numbers(operand) : context.InType(operand, type));
   }
   const bool gives_truth = functions::IsPredicate(function.function);
-  ABSL_ASSIGN_OR_RETURN(const ValueId value,
-                        context.Emit(Elementwise(function), std::move(srcs), dims, suffix,
-                                     gives_truth ? DataType::kF32 : type));
-  return Operand{nullptr, value, std::move(dims)};
+  return context.EmitOperand(Elementwise(function), std::move(srcs), std::move(dims), suffix,
+                             gives_truth ? DataType::kF32 : type);
 }
 
 }  // namespace
@@ -240,14 +236,11 @@ absl::StatusOr<Operand> ElementwiseOf(NodeContext& context, const Elementwise& f
   }
   network::OperationParams params = Elementwise(function);
   if (function.function == Function::kAdd && same) params = network::Sum{};
-  ABSL_ASSIGN_OR_RETURN(const ValueId value,
-                        context.Emit(std::move(params), std::move(srcs), *dims, suffix));
-  return Operand{nullptr, value, *std::move(dims)};
+  return context.EmitOperand(std::move(params), std::move(srcs), *std::move(dims), suffix);
 }
 
 absl::Status FinishElementwise(NodeContext& context, const Elementwise& function) {
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, ElementwiseOf(context, function, {context.input(0)}));
-  return context.SetOutput(dst);
+  return context.SetOutput(ElementwiseOf(context, function, {context.input(0)}));
 }
 
 absl::Status FinishThroughReals(NodeContext& context, const Elementwise& function) {
@@ -271,7 +264,7 @@ absl::Status FinishThroughReals(NodeContext& context, const Elementwise& functio
     ABSL_ASSIGN_OR_RETURN(result,
                           context.Emit(Convert{}, {result}, src.dims, "/whole", DataType::kS64));
   }
-  return context.Finish(Convert{}, {result}, src.dims, held);
+  return context.SetOutput(context.Emit(Convert{}, {result}, src.dims, "", held));
 }
 
 }  // namespace tilewire::reader

@@ -60,8 +60,11 @@ absl::StatusOr<Operand> OfTwoInputs(NodeContext& context, Function function, boo
 }
 
 absl::Status BuildTwo(NodeContext& context, Function function, bool swapped = false) {
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, OfTwoInputs(context, function, swapped));
-  return context.SetOutput(dst);
+  return context.SetOutput(OfTwoInputs(context, function, swapped));
+}
+template <Function kFunction, bool kSwapped = false>
+absl::Status BuildTwo(NodeContext& context) {
+  return BuildTwo(context, kFunction, kSwapped);
 }
 
 // ((a f b) f c) ...
@@ -87,19 +90,14 @@ absl::StatusOr<Operand> SumOf(NodeContext& context) {
   }
   if (srcs.size() < 2 || static_cast<int>(srcs.size()) < context.input_count())
     return ChainOf(context, Function::kAdd);
-  ABSL_ASSIGN_OR_RETURN(const ValueId sum, context.Emit(network::Sum{}, std::move(srcs), dims));
-  return Operand{nullptr, sum, dims};
+  return context.EmitOperand(network::Sum{}, std::move(srcs), dims);
 }
 
-absl::Status BuildChain(NodeContext& context, Function function) {
+template <Function kFunction>
+absl::Status BuildChain(NodeContext& context) {
   ABSL_RETURN_IF_ERROR(CheckOneType(context));
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, ChainOf(context, function));
-  return context.SetOutput(dst);
+  return context.SetOutput(ChainOf(context, kFunction));
 }
-
-absl::Status BuildAdd(NodeContext& context) { return BuildTwo(context, Function::kAdd); }
-absl::Status BuildSub(NodeContext& context) { return BuildTwo(context, Function::kSub); }
-absl::Status BuildMul(NodeContext& context) { return BuildTwo(context, Function::kMul); }
 
 // The quotient of integers is truncated towards zero. Rounding to f32 does not carry it up to the
 // next integer, which is at least 1 / divisor away; integers beyond 2^24 are rounded anyway.
@@ -108,27 +106,8 @@ absl::Status BuildDiv(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Operand exact,
                         OfTwoInputs(context, Function::kDiv, /*swapped=*/false, "/exact"));
   if (context.TypeOf(exact) != DataType::kF32) return context.SetOutput(exact);
-  ABSL_ASSIGN_OR_RETURN(const Operand whole,
-                        ElementwiseOf(context, {Function::kTruncate}, {exact}));
-  return context.SetOutput(whole);
+  return context.SetOutput(ElementwiseOf(context, {Function::kTruncate}, {exact}));
 }
-
-absl::Status BuildAnd(NodeContext& context) { return BuildTwo(context, Function::kAnd); }
-absl::Status BuildOr(NodeContext& context) { return BuildTwo(context, Function::kOr); }
-absl::Status BuildXor(NodeContext& context) { return BuildTwo(context, Function::kXor); }
-absl::Status BuildEqual(NodeContext& context) { return BuildTwo(context, Function::kEqual); }
-absl::Status BuildLess(NodeContext& context) { return BuildTwo(context, Function::kLess); }
-absl::Status BuildGreater(NodeContext& context) {
-  return BuildTwo(context, Function::kLess, /*swapped=*/true);
-}
-absl::Status BuildLessOrEqual(NodeContext& context) {
-  return BuildTwo(context, Function::kLessOrEqual);
-}
-absl::Status BuildGreaterOrEqual(NodeContext& context) {
-  return BuildTwo(context, Function::kLessOrEqual, /*swapped=*/true);
-}
-absl::Status BuildMax(NodeContext& context) { return BuildChain(context, Function::kMax); }
-absl::Status BuildMin(NodeContext& context) { return BuildChain(context, Function::kMin); }
 
 absl::Status BuildMod(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const int64_t fmod, context.node.Int("fmod", 0));
@@ -189,10 +168,8 @@ absl::StatusOr<Operand> PowInType(NodeContext& context) {
 // Known powers have kernels.
 absl::Status BuildPow(NodeContext& context) {
   const DataType base = context.TypeOf(context.input(0)), other = context.TypeOf(context.input(1));
-  if (base != DataType::kF32 || (other != DataType::kF32 && !context.IsInteger(0))) {
-    ABSL_ASSIGN_OR_RETURN(const Operand dst, PowInType(context));
-    return context.SetOutput(dst);
-  }
+  if (base != DataType::kF32 || (other != DataType::kF32 && !context.IsInteger(0)))
+    return context.SetOutput(PowInType(context));
   const ConstantPtr& exponent = context.input(1).constant;
   if (exponent != nullptr && exponent->count() == 1 && !context.IsInteger(0) &&
       context.input(0).constant == nullptr &&
@@ -202,15 +179,13 @@ absl::Status BuildPow(NodeContext& context) {
     const functions::EltwiseOp op =
         power == 2 ? functions::EltwiseOp{functions::EltwiseAlgorithm::kSquare}
                    : functions::EltwiseOp{functions::EltwiseAlgorithm::kPow, 1, power};
-    ABSL_ASSIGN_OR_RETURN(const Operand dst, ActivationOf(context, op, context.input(0)));
-    return context.SetOutput(dst);
+    return context.SetOutput(ActivationOf(context, op, context.input(0)));
   }
   if (context.IsInteger(0) == context.IsInteger(1) &&
       (context.AllConstant() || !context.IsInteger(0))) {
     return BuildTwo(context, Function::kPower);
   }
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, MixedPow(context));
-  return context.SetOutput(dst);
+  return context.SetOutput(MixedPow(context));
 }
 
 // One known slope is LeakyRelu's. It is broadcast to the channels where it has one dimension only
@@ -228,71 +203,62 @@ absl::Status BuildPRelu(NodeContext& context) {
     channel[0] = slope[0];
     ABSL_ASSIGN_OR_RETURN(const Operand raised,
                           ReshapeOf(context, context.input(1), std::move(channel), "/slope"));
-    ABSL_ASSIGN_OR_RETURN(const Operand dst,
-                          ElementwiseOf(context, {Function::kPRelu}, {context.input(0), raised}));
-    return context.SetOutput(dst);
+    return context.SetOutput(
+        ElementwiseOf(context, {Function::kPRelu}, {context.input(0), raised}));
   }
   return BuildTwo(context, Function::kPRelu);
 }
 
-absl::Status BuildSum(NodeContext& context) {
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, SumOf(context));
-  return context.SetOutput(dst);
-}
+absl::Status BuildSum(NodeContext& context) { return context.SetOutput(SumOf(context)); }
 
 absl::Status BuildMean(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Operand sum, SumOf(context));
   const float count = static_cast<float>(context.input_count());
-  const Operand divisor = OperandOf(MakeFloats(context.output_name() + "/count", {}, {count}));
-  ABSL_ASSIGN_OR_RETURN(const Operand dst,
-                        ElementwiseOf(context, {Function::kDiv}, {sum, divisor}, "/mean"));
-  return context.SetOutput(dst);
+  const Operand divisor = context.KnownFloat("/count", count);
+  return context.SetOutput(ElementwiseOf(context, {Function::kDiv}, {sum, divisor}, "/mean"));
 }
 
 absl::Status BuildWhere(NodeContext& context) {
   ABSL_RETURN_IF_ERROR(CheckOneType(context, /*first=*/1));
   const Operand condition = context.input(0);
-  if (condition.constant != nullptr && context.AllConstant()) {
-    ABSL_ASSIGN_OR_RETURN(const Operand folded,
-                          ElementwiseOf(context, {Function::kWhere},
-                                        {condition, context.input(1), context.input(2)}));
-    return context.SetOutput(folded);
-  }
+  if (condition.constant != nullptr && context.AllConstant())
+    return context.SetOutput(ElementwiseOf(context, {Function::kWhere},
+                                           {condition, context.input(1), context.input(2)}));
   Operand truth = condition;
   if (condition.constant != nullptr && !condition.constant->is_float) {
     const std::vector<int64_t>& ints = condition.constant->ints;
     truth.constant = MakeFloats(condition.constant->name, condition.dims,
                                 std::vector<float>(ints.begin(), ints.end()));
   }
-  ABSL_ASSIGN_OR_RETURN(
-      const Operand dst,
+  return context.SetOutput(
       ElementwiseOf(context, {Function::kWhere}, {truth, context.input(1), context.input(2)}));
-  return context.SetOutput(dst);
 }
 
 }  // namespace
 
 TILEWIRE_OPERATORS(Elementwise) = {
-    {"Add", 1, 2, 2, "axis broadcast", BuildAdd, Folds::kInMemory},
-    {"And", 1, 2, 2, "axis broadcast", BuildAnd, Folds::kInMemory, TruthValues},
+    {"Add", 1, 2, 2, "axis broadcast", BuildTwo<Function::kAdd>, Folds::kInMemory},
+    {"And", 1, 2, 2, "axis broadcast", BuildTwo<Function::kAnd>, Folds::kInMemory, TruthValues},
     {"Div", 1, 2, 2, "axis broadcast", BuildDiv, Folds::kInMemory},
-    {"Equal", 1, 2, 2, "axis broadcast", BuildEqual, Folds::kInMemory, TruthValues},
-    {"Greater", 1, 2, 2, "axis broadcast", BuildGreater, Folds::kInMemory, TruthValues},
-    {"GreaterOrEqual", 12, 2, 2, "", BuildGreaterOrEqual, Folds::kInMemory, TruthValues},
-    {"Less", 1, 2, 2, "axis broadcast", BuildLess, Folds::kInMemory, TruthValues},
-    {"LessOrEqual", 12, 2, 2, "", BuildLessOrEqual, Folds::kInMemory, TruthValues},
-    {"Max", 1, 1, INT_MAX, "", BuildMax, Folds::kInMemory},
+    {"Equal", 1, 2, 2, "axis broadcast", BuildTwo<Function::kEqual>, Folds::kInMemory, TruthValues},
+    {"Greater", 1, 2, 2, "axis broadcast", BuildTwo<Function::kLess, /*swapped=*/true>,
+     Folds::kInMemory, TruthValues},
+    {"GreaterOrEqual", 12, 2, 2, "", BuildTwo<Function::kLessOrEqual, /*swapped=*/true>,
+     Folds::kInMemory, TruthValues},
+    {"Less", 1, 2, 2, "axis broadcast", BuildTwo<Function::kLess>, Folds::kInMemory, TruthValues},
+    {"LessOrEqual", 12, 2, 2, "", BuildTwo<Function::kLessOrEqual>, Folds::kInMemory, TruthValues},
+    {"Max", 1, 1, INT_MAX, "", BuildChain<Function::kMax>, Folds::kInMemory},
     OfReals({"Mean", 1, 1, INT_MAX, "", BuildMean}),
-    {"Min", 1, 1, INT_MAX, "", BuildMin, Folds::kInMemory},
+    {"Min", 1, 1, INT_MAX, "", BuildChain<Function::kMin>, Folds::kInMemory},
     {"Mod", 10, 2, 2, "fmod", BuildMod, Folds::kInMemory},
-    {"Mul", 1, 2, 2, "axis broadcast", BuildMul, Folds::kInMemory},
-    {"Or", 1, 2, 2, "axis broadcast", BuildOr, Folds::kInMemory, TruthValues},
+    {"Mul", 1, 2, 2, "axis broadcast", BuildTwo<Function::kMul>, Folds::kInMemory},
+    {"Or", 1, 2, 2, "axis broadcast", BuildTwo<Function::kOr>, Folds::kInMemory, TruthValues},
     {"PRelu", 1, 2, 2, "", BuildPRelu, Folds::kInMemory},
     {"Pow", 1, 2, 2, "axis broadcast", BuildPow, Folds::kInMemory},
-    {"Sub", 1, 2, 2, "axis broadcast", BuildSub, Folds::kInMemory},
+    {"Sub", 1, 2, 2, "axis broadcast", BuildTwo<Function::kSub>, Folds::kInMemory},
     {"Sum", 1, 1, INT_MAX, "", BuildSum},
     {"Where", 9, 3, 3, "", BuildWhere, Folds::kInMemory, LikeSecondInput},
-    {"Xor", 1, 2, 2, "axis broadcast", BuildXor, Folds::kInMemory, TruthValues},
+    {"Xor", 1, 2, 2, "axis broadcast", BuildTwo<Function::kXor>, Folds::kInMemory, TruthValues},
 };
 
 }  // namespace tilewire::reader

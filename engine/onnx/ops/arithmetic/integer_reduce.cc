@@ -56,10 +56,8 @@ absl::StatusOr<Operand> SumOfRows(NodeContext& context, const Operand& lines,
 absl::StatusOr<Operand> BestOfRows(NodeContext& context, const Operand& lines, bool largest,
                                    const std::string& suffix) {
   const Dims dims = {lines.dims[0], 1};
-  ABSL_ASSIGN_OR_RETURN(const network::ValueId best,
-                        context.Emit(network::TopK{/*axis=*/1, largest}, {lines.value}, dims,
-                                     suffix + "/best", context.TypeOf(lines)));
-  return Operand{nullptr, best, dims};
+  return context.EmitOperand(network::TopK{/*axis=*/1, largest}, {lines.value}, dims,
+                             suffix + "/best", context.TypeOf(lines));
 }
 
 // Some columns of a matrix.

@@ -74,8 +74,7 @@ absl::Status FinishReduce(NodeContext& context, Operand kept, const std::vector<
   for (size_t d = 0; d < reduced.size(); ++d) {
     if (keep_dims != 0 || !reduced[d]) dims.push_back(kept.dims[d]);
   }
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, ReshapeOf(context, kept, std::move(dims), "/squeezed"));
-  return context.SetOutput(dst);
+  return context.SetOutput(ReshapeOf(context, kept, std::move(dims), "/squeezed"));
 }
 
 // For integers; returns nullopt on an overflow or a result that is not an integer.
@@ -133,16 +132,17 @@ absl::StatusOr<Operand> FoldReduce(const NodeContext& context, Reduction functio
   return OperandOf(network::MakeInts(context.output_name(), dims, std::move(ints)));
 }
 
-absl::Status BuildReduce(NodeContext& context, Reduction function) {
+template <Reduction kFunction>
+absl::Status BuildReduce(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const std::vector<bool> reduced, ReadReduced(context));
-  if (function == Reduction::kSumOfAbs || function == Reduction::kSumOfSquares)
+  if (kFunction == Reduction::kSumOfAbs || kFunction == Reduction::kSumOfSquares)
     ABSL_RETURN_IF_ERROR(CheckReduces(context, reduced));
   if (context.input(0).constant != nullptr && !context.input(0).constant->is_float) {
-    ABSL_ASSIGN_OR_RETURN(const Operand folded, FoldReduce(context, function, reduced));
+    ABSL_ASSIGN_OR_RETURN(const Operand folded, FoldReduce(context, kFunction, reduced));
     return FinishReduce(context, folded, reduced);
   }
   ABSL_ASSIGN_OR_RETURN(const Operand kept,
-                        ReduceOf(context, function, context.input(0), reduced, "/kept"));
+                        ReduceOf(context, kFunction, context.input(0), reduced, "/kept"));
   return FinishReduce(context, kept, reduced);
 }
 
@@ -159,23 +159,10 @@ bool IsGlobalPooling(const std::vector<bool>& reduced) {
   return true;
 }
 
-absl::Status BuildReduceL1(NodeContext& context) {
-  return BuildReduce(context, Reduction::kSumOfAbs);
-}
-absl::Status BuildReduceMax(NodeContext& context) { return BuildReduce(context, Reduction::kMax); }
-absl::Status BuildReduceMin(NodeContext& context) { return BuildReduce(context, Reduction::kMin); }
-absl::Status BuildReduceProd(NodeContext& context) {
-  return BuildReduce(context, Reduction::kProduct);
-}
-absl::Status BuildReduceSum(NodeContext& context) { return BuildReduce(context, Reduction::kSum); }
-absl::Status BuildReduceSumSquare(NodeContext& context) {
-  return BuildReduce(context, Reduction::kSumOfSquares);
-}
-
 absl::Status BuildReduceMean(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const std::vector<bool> reduced, ReadReduced(context));
   ABSL_RETURN_IF_ERROR(CheckReal(context));
-  if (!IsGlobalPooling(reduced)) return BuildReduce(context, Reduction::kMean);
+  if (!IsGlobalPooling(reduced)) return BuildReduce<Reduction::kMean>(context);
   ABSL_ASSIGN_OR_RETURN(
       const network::ValueId mean,
       EmitGlobalPooling(context, network::Pooling::Algorithm::kAvgExcludePadding, "/kept"));
@@ -208,7 +195,7 @@ absl::StatusOr<Operand> FiniteOf(NodeContext& context, const Operand& src) {
   using Function = Elementwise::Function;
   constexpr float kMost = std::numeric_limits<float>::max();
   const auto number = [&](const char* name, float value) {
-    return OperandOf(network::MakeFloats(absl::StrCat(context.output_name(), name), {}, {value}));
+    return context.KnownFloat(name, value);
   };
   ABSL_ASSIGN_OR_RETURN(const Operand low, ElementwiseOf(context, {Function::kMax},
                                                          {src, number("/lowest", -kMost)}, "/low"));
@@ -263,32 +250,28 @@ absl::Status BuildGlobalLpPool(NodeContext& context) {
   return context.SetOutput(norm);
 }
 
-constexpr absl::string_view kReduceAttributes = "axes keepdims noop_with_empty_axes";
+// Along axes, which are an attribute or input 1.
+constexpr OpRow Along(OpRow row, Folds folds = Folds::kInMemory) {
+  row.attributes = "axes keepdims noop_with_empty_axes";
+  row.folds = folds;
+  row.deciding = Inputs({1});
+  return row;
+}
 
 }  // namespace
 
 TILEWIRE_OPERATORS(Reduce) = {
     OfReals({"GlobalLpPool", 1, 1, 1, "p", BuildGlobalLpPool}),
-    {"ReduceL1", 1, 1, 2, kReduceAttributes, BuildReduceL1, Folds::kInMemory, LikeFirstInput,
-     Inputs({1})},
-    {"ReduceL2", 1, 1, 2, kReduceAttributes, BuildReduceL2, Folds::kInMemory, LikeFirstInput,
-     Inputs({1})},
-    {"ReduceLogSum", 1, 1, 2, kReduceAttributes, BuildReduceLogSum, Folds::kInMemory,
-     LikeFirstInput, Inputs({1})},
-    {"ReduceLogSumExp", 1, 1, 2, kReduceAttributes, BuildReduceLogSumExp, Folds::kInMemory,
-     LikeFirstInput, Inputs({1})},
-    {"ReduceMax", 1, 1, 2, kReduceAttributes, BuildReduceMax, Folds::kInMemory, LikeFirstInput,
-     Inputs({1})},
-    {"ReduceMean", 1, 1, 2, kReduceAttributes, BuildReduceMean, Folds::kNever, LikeFirstInput,
-     Inputs({1})},
-    {"ReduceMin", 1, 1, 2, kReduceAttributes, BuildReduceMin, Folds::kInMemory, LikeFirstInput,
-     Inputs({1})},
-    {"ReduceProd", 1, 1, 2, kReduceAttributes, BuildReduceProd, Folds::kInMemory, LikeFirstInput,
-     Inputs({1})},
-    {"ReduceSum", 1, 1, 2, kReduceAttributes, BuildReduceSum, Folds::kInMemory, LikeFirstInput,
-     Inputs({1})},
-    {"ReduceSumSquare", 1, 1, 2, kReduceAttributes, BuildReduceSumSquare, Folds::kInMemory,
-     LikeFirstInput, Inputs({1})},
+    Along({"ReduceL1", 1, 1, 2, "", BuildReduce<Reduction::kSumOfAbs>}),
+    Along({"ReduceL2", 1, 1, 2, "", BuildReduceL2}),
+    Along({"ReduceLogSum", 1, 1, 2, "", BuildReduceLogSum}),
+    Along({"ReduceLogSumExp", 1, 1, 2, "", BuildReduceLogSumExp}),
+    Along({"ReduceMax", 1, 1, 2, "", BuildReduce<Reduction::kMax>}),
+    Along({"ReduceMean", 1, 1, 2, "", BuildReduceMean}, Folds::kNever),
+    Along({"ReduceMin", 1, 1, 2, "", BuildReduce<Reduction::kMin>}),
+    Along({"ReduceProd", 1, 1, 2, "", BuildReduce<Reduction::kProduct>}),
+    Along({"ReduceSum", 1, 1, 2, "", BuildReduce<Reduction::kSum>}),
+    Along({"ReduceSumSquare", 1, 1, 2, "", BuildReduce<Reduction::kSumOfSquares>}),
 };
 
 }  // namespace tilewire::reader

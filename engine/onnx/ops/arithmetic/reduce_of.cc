@@ -18,9 +18,7 @@ absl::StatusOr<Operand> ReduceOf(NodeContext& context, network::Reduce::Function
     if (reduced[d]) dims[d] = 1;
   }
   ABSL_ASSIGN_OR_RETURN(const network::ValueId value, context.AsValue(src));
-  ABSL_ASSIGN_OR_RETURN(const network::ValueId dst,
-                        context.Emit(network::Reduce{function}, {value}, dims, suffix));
-  return Operand{nullptr, dst, std::move(dims)};
+  return context.EmitOperand(network::Reduce{function}, {value}, std::move(dims), suffix);
 }
 
 }  // namespace tilewire::reader

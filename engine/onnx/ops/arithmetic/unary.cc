@@ -27,16 +27,11 @@ absl::Status BuildSqrt(NodeContext& context) {
 
 absl::Status BuildNeg(NodeContext& context) {
   const Operand src = context.input(0);
-  if (src.constant == nullptr) {
-    ABSL_ASSIGN_OR_RETURN(const Operand dst, LinearOf(context, src, -1, 0));
-    return context.SetOutput(dst);
-  }
+  if (src.constant == nullptr) return context.SetOutput(LinearOf(context, src, -1, 0));
   const std::string name = context.output_name() + "/zero";
   const network::ConstantPtr zero = src.constant->is_float ? network::MakeFloats(name, {}, {-0.0f})
                                                            : network::MakeInts(name, {}, {0});
-  ABSL_ASSIGN_OR_RETURN(const Operand dst,
-                        ElementwiseOf(context, {Function::kSub}, {{zero, kNoValue, {}}, src}));
-  return context.SetOutput(dst);
+  return context.SetOutput(ElementwiseOf(context, {Function::kSub}, {{zero, kNoValue, {}}, src}));
 }
 
 absl::Status BuildIsInf(NodeContext& context) {
@@ -47,9 +42,7 @@ absl::Status BuildIsInf(NodeContext& context) {
   const float sought = negative != 0 ? -INFINITY : positive != 0 ? INFINITY : NAN;
   const Operand number = {
       network::MakeFloats(context.output_name() + "/sought", {}, {sought}), kNoValue, {}};
-  ABSL_ASSIGN_OR_RETURN(const Operand dst,
-                        ElementwiseOf(context, {Function::kEqual}, {context.input(0), number}));
-  return context.SetOutput(dst);
+  return context.SetOutput(ElementwiseOf(context, {Function::kEqual}, {context.input(0), number}));
 }
 
 }  // namespace

@@ -65,15 +65,13 @@ absl::StatusOr<Operand> CausalMask(const NodeContext& context, int64_t rows, int
       if (!sees) mask[r * columns + c] = -std::numeric_limits<float>::infinity();
     }
   }
-  return OperandOf(network::MakeFloats(absl::StrCat(context.output_name(), "/causal"),
-                                       {rows, columns}, std::move(mask)));
+  return context.KnownFloats("/causal", {rows, columns}, std::move(mask));
 }
 
 absl::StatusOr<Operand> MaskOf(NodeContext& context, const Operand& truth, float value,
                                absl::string_view suffix) {
   const auto number = [&](absl::string_view name, float number) {
-    return OperandOf(
-        network::MakeFloats(absl::StrCat(context.output_name(), suffix, name), {}, {number}));
+    return context.KnownFloat(absl::StrCat(suffix, name), number);
   };
   return ElementwiseOf(context, {Function::kWhere},
                        {truth, number("/zero", 0), number("/never", value)}, suffix);
@@ -110,8 +108,7 @@ absl::Status FinishAttention(NodeContext& context, const Operand& shares, const 
   if (!together) return context.SetOutput(product);
   ABSL_ASSIGN_OR_RETURN(const Operand turned, TurnedOf(context, product, {0, 2, 1, 3}, "/turned"));
   const Dims dims = {turned.dims[0], turned.dims[1], turned.dims[2] * turned.dims[3]};
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, ReshapeOf(context, turned, dims));
-  return context.SetOutput(dst);
+  return context.SetOutput(ReshapeOf(context, turned, dims));
 }
 
 absl::StatusOr<Operand> RotatedBy(NodeContext& context, const Operand& src, const Operand& cos,

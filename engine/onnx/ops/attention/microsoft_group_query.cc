@@ -146,8 +146,7 @@ absl::Status ReadLengths(NodeContext& context, Attended* attended) {
 Operand Count(const NodeContext& context, int64_t start, int64_t count, absl::string_view suffix) {
   std::vector<float> numbers(count);
   for (int64_t i = 0; i < count; ++i) numbers[i] = static_cast<float>(start + i);
-  return OperandOf(
-      MakeFloats(absl::StrCat(context.output_name(), suffix), {count}, std::move(numbers)));
+  return context.KnownFloats(suffix, {count}, std::move(numbers));
 }
 
 // The rows of cosines or sines for the new tokens: [batch or 1, 1, tokens, half].
@@ -233,10 +232,9 @@ absl::StatusOr<Operand> JoinedAlike(NodeContext& context, const Attended& attend
 absl::StatusOr<Operand> JoinedEach(NodeContext& context, const Attended& attended,
                                    const Operand& past, const Operand& added,
                                    const std::string& suffix) {
-  const Operand nothing =
-      OperandOf(MakeFloats(absl::StrCat(context.output_name(), suffix, "/nothing"),
-                           {added.dims[0], added.dims[1], 1, added.dims[3]},
-                           std::vector<float>(added.dims[0] * added.dims[1] * added.dims[3], 0)));
+  const Operand nothing = context.KnownFloats(
+      absl::StrCat(suffix, "/nothing"), {added.dims[0], added.dims[1], 1, added.dims[3]},
+      std::vector<float>(added.dims[0] * added.dims[1] * added.dims[3], 0));
   ABSL_ASSIGN_OR_RETURN(const Operand all,
                         ConcatOf(context, {past, nothing, added}, 2, suffix + "/all"));
   const int64_t length = std::max(attended.buffer, attended.total);
@@ -247,8 +245,7 @@ absl::StatusOr<Operand> JoinedEach(NodeContext& context, const Attended& attende
   };
   const Operand places = Count(context, 0, length, suffix + "/places");
   const auto number = [&](absl::string_view name, int64_t value) {
-    return OperandOf(MakeFloats(absl::StrCat(context.output_name(), suffix, name), {},
-                                {static_cast<float>(value)}));
+    return context.KnownFloat(absl::StrCat(suffix, name), static_cast<float>(value));
   };
   // A place that is `token` places after the earlier ones has that token, if there is one.
   ABSL_ASSIGN_OR_RETURN(const Operand token, of(Function::kSub, {places, attended.past}, "/token"));
@@ -267,8 +264,8 @@ absl::StatusOr<Operand> JoinedEach(NodeContext& context, const Attended& attende
   ABSL_ASSIGN_OR_RETURN(Operand from, of(Function::kWhere, {is_new, at, old}, "/from"));
   std::vector<float> first(groups);
   for (int64_t g = 0; g < groups; ++g) first[g] = static_cast<float>(g * rows);
-  const Operand firsts = OperandOf(MakeFloats(absl::StrCat(context.output_name(), suffix, "/first"),
-                                              {all.dims[0], all.dims[1], 1}, std::move(first)));
+  const Operand firsts = context.KnownFloats(absl::StrCat(suffix, "/first"),
+                                             {all.dims[0], all.dims[1], 1}, std::move(first));
   ABSL_ASSIGN_OR_RETURN(from, ReshapeOf(context, from, {all.dims[0], 1, length}, suffix + "/one"));
   ABSL_ASSIGN_OR_RETURN(from, of(Function::kAdd, {firsts, from}, "/row"));
   ABSL_ASSIGN_OR_RETURN(const Operand table,
@@ -362,8 +359,8 @@ absl::StatusOr<Operand> SharesOf(NodeContext& context, const Operand& scores) {
   if (has_sink) {
     Dims column = scores.dims;
     column[3] = 1;
-    Operand sink = OperandOf(MakeFloats(context.output_name() + "/sink", {1, scores.dims[1], 1, 1},
-                                        std::vector<float>(scores.dims[1], 0)));
+    Operand sink = context.KnownFloats("/sink", {1, scores.dims[1], 1, 1},
+                                       std::vector<float>(scores.dims[1], 0));
     if (context.Has(Given::kSink)) {
       ABSL_ASSIGN_OR_RETURN(sink, ReshapeOf(context, context.input(Given::kSink),
                                             {1, scores.dims[1], 1, 1}, "/sink"));

@@ -146,10 +146,8 @@ absl::StatusOr<Operand> HeldOf(NodeContext& context, const CacheQuantization& ca
         bytes, ElementwiseOf(context, {Function::kAdd}, {lower, raised}, named("/bytes")));
   }
   ABSL_ASSIGN_OR_RETURN(const ValueId numbers, context.AsValue(bytes));
-  ABSL_ASSIGN_OR_RETURN(const ValueId held,
-                        context.Emit(network::Convert{}, {numbers}, bytes.dims, named("/held"),
-                                     cache.bits == 8 ? DataType::kS8 : DataType::kU8));
-  return Operand{nullptr, held, bytes.dims};
+  return context.EmitOperand(network::Convert{}, {numbers}, bytes.dims, named("/held"),
+                             cache.bits == 8 ? DataType::kS8 : DataType::kU8);
 }
 
 absl::StatusOr<Operand> NumbersOf(NodeContext& context, const CacheQuantization& cache,

@@ -115,14 +115,10 @@ absl::Status BuildConcatFromSequence(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Elements* tensors, SequenceOf(context, 0));
   if (tensors->empty()) return node.Invalid("of an empty sequence");
   if (!node.HasAttribute("axis")) return node.Invalid("attribute 'axis' is missing");
-  ABSL_ASSIGN_OR_RETURN(const int64_t given, node.Int("axis", 0));
   ABSL_ASSIGN_OR_RETURN(const int64_t new_axis, node.Int("new_axis", 0));
   const size_t rank = (*tensors)[0].dims.size() + (new_axis != 0 ? 1 : 0);
-  ABSL_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(node, given, rank));
-  if (new_axis == 0) {
-    ABSL_ASSIGN_OR_RETURN(const Operand dst, ConcatOf(context, *tensors, axis));
-    return context.SetOutput(dst);
-  }
+  ABSL_ASSIGN_OR_RETURN(const int axis, ReadAxis(node, 0, rank));
+  if (new_axis == 0) return context.SetOutput(ConcatOf(context, *tensors, axis));
   Elements raised;
   for (const Operand& tensor : *tensors) {
     if (tensor.dims.size() + 1 != rank) return node.Invalid("tensors of different ranks");
@@ -132,8 +128,7 @@ absl::Status BuildConcatFromSequence(NodeContext& context) {
                                                            absl::StrCat("/raised", raised.size())));
     raised.back().is_integer = tensor.is_integer;
   }
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, ConcatOf(context, raised, axis));
-  return context.SetOutput(dst);
+  return context.SetOutput(ConcatOf(context, raised, axis));
 }
 
 // Sizes of parts along a dimension of `size`: input 1 lists them, or is one size of all but the
@@ -160,9 +155,8 @@ absl::Status BuildSplitToSequence(NodeContext& context) {
   const Node& node = context.node;
   ABSL_RETURN_IF_ERROR(CheckTensor(context, 0));
   const Operand src = context.input(0);
-  ABSL_ASSIGN_OR_RETURN(const int64_t given, node.Int("axis", 0));
+  ABSL_ASSIGN_OR_RETURN(const int axis, ReadAxis(node, 0, src.dims.size()));
   ABSL_ASSIGN_OR_RETURN(const int64_t keepdims, node.Int("keepdims", 1));
-  ABSL_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(node, given, src.dims.size()));
   ABSL_ASSIGN_OR_RETURN(const std::vector<int64_t> parts, PartsOf(context, src.dims[axis]));
   Elements tensors;
   int64_t start = 0;

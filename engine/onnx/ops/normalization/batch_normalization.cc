@@ -49,8 +49,7 @@ absl::Status NormalizeByBatch(NodeContext& context, float epsilon, Per per) {
   ABSL_ASSIGN_OR_RETURN(const Standard standard, Standardized(context, src, reduced, epsilon));
   ABSL_RETURN_IF_ERROR(SetRunning(context, 3, 1, standard.mean, momentum));
   ABSL_RETURN_IF_ERROR(SetRunning(context, 4, 2, standard.variance, momentum));
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, ScaledByInputs(context, standard.result, per));
-  return context.SetOutput(dst);
+  return context.SetOutput(ScaledByInputs(context, standard.result, per));
 }
 
 // Normalizes with statistics, scales or shifts that are computed at run time.
@@ -60,8 +59,7 @@ absl::Status NormalizeByInputs(NodeContext& context, float epsilon, Per per) {
   ABSL_ASSIGN_OR_RETURN(const Operand variance, ParameterOf(context, 4, src.dims, per));
   ABSL_ASSIGN_OR_RETURN(const Operand standard,
                         StandardizedBy(context, src, mean, variance, epsilon));
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, ScaledByInputs(context, standard, per));
-  return context.SetOutput(dst);
+  return context.SetOutput(ScaledByInputs(context, standard, per));
 }
 
 absl::Status BuildBatchNormalization(NodeContext& context) {

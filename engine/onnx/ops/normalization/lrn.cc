@@ -31,7 +31,7 @@ absl::Status BuildLrn(NodeContext& context) {
   const Dims& dims = src.dims;
   if (size % 2 == 1 && dims.size() <= 5) {
     ABSL_ASSIGN_OR_RETURN(const network::ValueId value, context.Runtime(0));
-    return context.Finish(network::Lrn{size, alpha, beta, bias}, {value}, dims);
+    return context.SetOutput(context.Emit(network::Lrn{size, alpha, beta, bias}, {value}, dims));
   }
   const int64_t pixels = *CheckedProduct(absl::MakeConstSpan(dims).subspan(2));
   const Dims flat = {dims[0], 1, dims[1], pixels};
@@ -50,8 +50,7 @@ absl::Status BuildLrn(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Operand factor,
                         ActivationOf(context, {EltwiseAlgorithm::kPow, 1, -beta}, sum, "/factor"));
   ABSL_ASSIGN_OR_RETURN(const Operand shaped, ReshapeOf(context, factor, dims, "/shaped"));
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, ElementwiseOf(context, {Function::kMul}, {src, shaped}));
-  return context.SetOutput(dst);
+  return context.SetOutput(ElementwiseOf(context, {Function::kMul}, {src, shaped}));
 }
 
 }  // namespace

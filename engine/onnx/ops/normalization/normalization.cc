@@ -68,8 +68,7 @@ absl::Status FinishLayerNormalization(NodeContext& context, const Operand& src, 
   ABSL_ASSIGN_OR_RETURN(
       const ValueId result,
       context.Emit(std::move(norm), {matrix}, {rows, columns}, is_matrix ? "" : "/rows"));
-  ABSL_ASSIGN_OR_RETURN(const ValueId dst, context.EmitReshape(result, src.dims));
-  return context.SetOutput(dst);
+  return context.SetOutput(context.EmitReshape(result, src.dims));
 }
 
 }  // namespace
@@ -134,9 +133,7 @@ absl::Status BuildInstanceNormalization(NodeContext& context) {
   std::vector<bool> reduced(rank, true);
   reduced[0] = reduced[1] = false;
   ABSL_ASSIGN_OR_RETURN(const Standard standard, Standardized(context, src, reduced, epsilon));
-  ABSL_ASSIGN_OR_RETURN(const Operand result,
-                        ScaledByInputs(context, standard.result, Per::kChannel));
-  return context.SetOutput(result);
+  return context.SetOutput(ScaledByInputs(context, standard.result, Per::kChannel));
 }
 
 // The groups are channels while statistics are taken; from opset 21 on, scale and bias are of the
@@ -158,20 +155,17 @@ absl::Status BuildGroupNormalization(NodeContext& context) {
   if (node.opset() < 21) {
     ABSL_ASSIGN_OR_RETURN(const Operand scaled,
                           ScaledByInputs(context, standard.result, Per::kChannel));
-    ABSL_ASSIGN_OR_RETURN(const Operand dst, ReshapeOf(context, scaled, src.dims, "/image"));
-    return context.SetOutput(dst);
+    return context.SetOutput(ReshapeOf(context, scaled, src.dims, "/image"));
   }
   ABSL_ASSIGN_OR_RETURN(const Operand image,
                         ReshapeOf(context, standard.result, src.dims, "/image"));
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, ScaledByInputs(context, image, Per::kChannel));
-  return context.SetOutput(dst);
+  return context.SetOutput(ScaledByInputs(context, image, Per::kChannel));
 }
 
 // x / sqrt(mean of x^2 + epsilon) * scale, over all dimensions from an axis on.
 absl::Status BuildRmsNormalization(NodeContext& context) {
   const Operand src = context.input(0);
-  ABSL_ASSIGN_OR_RETURN(const int64_t raw_axis, context.node.Int("axis", -1));
-  ABSL_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(context.node, raw_axis, src.dims.size()));
+  ABSL_ASSIGN_OR_RETURN(const int axis, ReadAxis(context.node, -1, src.dims.size()));
   ABSL_ASSIGN_OR_RETURN(const float epsilon, context.node.Float("epsilon", 1e-5f));
   std::vector<bool> reduced(src.dims.size(), false);
   for (size_t d = axis; d < reduced.size(); ++d) reduced[d] = true;
@@ -182,9 +176,7 @@ absl::Status BuildRmsNormalization(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Operand deviation, DeviationOf(context, mean, epsilon));
   ABSL_ASSIGN_OR_RETURN(const Operand result,
                         ElementwiseOf(context, {Function::kDiv}, {src, deviation}, "/normalized"));
-  ABSL_ASSIGN_OR_RETURN(const Operand dst,
-                        ElementwiseOf(context, {Function::kMul}, {result, context.input(1)}));
-  return context.SetOutput(dst);
+  return context.SetOutput(ElementwiseOf(context, {Function::kMul}, {result, context.input(1)}));
 }
 
 // x divided by the sum of |x|, or the root of the sum of x^2, along an axis.
@@ -193,8 +185,7 @@ absl::Status BuildLpNormalization(NodeContext& context) {
   const Operand src = context.input(0);
   ABSL_ASSIGN_OR_RETURN(const int64_t p, node.Int("p", 2));
   if (p != 1 && p != 2) return node.Invalid(absl::StrCat("p ", p));
-  ABSL_ASSIGN_OR_RETURN(const int64_t raw_axis, node.Int("axis", -1));
-  ABSL_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(node, raw_axis, src.dims.size()));
+  ABSL_ASSIGN_OR_RETURN(const int axis, ReadAxis(node, -1, src.dims.size()));
   std::vector<bool> reduced(src.dims.size(), false);
   reduced[axis] = true;
   const auto function = p == 1 ? Reduce::Function::kSumOfAbs : Reduce::Function::kSumOfSquares;
@@ -202,15 +193,13 @@ absl::Status BuildLpNormalization(NodeContext& context) {
   if (p == 2) {
     ABSL_ASSIGN_OR_RETURN(norm, ActivationOf(context, {EltwiseAlgorithm::kSqrt}, norm, "/norm"));
   }
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, ElementwiseOf(context, {Function::kDiv}, {src, norm}));
-  return context.SetOutput(dst);
+  return context.SetOutput(ElementwiseOf(context, {Function::kDiv}, {src, norm}));
 }
 
 absl::Status BuildLayerNormalization(NodeContext& context) {
   const Operand src = context.input(0);
   const bool wants_statistics = context.node.HasOutput(1) || context.node.HasOutput(2);
-  ABSL_ASSIGN_OR_RETURN(const int64_t raw_axis, context.node.Int("axis", -1));
-  ABSL_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(context.node, raw_axis, src.dims.size()));
+  ABSL_ASSIGN_OR_RETURN(const int axis, ReadAxis(context.node, -1, src.dims.size()));
   ABSL_ASSIGN_OR_RETURN(const float epsilon, context.node.Float("epsilon", 1e-5f));
   std::vector<bool> reduced(src.dims.size(), false);
   for (size_t d = axis; d < reduced.size(); ++d) reduced[d] = true;

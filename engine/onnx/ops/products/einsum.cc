@@ -167,10 +167,8 @@ absl::StatusOr<Operand> InOrder(NodeContext& context, const Lettered& src,
     dims.push_back(src.operand.dims[d]);
   }
   ABSL_ASSIGN_OR_RETURN(const network::ValueId value, context.AsValue(src.operand));
-  ABSL_ASSIGN_OR_RETURN(
-      const network::ValueId turned,
-      context.Emit(std::move(transpose), {value}, dims, absl::StrCat(suffix, "/turned")));
-  return Operand{nullptr, turned, std::move(dims)};
+  return context.EmitOperand(std::move(transpose), {value}, std::move(dims),
+                             absl::StrCat(suffix, "/turned"));
 }
 
 // A stack of matrices: `batch` dimensions, then two that the next `rows` dimensions, and the rest,
@@ -319,8 +317,7 @@ absl::Status BuildEinsum(NodeContext& context) {
     ABSL_RETURN_IF_ERROR(MultiplyTwo(context, equation.result, sizes, &terms));
   ABSL_ASSIGN_OR_RETURN(const Lettered result,
                         SummedTo(context, terms[0], equation.result, "/term0"));
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, InOrder(context, result, equation.result, "/result"));
-  return context.SetOutput(dst);
+  return context.SetOutput(InOrder(context, result, equation.result, "/result"));
 }
 
 }  // namespace

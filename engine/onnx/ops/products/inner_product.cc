@@ -60,15 +60,12 @@ absl::StatusOr<std::optional<std::vector<float>>> ReadGemmBias(const NodeContext
 absl::Status AddC(NodeContext& context, const Operand& product, float beta) {
   Operand c = context.input(2);
   if (beta != 1) {
-    const Operand factor =
-        OperandOf(network::MakeFloats(context.output_name() + "/beta", {}, {beta}));
+    const Operand factor = context.KnownFloat("/beta", beta);
     ABSL_ASSIGN_OR_RETURN(
         c, ElementwiseOf(context, {network::Elementwise::Function::kMul}, {c, factor}, "/c"));
   }
-  ABSL_ASSIGN_OR_RETURN(
-      const Operand dst,
+  return context.SetOutput(
       ElementwiseOf(context, {network::Elementwise::Function::kAdd}, {product, c}));
-  return context.SetOutput(dst);
 }
 
 namespace {
@@ -107,7 +104,7 @@ absl::Status BuildGemm(NodeContext& context) {
   }
   const Dims dims = {src_dims[0], matrix.outputs};
   product.weights = std::move(matrix.weights);
-  if (!adds) return context.Finish(std::move(product), {src}, dims);
+  if (!adds) return context.SetOutput(context.Emit(std::move(product), {src}, dims));
   ABSL_ASSIGN_OR_RETURN(const ValueId result,
                         context.Emit(std::move(product), {src}, dims, "/product"));
   return AddC(context, {nullptr, result, dims}, beta);
@@ -149,8 +146,7 @@ absl::Status BuildMatMul(NodeContext& context) {
   }
   ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Runtime(0));
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr matrix, context.FloatsInPlace(1));
-  ABSL_ASSIGN_OR_RETURN(const ValueId dst, EmitMatMul(context, src, matrix));
-  return context.SetOutput(dst);
+  return context.SetOutput(EmitMatMul(context, src, matrix));
 }
 
 // alpha * A * B, where the last two dimensions of either may be exchanged.

@@ -71,10 +71,8 @@ absl::StatusOr<Operand> ProductOf(NodeContext& context, const Operand& a, const 
   const DataType type = TypeOfFactors(context, a, b);
   ABSL_ASSIGN_OR_RETURN(const ValueId left_value, Factor(context, factors.left, type));
   ABSL_ASSIGN_OR_RETURN(const ValueId right_value, Factor(context, factors.right, type));
-  ABSL_ASSIGN_OR_RETURN(
-      const ValueId product,
-      context.Emit(network::Matmul{}, {left_value, right_value}, factors.dims, suffix, type));
-  return Operand{nullptr, product, factors.dims};
+  return context.EmitOperand(network::Matmul{}, {left_value, right_value}, factors.dims, suffix,
+                             type);
 }
 
 absl::StatusOr<Operand> TransposedIf(NodeContext& context, absl::string_view attribute, int input) {
@@ -84,9 +82,8 @@ absl::StatusOr<Operand> TransposedIf(NodeContext& context, absl::string_view att
   if (transposed == 0) return src;
   const Dims dims = {src.dims[1], src.dims[0]};
   ABSL_ASSIGN_OR_RETURN(const ValueId value, Factor(context, src, TypeOfProduct(context)));
-  ABSL_ASSIGN_OR_RETURN(const ValueId result, context.Emit(network::Transpose{{1, 0}}, {value},
-                                                           dims, absl::StrCat("/", attribute)));
-  return Operand{nullptr, result, dims};
+  return context.EmitOperand(network::Transpose{{1, 0}}, {value}, dims,
+                             absl::StrCat("/", attribute));
 }
 
 }  // namespace
@@ -117,10 +114,8 @@ absl::StatusOr<Operand> MatMulOf(NodeContext& context, const Operand& left, cons
 absl::StatusOr<Operand> IntegerSumsOf(NodeContext& context, const Operand& a, const Operand& b,
                                       const network::IntegerMatmul& product) {
   ABSL_ASSIGN_OR_RETURN(const Factors factors, FactorsOf(context, a, b));
-  ABSL_ASSIGN_OR_RETURN(const ValueId sums,
-                        context.Emit(product, {factors.left.value, factors.right.value},
-                                     factors.dims, "", DataType::kS32));
-  return Operand{nullptr, sums, factors.dims};
+  return context.EmitOperand(product, {factors.left.value, factors.right.value}, factors.dims, "",
+                             DataType::kS32);
 }
 
 absl::Status BuildComputedMatMul(NodeContext& context) {
@@ -132,8 +127,7 @@ absl::Status BuildComputedMatMul(NodeContext& context) {
           absl::StrCat("input ", i, of_integers ? " is" : " is not", " floating-point"));
     }
   }
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, MatMulOf(context, context.input(0), context.input(1)));
-  return context.SetOutput(dst);
+  return context.SetOutput(MatMulOf(context, context.input(0), context.input(1)));
 }
 
 absl::Status BuildComputedGemm(NodeContext& context) {

@@ -146,10 +146,8 @@ absl::Status BuildMatMulNBits(NodeContext& context) {
                         EmitMatMul(context, src, weights, adds ? "/sum" : "", /*turned=*/true));
   const Operand result = {nullptr, product, context.value(product).dims};
   if (!adds) return context.SetOutput(result);
-  ABSL_ASSIGN_OR_RETURN(
-      const Operand dst,
+  return context.SetOutput(
       ElementwiseOf(context, {network::Elementwise::Function::kAdd}, {result, context.input(5)}));
-  return context.SetOutput(dst);
 }
 
 // Rows of a matrix: of u8 that holds integers of `bits` bits, or of integers of 4 bits.
@@ -174,9 +172,7 @@ absl::Status BuildGatherBlockQuantized(NodeContext& context) {
       const ConstantPtr table,
       Reals(context, matrix, {.integers = 0, .scales = 2, .zero_points = 3, .groups = -1},
             data.dims[1]));
-  ABSL_ASSIGN_OR_RETURN(const Operand dst,
-                        GatherOf(context, OperandOf(table), context.input(1), 0));
-  return context.SetOutput(dst);
+  return context.SetOutput(GatherOf(context, OperandOf(table), context.input(1), 0));
 }
 
 }  // namespace

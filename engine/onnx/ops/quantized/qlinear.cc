@@ -112,9 +112,8 @@ absl::Status FinishQuantized(NodeContext& context, ValueId real, QuantizationInp
   ABSL_ASSIGN_OR_RETURN(const DataType type, TypeOfZeroPoint(context, inputs.zero_point));
   ABSL_ASSIGN_OR_RETURN(const std::optional<AxisQuantization> quantization,
                         ReadQuantization(context, inputs, dims, -1));
-  ABSL_ASSIGN_OR_RETURN(const Operand dst,
-                        QuantizeOf(context, {nullptr, real, dims}, quantization, inputs, -1, type));
-  return context.SetOutput(dst);
+  return context.SetOutput(
+      QuantizeOf(context, {nullptr, real, dims}, quantization, inputs, -1, type));
 }
 
 absl::Status BuildQLinearConv(NodeContext& context) {
@@ -217,13 +216,10 @@ absl::Status BuildConvInteger(NodeContext& context) {
       return context.node.Unimplemented(absl::StrCat("sums of ", products, " products, at most ",
                                                      (1 << 23) / 255, " are supported"));
     }
-    ABSL_ASSIGN_OR_RETURN(
-        const Operand dst,
+    return context.SetOutput(
         SumOfParts(context, {nullptr, src, context.value(src).dims}, weights, bits));
-    return context.SetOutput(dst);
   }
-  ABSL_ASSIGN_OR_RETURN(const ValueId dst, EmitConvolution(context, src, weights, Operand()));
-  return context.SetOutput(dst);
+  return context.SetOutput(EmitConvolution(context, src, weights, Operand()));
 }
 
 // Input `side` (0: the rows, 1: the columns) less its zero points, in s32. One for each row is a
@@ -264,16 +260,12 @@ absl::StatusOr<std::optional<QuantizationParams>> ZeroPointOf(const NodeContext&
 absl::Status BuildLongSums(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const auto a_zero, ZeroPointOf(context, 0));
   ABSL_ASSIGN_OR_RETURN(const auto b_zero, ZeroPointOf(context, 1));
-  if (a_zero && b_zero && context.input(0).dims.back() <= network::kMostProductsOfBytes) {
-    ABSL_ASSIGN_OR_RETURN(const Operand dst,
-                          IntegerSumsOf(context, context.input(0), context.input(1),
-                                        network::IntegerMatmul{*a_zero, *b_zero, std::nullopt}));
-    return context.SetOutput(dst);
-  }
+  if (a_zero && b_zero && context.input(0).dims.back() <= network::kMostProductsOfBytes)
+    return context.SetOutput(IntegerSumsOf(context, context.input(0), context.input(1),
+                                           network::IntegerMatmul{*a_zero, *b_zero, std::nullopt}));
   ABSL_ASSIGN_OR_RETURN(const Operand a, Difference(context, 0));
   ABSL_ASSIGN_OR_RETURN(const Operand b, Difference(context, 1));
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, MatMulOf(context, a, b));
-  return context.SetOutput(dst);
+  return context.SetOutput(MatMulOf(context, a, b));
 }
 
 // The sums themselves, whatever their size; where a Cast alone reads them f32 may add, and round,
@@ -283,8 +275,7 @@ absl::Status BuildMatMulInteger(NodeContext& context) {
   if (!left.empty() && left.back() > kMostExactProducts && !context.IsReadOnlyBy("Cast"))
     return BuildLongSums(context);
   ABSL_ASSIGN_OR_RETURN(const ValueId src, Source(context, 0, {.zero_point = 2}, -2));
-  ABSL_ASSIGN_OR_RETURN(const ValueId dst, Product(context, src, 1, {.zero_point = 3}));
-  return context.SetOutput(dst);
+  return context.SetOutput(Product(context, src, 1, {.zero_point = 3}));
 }
 
 DataType Sums(const TypedNode&, int) { return DataType::kS32; }

@@ -277,12 +277,9 @@ absl::StatusOr<Operand> DequantizeOf(NodeContext& context, const Operand& src,
     return Operand{std::move(constant), kNoValue, src.dims};
   }
   const DataType type = context.TypeOf(src);
-  if (quantization && (type == DataType::kF32 || IsByte(type))) {
-    ABSL_ASSIGN_OR_RETURN(const ValueId dst, context.Emit(network::Dequantize{quantization->axis,
-                                                                              quantization->params},
-                                                          {src.value}, src.dims, suffix));
-    return Operand{nullptr, dst, src.dims};
-  }
+  if (quantization && (type == DataType::kF32 || IsByte(type)))
+    return context.EmitOperand(network::Dequantize{quantization->axis, quantization->params},
+                               {src.value}, src.dims, suffix);
   ABSL_ASSIGN_OR_RETURN(const Parameters by, ParametersOf(context, inputs, src, axis));
   ABSL_ASSIGN_OR_RETURN(const ValueId numbers, context.InType(src, DataType::kF32));
   ABSL_ASSIGN_OR_RETURN(
@@ -304,10 +301,8 @@ absl::StatusOr<Operand> QuantizeOf(NodeContext& context, const Operand& src,
   }
   if (quantization && IsByte(type)) {
     ABSL_ASSIGN_OR_RETURN(const ValueId numbers, context.AsValue(src));
-    ABSL_ASSIGN_OR_RETURN(const ValueId dst,
-                          context.Emit(network::Quantize{quantization->axis, quantization->params},
-                                       {numbers}, src.dims, suffix, type));
-    return Operand{nullptr, dst, src.dims};
+    return context.EmitOperand(network::Quantize{quantization->axis, quantization->params},
+                               {numbers}, src.dims, suffix, type);
   }
   ABSL_ASSIGN_OR_RETURN(const Parameters by, ParametersOf(context, inputs, src, axis));
   return QuantizeBy(context, src, by.scale, by.zero_point, type, suffix);
@@ -330,9 +325,7 @@ absl::StatusOr<Operand> QuantizeBy(NodeContext& context, const Operand& src, con
                         shifted, suffix);
   }
   ABSL_ASSIGN_OR_RETURN(const ValueId numbers, context.AsValue(shifted));
-  ABSL_ASSIGN_OR_RETURN(const ValueId dst,
-                        context.Emit(network::Quantize{}, {numbers}, shifted.dims, suffix, type));
-  return Operand{nullptr, dst, shifted.dims};
+  return context.EmitOperand(network::Quantize{}, {numbers}, shifted.dims, suffix, type);
 }
 
 }  // namespace tilewire::reader

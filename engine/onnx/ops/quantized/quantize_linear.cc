@@ -54,9 +54,7 @@ absl::Status BuildQuantizeLinear(NodeContext& context) {
   if (inputs.block == 0) {
     ABSL_ASSIGN_OR_RETURN(quantization, ReadQuantization(context, inputs, src.dims, axis));
   }
-  ABSL_ASSIGN_OR_RETURN(const Operand dst,
-                        QuantizeOf(context, src, quantization, inputs, axis, type));
-  return context.SetOutput(dst);
+  return context.SetOutput(QuantizeOf(context, src, quantization, inputs, axis, type));
 }
 
 // Known integers with known blocks become real numbers when they are packed.
@@ -80,14 +78,10 @@ absl::Status BuildDequantizeLinear(NodeContext& context) {
     return context.node.Unimplemented(
         absl::StrCat("to ", ElementTypeText(to), "; supported are FLOAT, FLOAT16 and BFLOAT16"));
   ABSL_ASSIGN_OR_RETURN(const int64_t axis, context.node.Int("axis", 1));
-  if (inputs.block > 0) {
-    ABSL_ASSIGN_OR_RETURN(const Operand dst, DequantizeInBlocks(context, src, inputs, axis));
-    return context.SetOutput(dst);
-  }
+  if (inputs.block > 0) return context.SetOutput(DequantizeInBlocks(context, src, inputs, axis));
   ABSL_ASSIGN_OR_RETURN(const std::optional<AxisQuantization> quantization,
                         ReadQuantization(context, inputs, src.dims, axis));
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, DequantizeOf(context, src, quantization, inputs, axis));
-  return context.SetOutput(dst);
+  return context.SetOutput(DequantizeOf(context, src, quantization, inputs, axis));
 }
 
 // One number of a QuantizationRange.
@@ -102,8 +96,8 @@ absl::Status BuildDynamicQuantizeLinear(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Runtime(0));
   ABSL_ASSIGN_OR_RETURN(const ValueId range,
                         context.Emit(network::QuantizationRange{}, {src}, {2}, "/range"));
-  ABSL_RETURN_IF_ERROR(context.Finish(network::DynamicQuantize{}, {src, range},
-                                      context.input(0).dims, DataType::kU8));
+  ABSL_RETURN_IF_ERROR(context.SetOutput(context.Emit(network::DynamicQuantize{}, {src, range},
+                                                      context.input(0).dims, "", DataType::kU8)));
   ABSL_ASSIGN_OR_RETURN(const Operand scale, PartOf(context, range, 0, "/scale"));
   ABSL_ASSIGN_OR_RETURN(const Operand zero, PartOf(context, range, 1, "/zero"));
   ABSL_ASSIGN_OR_RETURN(

@@ -68,8 +68,7 @@ absl::Status BuildGridSample(NodeContext& context) {
   const bool aligns = sampling.aligns_corners;
   ABSL_ASSIGN_OR_RETURN(const Operand columns, PlacesOf(context, 0, src.dims[3], aligns));
   ABSL_ASSIGN_OR_RETURN(const Operand rows, PlacesOf(context, 1, src.dims[2], aligns));
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, SampleOf(context, src, rows, columns, sampling));
-  return context.SetOutput(dst);
+  return context.SetOutput(SampleOf(context, src, rows, columns, sampling));
 }
 
 }  // namespace

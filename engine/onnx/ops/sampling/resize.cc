@@ -124,8 +124,7 @@ absl::Status BuildNearest(NodeContext& context, const ResizeArgs& args, const Op
     }
     select.from[d] = RunsOf(from);
   }
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, SelectOf(context, src, std::move(select)));
-  return context.SetOutput(dst);
+  return context.SetOutput(SelectOf(context, src, std::move(select)));
 }
 
 // Fills the part of a crop that lies outside the source of dims `src`.
@@ -162,8 +161,7 @@ absl::Status BuildResize(NodeContext& context) {
         src.value, context.Emit(std::move(interpolate), {value}, dims, absl::StrCat("/", d)));
     src = {nullptr, src.value, std::move(dims)};
   }
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, FillOutside(context, args, whole, src));
-  return context.SetOutput(dst);
+  return context.SetOutput(FillOutside(context, args, whole, src));
 }
 
 }  // namespace

@@ -44,8 +44,8 @@ absl::Status BuildRoiAlign(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const ValueId images, context.Runtime(0));
   ABSL_ASSIGN_OR_RETURN(const ValueId regions, context.Runtime(1));
   ABSL_ASSIGN_OR_RETURN(const ValueId batches, context.InType(context.input(2), DataType::kS64));
-  return context.Finish(std::move(pooling), {images, regions, batches},
-                        {rois[0], src[1], high, wide});
+  return context.SetOutput(
+      context.Emit(std::move(pooling), {images, regions, batches}, {rois[0], src[1], high, wide}));
 }
 
 }  // namespace

@@ -69,8 +69,7 @@ class Sampler {
                           ReshapeOf(context_, turned, {src[0] * src[2] * src[3], src[1]}, Next()));
     std::vector<float> images;
     for (int64_t n = 0; n < src[0]; ++n) images.push_back(static_cast<float>(n * src[2] * src[3]));
-    const Operand first = OperandOf(network::MakeFloats(
-        absl::StrCat(context_.output_name(), Next()), {src[0], 1, 1}, std::move(images)));
+    const Operand first = context_.KnownFloats(Next(), {src[0], 1, 1}, std::move(images));
     Operand sum;
     for (const Tap& row : rows) {
       ABSL_ASSIGN_OR_RETURN(const Operand line, Linear(row.index, static_cast<float>(src[3]), 0));
@@ -99,10 +98,7 @@ class Sampler {
   absl::StatusOr<Operand> Linear(const Operand& src, float scale, float shift) {
     return LinearOf(context_, src, scale, shift, Next());
   }
-  Operand Number(float number) {
-    return OperandOf(
-        network::MakeFloats(absl::StrCat(context_.output_name(), Next()), {}, {number}));
-  }
+  Operand Number(float number) { return context_.KnownFloat(Next(), number); }
   absl::StatusOr<Operand> Clamped(const Operand& src, float low, float high) {
     ABSL_ASSIGN_OR_RETURN(const Operand above, Of(Function::kMax, {src, Number(low)}));
     return Of(Function::kMin, {above, Number(high)});

@@ -32,12 +32,11 @@ absl::StatusOr<int64_t> ReadCount(const NodeContext& context, int64_t size) {
 
 absl::Status BuildArg(NodeContext& context, bool largest) {
   const Node& node = context.node;
-  ABSL_ASSIGN_OR_RETURN(const int64_t raw_axis, node.Int("axis", 0));
   ABSL_ASSIGN_OR_RETURN(const int64_t keep_dims, node.Int("keepdims", 1));
   ABSL_ASSIGN_OR_RETURN(const int64_t last, node.Int("select_last_index", 0));
   ABSL_ASSIGN_OR_RETURN(const ValueId src, context.RuntimeOfAnyType(0));
   Dims dims = context.input(0).dims;
-  ABSL_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(node, raw_axis, dims.size()));
+  ABSL_ASSIGN_OR_RETURN(const int axis, ReadAxis(node, 0, dims.size()));
   ABSL_RETURN_IF_ERROR(CheckCountable(node, dims[axis]));
   dims[axis] = 1;
   const bool drops = keep_dims == 0;
@@ -48,8 +47,7 @@ absl::Status BuildArg(NodeContext& context, bool largest) {
   if (!drops) return context.SetOutput(kept);
   Dims left = dims;
   left.erase(left.begin() + axis);
-  ABSL_ASSIGN_OR_RETURN(const ValueId dst, context.EmitReshape(kept, std::move(left)));
-  return context.SetOutput(dst);
+  return context.SetOutput(context.EmitReshape(kept, std::move(left)));
 }
 
 absl::Status BuildArgMax(NodeContext& context) { return BuildArg(context, /*largest=*/true); }
@@ -57,11 +55,10 @@ absl::Status BuildArgMin(NodeContext& context) { return BuildArg(context, /*larg
 
 absl::Status BuildTopK(NodeContext& context) {
   const Node& node = context.node;
-  ABSL_ASSIGN_OR_RETURN(const int64_t raw_axis, node.Int("axis", -1));
   ABSL_ASSIGN_OR_RETURN(const int64_t largest, node.Int("largest", 1));
   ABSL_ASSIGN_OR_RETURN(const ValueId src, context.RuntimeOfAnyType(0));
   Dims dims = context.input(0).dims;
-  ABSL_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(node, raw_axis, dims.size()));
+  ABSL_ASSIGN_OR_RETURN(const int axis, ReadAxis(node, -1, dims.size()));
   ABSL_RETURN_IF_ERROR(CheckCountable(node, dims[axis]));
   ABSL_ASSIGN_OR_RETURN(dims[axis], ReadCount(context, dims[axis]));
   for (int i = 0; i < static_cast<int>(node.outputs.size()) && i < 2; ++i) {

@@ -86,8 +86,7 @@ absl::Status BuildUnique(NodeContext& context) {
   Operand src = OperandOf(known);
   int axis = 0;
   if (node.HasAttribute("axis")) {
-    ABSL_ASSIGN_OR_RETURN(const int64_t raw_axis, node.Int("axis", 0));
-    ABSL_ASSIGN_OR_RETURN(axis, NormalizeAxis(node, raw_axis, src.dims.size()));
+    ABSL_ASSIGN_OR_RETURN(axis, ReadAxis(node, 0, src.dims.size()));
   } else {
     ABSL_ASSIGN_OR_RETURN(src, ReshapeOf(context, src, {known->count()}, "/flat"));
   }

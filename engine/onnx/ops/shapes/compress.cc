@@ -17,8 +17,7 @@ absl::Status BuildCompress(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr condition, context.Ints(1));
   int axis = 0;
   if (node.HasAttribute("axis")) {
-    ABSL_ASSIGN_OR_RETURN(const int64_t raw_axis, node.Int("axis", 0));
-    ABSL_ASSIGN_OR_RETURN(axis, NormalizeAxis(node, raw_axis, src.dims.size()));
+    ABSL_ASSIGN_OR_RETURN(axis, ReadAxis(node, 0, src.dims.size()));
   } else {
     ABSL_ASSIGN_OR_RETURN(src, ReshapeOf(context, src, {*ElementCount(src.dims)}, "/flat"));
   }
@@ -31,8 +30,7 @@ absl::Status BuildCompress(NodeContext& context) {
   }
   network::Select select = WholeOf(src.dims.size());
   select.from[axis] = RunsOf(from);
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, SelectOf(context, src, std::move(select)));
-  return context.SetOutput(dst);
+  return context.SetOutput(SelectOf(context, src, std::move(select)));
 }
 
 // [rank, found]: the indices of what is not 0, in row-major order.

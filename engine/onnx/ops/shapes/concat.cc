@@ -89,10 +89,8 @@ absl::Status BuildConcat(NodeContext& context) {
   for (int i = 0; i < context.input_count(); ++i) srcs.push_back(context.input(i));
   if (!node.HasAttribute("axis") && node.opset() >= 4)
     return node.Invalid("attribute 'axis' is missing");
-  ABSL_ASSIGN_OR_RETURN(const int64_t raw_axis, node.Int("axis", 1));
-  ABSL_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(node, raw_axis, srcs[0].dims.size()));
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, ConcatOf(context, srcs, axis));
-  return context.SetOutput(dst);
+  ABSL_ASSIGN_OR_RETURN(const int axis, ReadAxis(node, 1, srcs[0].dims.size()));
+  return context.SetOutput(ConcatOf(context, srcs, axis));
 }
 
 }  // namespace

@@ -44,10 +44,8 @@ absl::StatusOr<Operand> GatherComputed(NodeContext& context, const Operand& src,
 
 absl::Status BuildGather(NodeContext& context) {
   const Operand& src = context.input(0);
-  ABSL_ASSIGN_OR_RETURN(const int64_t raw_axis, context.node.Int("axis", 0));
-  ABSL_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(context.node, raw_axis, src.dims.size()));
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, GatherOf(context, src, context.input(1), axis));
-  return context.SetOutput(dst);
+  ABSL_ASSIGN_OR_RETURN(const int axis, ReadAxis(context.node, 0, src.dims.size()));
+  return context.SetOutput(GatherOf(context, src, context.input(1), axis));
 }
 
 }  // namespace

@@ -96,10 +96,8 @@ absl::StatusOr<Operand> TakeRows(NodeContext& context, const Operand& src, const
     if (elements == network::kNoValue) {
       ABSL_ASSIGN_OR_RETURN(elements, context.Numbers(src));
     }
-    ABSL_ASSIGN_OR_RETURN(
-        const ValueId taken,
-        context.Emit(network::Gather{0}, {elements, places.value}, dims, "/taken"));
-    return Operand{nullptr, taken, std::move(dims)};
+    return context.EmitOperand(network::Gather{0}, {elements, places.value}, std::move(dims),
+                               "/taken");
   }
   for (int64_t place : places.constant->ints) {
     if (place >= src.dims[0]) return context.node.Invalid("an index outside the input");
@@ -121,8 +119,7 @@ Operand Offsets(const NodeContext& context, Dims dims, int64_t stride, int64_t d
 absl::Status BuildGatherElements(NodeContext& context) {
   const Node& node = context.node;
   const Operand src = context.input(0);
-  ABSL_ASSIGN_OR_RETURN(const int64_t raw_axis, node.Int("axis", 0));
-  ABSL_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(node, raw_axis, src.dims.size()));
+  ABSL_ASSIGN_OR_RETURN(const int axis, ReadAxis(node, 0, src.dims.size()));
   ABSL_ASSIGN_OR_RETURN(const Operand indices, WideIndices(context, context.input(1)));
   if (indices.dims.size() != src.dims.size()) return node.Invalid("indices of another rank");
   const int64_t elements = *ElementCount(src.dims);
@@ -141,8 +138,7 @@ absl::Status BuildGatherElements(NodeContext& context) {
   }
   ABSL_ASSIGN_OR_RETURN(const Operand places, sum.Places());
   ABSL_ASSIGN_OR_RETURN(const Operand flat, ReshapeOf(context, src, {elements}, "/flat"));
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, TakeRows(context, flat, places));
-  return context.SetOutput(dst);
+  return context.SetOutput(TakeRows(context, flat, places));
 }
 
 // The tuples' number `i`, one index per tuple.
@@ -194,8 +190,7 @@ absl::Status BuildGatherNd(NodeContext& context) {
   Dims dims(src.dims.begin() + depth, src.dims.end());
   dims.insert(dims.begin(), rows);
   ABSL_ASSIGN_OR_RETURN(const Operand matrix, ReshapeOf(context, src, std::move(dims), "/rows"));
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, TakeRows(context, matrix, places));
-  return context.SetOutput(dst);
+  return context.SetOutput(TakeRows(context, matrix, places));
 }
 
 }  // namespace

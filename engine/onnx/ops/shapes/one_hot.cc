@@ -55,9 +55,8 @@ absl::Status BuildOneHot(NodeContext& context) {
   const Operand indices = context.input(0);
   ABSL_ASSIGN_OR_RETURN(const int64_t depth, ReadDepth(context));
   if (context.input(2).dims != Dims{2}) return node.Invalid("the values are not two");
-  ABSL_ASSIGN_OR_RETURN(const int64_t raw_axis, node.Int("axis", -1));
   const size_t rank = indices.dims.size() + 1;
-  ABSL_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(node, raw_axis, rank));
+  ABSL_ASSIGN_OR_RETURN(const int axis, ReadAxis(node, -1, rank));
   Dims dims = indices.dims;
   dims.insert(dims.begin() + axis, 1);
   ABSL_ASSIGN_OR_RETURN(const Operand named,
@@ -76,9 +75,7 @@ absl::Status BuildOneHot(NodeContext& context) {
                                                               {from_start, from_end}, "/is_named"));
   ABSL_ASSIGN_OR_RETURN(const Operand off, ValueAt(context, 0));
   ABSL_ASSIGN_OR_RETURN(const Operand on, ValueAt(context, 1));
-  ABSL_ASSIGN_OR_RETURN(const Operand dst,
-                        ElementwiseOf(context, {Function::kWhere}, {is_named, on, off}));
-  return context.SetOutput(dst);
+  return context.SetOutput(ElementwiseOf(context, {Function::kWhere}, {is_named, on, off}));
 }
 
 // From opset 13 on along one axis; before, along all dimensions from it on.
@@ -86,8 +83,7 @@ absl::Status BuildHardmax(NodeContext& context) {
   const Node& node = context.node;
   const Operand src = context.input(0);
   const bool along_one_axis = node.opset() >= 13;
-  ABSL_ASSIGN_OR_RETURN(const int64_t raw_axis, node.Int("axis", along_one_axis ? -1 : 1));
-  ABSL_ASSIGN_OR_RETURN(int axis, NormalizeAxis(node, raw_axis, src.dims.size()));
+  ABSL_ASSIGN_OR_RETURN(int axis, ReadAxis(node, along_one_axis ? -1 : 1, src.dims.size()));
   Dims dims = src.dims;
   if (!along_one_axis) {
     int64_t rows = 1, columns = 1;
@@ -110,8 +106,7 @@ absl::Status BuildHardmax(NodeContext& context) {
                     {{nullptr, largest, kept, /*is_integer=*/true},
                      Counted(context.output_name() + "/numbers", 0, dims[axis], dims.size(), axis)},
                     "/marked"));
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, ReshapeOf(context, marked, src.dims));
-  return context.SetOutput(dst);
+  return context.SetOutput(ReshapeOf(context, marked, src.dims));
 }
 
 }  // namespace

@@ -131,10 +131,8 @@ absl::Status FillByInput(NodeContext& context, const Operand& zeros, Select sele
   }
   ABSL_ASSIGN_OR_RETURN(const Operand is_inside,
                         SelectOf(context, {nullptr, one, single}, std::move(select), "/inside"));
-  ABSL_ASSIGN_OR_RETURN(const Operand dst,
-                        ElementwiseOf(context, {network::Elementwise::Function::kWhere},
-                                      {is_inside, zeros, context.input(2)}));
-  return context.SetOutput(dst);
+  return context.SetOutput(ElementwiseOf(context, {network::Elementwise::Function::kWhere},
+                                         {is_inside, zeros, context.input(2)}));
 }
 
 absl::Status BuildPad(NodeContext& context) {
@@ -156,8 +154,7 @@ absl::Status BuildPad(NodeContext& context) {
     ABSL_ASSIGN_OR_RETURN(const Operand zeros, SelectOf(context, src, select, "/zeros"));
     return FillByInput(context, zeros, std::move(select));
   }
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, SelectOf(context, src, std::move(select)));
-  return context.SetOutput(dst);
+  return context.SetOutput(SelectOf(context, src, std::move(select)));
 }
 
 // Crops or pads with zeros, as much on either side; what is odd is cropped, or added, at the end.
@@ -182,8 +179,7 @@ absl::Status BuildCenterCropPad(NodeContext& context) {
     runs.push_back({wanted < size ? (size - wanted) / 2 : 0, 1, std::min(size, wanted)});
     if (wanted > size + left) runs.push_back({-1, 0, wanted - size - left});
   }
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, SelectOf(context, src, std::move(select)));
-  return context.SetOutput(dst);
+  return context.SetOutput(SelectOf(context, src, std::move(select)));
 }
 
 }  // namespace

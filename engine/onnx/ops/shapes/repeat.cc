@@ -34,8 +34,7 @@ absl::Status BuildExpand(NodeContext& context) {
     }
     select.from[rank - i] = {{0, 0, wanted}};
   }
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, SelectOf(context, src, std::move(select)));
-  return context.SetOutput(dst);
+  return context.SetOutput(SelectOf(context, src, std::move(select)));
 }
 
 // One number for each dimension; before opset 6, the number for one axis, which is input 2.
@@ -71,8 +70,7 @@ absl::Status BuildTile(NodeContext& context) {
       return node.Unimplemented(absl::StrCat(times, " repeats; supported are ", kMostRepeats));
     }
   }
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, SelectOf(context, src, std::move(select)));
-  return context.SetOutput(dst);
+  return context.SetOutput(SelectOf(context, src, std::move(select)));
 }
 
 }  // namespace

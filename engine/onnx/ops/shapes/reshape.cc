@@ -23,9 +23,7 @@ absl::Status FinishReshape(NodeContext& context, Dims dst) {
     return context.SetOutput(
         network::Reshaped(*src.constant, context.output_name(), std::move(dst)));
   }
-  ABSL_ASSIGN_OR_RETURN(const network::ValueId value,
-                        context.EmitReshape(src.value, std::move(dst)));
-  return context.SetOutput(value);
+  return context.SetOutput(context.EmitReshape(src.value, std::move(dst)));
 }
 
 // Axes are an attribute before opset 13, then an optional input.

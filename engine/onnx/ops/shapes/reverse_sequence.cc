@@ -51,7 +51,7 @@ absl::StatusOr<Operand> ReversedBy(NodeContext& context, const Operand& table, c
 absl::StatusOr<Operand> OwnUnlessNegative(NodeContext& context, const Operand& own,
                                           const Operand& lengths) {
   const auto number = [&](absl::string_view suffix, float value) {
-    return OperandOf(MakeFloats(absl::StrCat(context.output_name(), suffix), {}, {value}));
+    return context.KnownFloat(suffix, value);
   };
   const auto count = static_cast<float>(own.dims[0] * own.dims[1]);
   ABSL_ASSIGN_OR_RETURN(
@@ -74,8 +74,7 @@ absl::StatusOr<Operand> RowsFrom(NodeContext& context, const Rows& rows, const O
       for (int64_t time = 0; time < rows.times(); ++time)
         numbers[rows.row(time, item)] = static_cast<float>(number(time, item));
     }
-    return OperandOf(MakeFloats(absl::StrCat(context.output_name(), suffix),
-                                {rows.dims[0], rows.dims[1]}, std::move(numbers)));
+    return context.KnownFloats(suffix, {rows.dims[0], rows.dims[1]}, std::move(numbers));
   };
   const int64_t step = rows.time_first ? rows.dims[1] : 1;
   const Operand times = table("/times", [](int64_t time, int64_t) { return time; });
@@ -84,8 +83,7 @@ absl::StatusOr<Operand> RowsFrom(NodeContext& context, const Rows& rows, const O
   // The row that a length of 0 would give; each more of it is a step.
   const Operand first = table(
       "/first", [&](int64_t time, int64_t item) { return rows.row(0, item) - (time + 1) * step; });
-  const Operand steps =
-      OperandOf(MakeFloats(context.output_name() + "/step", {}, {static_cast<float>(step)}));
+  const Operand steps = context.KnownFloat("/step", static_cast<float>(step));
   ABSL_ASSIGN_OR_RETURN(const Operand is_within,
                         ElementwiseOf(context, {Function::kLess}, {times, lengths}, "/within"));
   ABSL_ASSIGN_OR_RETURN(const Operand far,
@@ -130,8 +128,7 @@ absl::Status BuildReverseSequence(NodeContext& context) {
   dims[0] = rows.dims[0] * rows.dims[1];
   ABSL_ASSIGN_OR_RETURN(const Operand table, ReshapeOf(context, src, std::move(dims), "/table"));
   ABSL_ASSIGN_OR_RETURN(const Operand reversed, Reversed(context, table, rows));
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, ReshapeOf(context, reversed, src.dims));
-  return context.SetOutput(dst);
+  return context.SetOutput(ReshapeOf(context, reversed, src.dims));
 }
 
 }  // namespace

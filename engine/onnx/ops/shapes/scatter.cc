@@ -61,9 +61,7 @@ absl::StatusOr<Operand> Joined(NodeContext& context, const Operand& a, const Ope
                                                    ? context.Numbers(operand)
                                                    : context.InType(operand, type));
   }
-  ABSL_ASSIGN_OR_RETURN(const network::ValueId joined,
-                        context.Emit(network::Concat{0}, std::move(srcs), dims, name));
-  return Operand{nullptr, joined, std::move(dims)};
+  return context.EmitOperand(network::Concat{0}, std::move(srcs), std::move(dims), name);
 }
 
 // The updates by place, in their order: round i holds the i-th of each place, -1 where it has none.
@@ -126,8 +124,7 @@ absl::Status FinishScatter(NodeContext& context, const Operand& src, const Opera
   if (reduction) {
     ABSL_ASSIGN_OR_RETURN(const Operand reduced,
                           Reduced(context, *reduction, src, updates, places));
-    ABSL_ASSIGN_OR_RETURN(const Operand dst, ReshapeOf(context, reduced, dims, "/shaped"));
-    return context.SetOutput(dst);
+    return context.SetOutput(ReshapeOf(context, reduced, dims, "/shaped"));
   }
   const int64_t rows = src.dims[0];
   std::vector<int64_t> from(rows);
@@ -138,8 +135,7 @@ absl::Status FinishScatter(NodeContext& context, const Operand& src, const Opera
   select.from[0] = RunsOf(from);
   ABSL_ASSIGN_OR_RETURN(const Operand scattered,
                         SelectOf(context, joined, std::move(select), "/scattered"));
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, ReshapeOf(context, scattered, dims, "/shaped"));
-  return context.SetOutput(dst);
+  return context.SetOutput(ReshapeOf(context, scattered, dims, "/shaped"));
 }
 
 absl::Status CheckFoldable(const Node& node, int64_t elements) {
@@ -151,9 +147,8 @@ absl::Status BuildScatterElements(NodeContext& context) {
   const Node& node = context.node;
   const Operand src = context.input(0), updates = context.input(2);
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr indices, context.Ints(1));
-  ABSL_ASSIGN_OR_RETURN(const int64_t raw_axis, node.Int("axis", 0));
   const size_t rank = src.dims.size();
-  ABSL_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(node, raw_axis, rank));
+  ABSL_ASSIGN_OR_RETURN(const int axis, ReadAxis(node, 0, rank));
   bool fits = indices->dims == updates.dims && updates.dims.size() == rank;
   for (size_t d = 0; fits && d < rank; ++d)
     fits = static_cast<int>(d) == axis || updates.dims[d] <= src.dims[d];

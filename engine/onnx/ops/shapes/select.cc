@@ -118,9 +118,7 @@ absl::StatusOr<Operand> SelectOf(NodeContext& context, const Operand& src, Selec
   const std::string name = absl::StrCat(context.output_name(), suffix);
   if (src.constant != nullptr)
     return FoldSelect(context, *src.constant, select, std::move(dims), name);
-  ABSL_ASSIGN_OR_RETURN(const network::ValueId dst,
-                        context.Emit(std::move(select), {src.value}, dims, suffix));
-  return Operand{nullptr, dst, std::move(dims)};
+  return context.EmitOperand(std::move(select), {src.value}, std::move(dims), suffix);
 }
 
 absl::StatusOr<Operand> ReshapeOf(NodeContext& context, const Operand& src, Dims dims,

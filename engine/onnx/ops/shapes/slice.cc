@@ -120,14 +120,12 @@ absl::Status BuildSlice(NodeContext& context) {
                           RunOf(node, args.starts[i], args.ends[i], args.steps[i], size));
     select.from[axes[i]] = {run};
   }
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, SelectOf(context, src, std::move(select)));
-  return context.SetOutput(dst);
+  return context.SetOutput(SelectOf(context, src, std::move(select)));
 }
 
 absl::Status BuildSplit(NodeContext& context) {
   const Operand src = context.input(0);
-  ABSL_ASSIGN_OR_RETURN(const int64_t raw_axis, context.node.Int("axis", 0));
-  ABSL_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(context.node, raw_axis, src.dims.size()));
+  ABSL_ASSIGN_OR_RETURN(const int axis, ReadAxis(context.node, 0, src.dims.size()));
   ABSL_ASSIGN_OR_RETURN(const std::vector<int64_t> parts, ReadSplit(context, src.dims[axis]));
   int64_t before = 0;
   for (size_t i = 0; i < parts.size(); ++i) {

@@ -31,8 +31,7 @@ absl::Status FinishMove(NodeContext& context, Dims split, std::vector<int> order
   ABSL_ASSIGN_OR_RETURN(
       const ValueId transposed,
       context.Emit(network::Transpose{std::move(order)}, {blocks}, std::move(moved), "/moved"));
-  ABSL_ASSIGN_OR_RETURN(const ValueId result, context.EmitReshape(transposed, std::move(dst)));
-  return context.SetOutput(result);
+  return context.SetOutput(context.EmitReshape(transposed, std::move(dst)));
 }
 
 absl::Status BuildDepthToSpace(NodeContext& context) {

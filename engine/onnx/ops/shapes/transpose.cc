@@ -51,7 +51,8 @@ absl::Status BuildTranspose(NodeContext& context) {
   if (constant == nullptr && src.empty()) return context.SetOutput(context.input(0));
   if (constant == nullptr) {
     ABSL_ASSIGN_OR_RETURN(const network::ValueId value, context.RuntimeOfAnyType(0));
-    return context.Finish(network::Transpose{std::move(order)}, {value}, std::move(dst));
+    return context.SetOutput(
+        context.Emit(network::Transpose{std::move(order)}, {value}, std::move(dst)));
   }
   if (constant->doubles != nullptr) {
     return context.SetOutput(

@@ -62,10 +62,8 @@ absl::Status BuildTrilu(NodeContext& context) {
                                              : network::MakeFloats(name + "/zero", {}, {0.0f}),
                         network::kNoValue,
                         {}};
-  ABSL_ASSIGN_OR_RETURN(
-      const Operand dst,
+  return context.SetOutput(
       ElementwiseOf(context, {network::Elementwise::Function::kWhere}, {mask, src, zero}));
-  return context.SetOutput(dst);
 }
 
 // The type of the attribute, or else that of the input, whose elements are not read.

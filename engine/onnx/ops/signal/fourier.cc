@@ -183,18 +183,14 @@ absl::Status BuildDft(NodeContext& context) {
   select.from[axis] = {{0, 1, transform.samples}};
   ABSL_ASSIGN_OR_RETURN(src, SelectOf(context, src, std::move(select), "/samples"));
   const int last = static_cast<int>(src.dims.size()) - 1;
-  if (axis == last - 1) {
-    ABSL_ASSIGN_OR_RETURN(const Operand dst, Transformed(context, src, transform, nullptr, ""));
-    return context.SetOutput(dst);
-  }
+  if (axis == last - 1) return context.SetOutput(Transformed(context, src, transform, nullptr, ""));
   std::vector<int> swapped(src.dims.size());
   std::iota(swapped.begin(), swapped.end(), 0);
   std::swap(swapped[axis], swapped[last - 1]);
   ABSL_ASSIGN_OR_RETURN(src, TurnedOf(context, src, swapped, "/turned"));
   ABSL_ASSIGN_OR_RETURN(const Operand dst,
                         Transformed(context, src, transform, nullptr, "/swapped"));
-  ABSL_ASSIGN_OR_RETURN(const Operand back, TurnedOf(context, dst, swapped, ""));
-  return context.SetOutput(back);
+  return context.SetOutput(TurnedOf(context, dst, swapped, ""));
 }
 
 // The samples of all frames: [batch, samples, parts] as [batch, frames, length, parts].
@@ -245,8 +241,7 @@ absl::Status BuildStft(NodeContext& context) {
     ABSL_ASSIGN_OR_RETURN(frames, ElementwiseOf(context, {network::Elementwise::Function::kMul},
                                                 {frames, column}, "/windowed"));
   }
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, Transformed(context, frames, transform, window, ""));
-  return context.SetOutput(dst);
+  return context.SetOutput(Transformed(context, frames, transform, window, ""));
 }
 
 }  // namespace

@@ -119,7 +119,7 @@ absl::Status BuildCol2Im(NodeContext& context) {
   });
   ABSL_RETURN_IF_ERROR(status);
   if (images.size() == 1) return context.SetOutput(images[0]);
-  return context.Finish(network::Sum{}, std::move(images), dims);
+  return context.SetOutput(context.Emit(network::Sum{}, std::move(images), dims));
 }
 
 }  // namespace

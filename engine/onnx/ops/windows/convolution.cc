@@ -119,8 +119,7 @@ absl::Status BuildConv(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Runtime(0));
   if (context.input(1).constant != nullptr) ABSL_RETURN_IF_ERROR(context.FloatsInPlace(1).status());
   const Operand bias = context.Has(2) ? context.input(2) : Operand();
-  ABSL_ASSIGN_OR_RETURN(const ValueId dst, EmitConvolution(context, src, context.input(1), bias));
-  return context.SetOutput(dst);
+  return context.SetOutput(EmitConvolution(context, src, context.input(1), bias));
 }
 
 }  // namespace

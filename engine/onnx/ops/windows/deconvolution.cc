@@ -317,8 +317,7 @@ absl::Status BuildConvTranspose(NodeContext& context) {
   const auto emit = !IsPlainDeconvolution(context, transposed, bias) ? ConvolveSpread
                     : IsNarrowTiling(context, transposed)            ? EmitTiling
                                                                      : EmitDeconvolution;
-  ABSL_ASSIGN_OR_RETURN(const ValueId result, emit(context, transposed, bias));
-  return context.SetOutput(result);
+  return context.SetOutput(emit(context, transposed, bias));
 }
 
 }  // namespace

@@ -101,8 +101,7 @@ absl::StatusOr<Operand> PlacesOf(NodeContext& context, const Deformation& d, int
                                           tap * window.dilations[axis]));
   Dims dims = {1, 1, 1};
   dims[1 + axis] = static_cast<int64_t>(starts.size());
-  const Operand fixed = OperandOf(network::MakeFloats(
-      absl::StrCat(context.output_name(), name, "/starts"), dims, std::move(starts)));
+  const Operand fixed = context.KnownFloats(absl::StrCat(name, "/starts"), dims, std::move(starts));
   ABSL_ASSIGN_OR_RETURN(const Operand moved, InBlocks(context, d, kOffset, 2, axis, name));
   return ElementwiseOf(context, {Function::kAdd}, {moved, fixed}, name);
 }
@@ -137,10 +136,9 @@ absl::Status BuildDeformConv(NodeContext& context) {
   convolution.dilations = convolution.padding_left = convolution.padding_right = {0, 0};
   const Operand bias = context.Has(kBias) ? context.input(kBias) : Operand();
   ABSL_ASSIGN_OR_RETURN(const network::ValueId src, context.AsValue(blocks));
-  ABSL_ASSIGN_OR_RETURN(const network::ValueId dst,
-                        EmitWindowed(context, src, std::move(convolution), context.input(kWeights),
-                                     bias, {d.batch, d.outputs, d.window.dst[0], d.window.dst[1]}));
-  return context.SetOutput(dst);
+  return context.SetOutput(EmitWindowed(context, src, std::move(convolution),
+                                        context.input(kWeights), bias,
+                                        {d.batch, d.outputs, d.window.dst[0], d.window.dst[1]}));
 }
 
 }  // namespace

@@ -129,10 +129,8 @@ absl::StatusOr<Operand> CombineTaps(NodeContext& context, const Window& window,
 }
 
 absl::Status BuildDilatedMaxPool(NodeContext& context, const Window& window) {
-  ABSL_ASSIGN_OR_RETURN(const Operand result,
-                        CombineTaps(context, window, {Elementwise::Function::kMax},
-                                    -std::numeric_limits<float>::infinity(), ""));
-  return context.SetOutput(result);
+  return context.SetOutput(CombineTaps(context, window, {Elementwise::Function::kMax},
+                                       -std::numeric_limits<float>::infinity(), ""));
 }
 
 // 1 / the taps that count, of each window along spatial dimension `i`: those in the source, and
@@ -192,7 +190,7 @@ absl::Status BuildPaddedAveragePool(NodeContext& context, const Window& window) 
   ABSL_ASSIGN_OR_RETURN(const ValueId value, context.AsValue(padded));
   Pooling pooling{Pooling::Algorithm::kAvgExcludePadding, window.kernel, window.strides,
                   Dims(rank - 2, 0), window.ceil_extension};
-  return context.Finish(std::move(pooling), {value}, std::move(dst));
+  return context.SetOutput(context.Emit(std::move(pooling), {value}, std::move(dst)));
 }
 
 absl::Status FinishPooling(NodeContext& context, Pooling::Algorithm algorithm,
@@ -210,7 +208,7 @@ absl::Status FinishPooling(NodeContext& context, Pooling::Algorithm algorithm,
     pooling.padding_right[i] += window.ceil_extension[i];
     dst.push_back(window.dst[i]);
   }
-  return context.Finish(std::move(pooling), {src}, std::move(dst));
+  return context.SetOutput(context.Emit(std::move(pooling), {src}, std::move(dst)));
 }
 
 }  // namespace
@@ -240,9 +238,7 @@ absl::Status BuildMaxPool(NodeContext& context) {
   if (context.node.HasOutput(1)) ABSL_RETURN_IF_ERROR(SetIndices(context, window));
   if (!IsDilated(window)) return FinishPooling(context, Pooling::Algorithm::kMax, window);
   if (HasFewTaps(window)) return BuildDilatedMaxPool(context, window);
-  ABSL_ASSIGN_OR_RETURN(const ValueId dst,
-                        EmitMaxWindow(context, window, MaxWindow::Result::kElement));
-  return context.SetOutput(dst);
+  return context.SetOutput(EmitMaxWindow(context, window, MaxWindow::Result::kElement));
 }
 
 absl::Status BuildAveragePool(NodeContext& context) {
@@ -266,14 +262,11 @@ absl::Status BuildAveragePool(NodeContext& context) {
 }
 
 absl::Status BuildGlobalAveragePool(NodeContext& context) {
-  ABSL_ASSIGN_OR_RETURN(const ValueId dst,
-                        EmitGlobalPooling(context, Pooling::Algorithm::kAvgExcludePadding));
-  return context.SetOutput(dst);
+  return context.SetOutput(EmitGlobalPooling(context, Pooling::Algorithm::kAvgExcludePadding));
 }
 
 absl::Status BuildGlobalMaxPool(NodeContext& context) {
-  ABSL_ASSIGN_OR_RETURN(const ValueId dst, EmitGlobalPooling(context, Pooling::Algorithm::kMax));
-  return context.SetOutput(dst);
+  return context.SetOutput(EmitGlobalPooling(context, Pooling::Algorithm::kMax));
 }
 
 }  // namespace
