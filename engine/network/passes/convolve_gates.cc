@@ -33,18 +33,10 @@ std::vector<int> ProductsUpTo(Editor& editor, ValueId value) {
 }
 
 void MakeConvolution(Editor& editor, int op) {
-  InnerProduct& product = std::get<InnerProduct>(editor.operation(op).params);
-  Convolution convolution{.weights = std::move(product.weights),
-                          .bias = std::move(product.bias),
-                          .strides = {1, 1},
-                          .dilations = {0, 0},
-                          .padding_left = {0, 0},
-                          .padding_right = {0, 0},
-                          .fused = std::move(product.fused)};
-  convolution.weights.dims.insert(convolution.weights.dims.end(), {1, 1});
+  OperationParams& params = editor.operation(op).params;
+  params = ConvolutionOfPixels(std::get<InnerProduct>(std::move(params)), /*spatial=*/2);
   Dims& dims = editor.network().values[editor.operation(op).dst].dims;
   dims.insert(dims.end(), {1, 1});
-  editor.operation(op).params = std::move(convolution);
 }
 
 }  // namespace

@@ -62,18 +62,6 @@ std::vector<int> PixelwiseBefore(Editor& editor, int last) {
   return std::vector<int>(backwards.rend() - kept, backwards.rend());
 }
 
-void MakeConvolution(Editor& editor, int op, size_t spatial) {
-  InnerProduct& product = std::get<InnerProduct>(editor.operation(op).params);
-  Convolution convolution{.weights = std::move(product.weights),
-                          .bias = std::move(product.bias),
-                          .strides = Dims(spatial, 1),
-                          .dilations = Dims(spatial, 0),
-                          .padding_left = Dims(spatial, 0),
-                          .padding_right = Dims(spatial, 0)};
-  convolution.weights.dims.resize(2 + spatial, 1);
-  editor.operation(op).params = std::move(convolution);
-}
-
 // [N, C, spatial...] instead of rows of C or [N, spatial..., C].
 void SetChannelsFirst(Editor& editor, ValueId value, const Dims& pixels) {
   Dims& dims = editor.network().values[value].dims;
@@ -107,7 +95,8 @@ void MoveForward(Editor& editor, const std::vector<int>& pixelwise, int last) {
       Forward(editor, op, editor.operation(op).srcs[0]);
       continue;
     }
-    if (editor.As<InnerProduct>(op) != nullptr) MakeConvolution(editor, op, pixels.size() - 2);
+    if (InnerProduct* product = editor.As<InnerProduct>(op); product != nullptr)
+      editor.operation(op).params = ConvolutionOfPixels(std::move(*product), pixels.size() - 2);
     SetChannelsFirst(editor, editor.operation(op).dst, pixels);
   }
   Forward(editor, last, editor.operation(last).srcs[0]);

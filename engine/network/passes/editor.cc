@@ -24,10 +24,20 @@ bool SumFits32Bits(const Weights& weights) {
 
 int SoleRelu(Editor& editor, ValueId value) {
   const int op = editor.producer(value);
-  const Activation* activation = editor.As<Activation>(op);
-  const bool is_relu = activation != nullptr && activation->op.alpha == 0 &&
-                       activation->op.function == functions::EltwiseAlgorithm::kRelu;
-  return is_relu && editor.use_count(value) == 1 ? op : Editor::kNone;
+  const functions::EltwiseOp* relu = editor.FunctionOf(op, functions::EltwiseAlgorithm::kRelu);
+  return relu != nullptr && relu->alpha == 0 && editor.use_count(value) == 1 ? op : Editor::kNone;
+}
+
+Convolution ConvolutionOfPixels(InnerProduct product, size_t spatial) {
+  Convolution convolution{.weights = std::move(product.weights),
+                          .bias = std::move(product.bias),
+                          .strides = Dims(spatial, 1),
+                          .dilations = Dims(spatial, 0),
+                          .padding_left = Dims(spatial, 0),
+                          .padding_right = Dims(spatial, 0),
+                          .fused = std::move(product.fused)};
+  convolution.weights.dims.resize(2 + spatial, 1);
+  return convolution;
 }
 
 std::optional<float> PositiveFactor(const OperationParams& operation) {

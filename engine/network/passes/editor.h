@@ -39,6 +39,24 @@ class Editor {
     return op == kNone || removed_[op] ? nullptr : std::get_if<T>(&network_->operations[op].params);
   }
 
+  // The sources of the operation if it is this function of elements; nullptr if it is another one.
+  const std::vector<ValueId>* SourcesOf(int op, Elementwise::Function function) {
+    const Elementwise* elementwise = As<Elementwise>(op);
+    const bool is_it = elementwise != nullptr && elementwise->function == function;
+    return is_it ? &operation(op).srcs : nullptr;
+  }
+  // The parameters of the operation if it is this function of one number; nullptr likewise.
+  const functions::EltwiseOp* FunctionOf(int op, functions::EltwiseAlgorithm function) {
+    const Activation* activation = As<Activation>(op);
+    const bool is_it = activation != nullptr && activation->op.function == function;
+    return is_it ? &activation->op : nullptr;
+  }
+  // The factor by which the operation multiplies its source; nullopt if it does anything else.
+  std::optional<float> FactorOf(int op) {
+    const functions::EltwiseOp* linear = FunctionOf(op, functions::EltwiseAlgorithm::kLinear);
+    return linear != nullptr && linear->beta == 0 ? std::optional(linear->alpha) : std::nullopt;
+  }
+
   void SetSource(int op, int i, ValueId value);
   void SetSources(int op, std::vector<ValueId> values);
   // Replaces every use of `from` by a use of `to`.
@@ -63,6 +81,10 @@ bool SumFits32Bits(const Weights& weights);
 
 // The operation max(x, 0) that computes `value`, if `value` has one use; Editor::kNone otherwise.
 int SoleRelu(Editor& editor, ValueId value);
+
+// The convolution, 1 in each of `spatial` dimensions, that is the product for each pixel. Weights
+// are [outputs, inputs], and no integers are read or written.
+Convolution ConvolutionOfPixels(InnerProduct product, size_t spatial);
 
 // The factor by which the operation multiplies its source, if that is all and it is positive.
 std::optional<float> PositiveFactor(const OperationParams& operation);

@@ -18,8 +18,6 @@
 namespace tilewire::network {
 namespace {
 
-using functions::EltwiseAlgorithm;
-
 // The pattern found between softmax and the product of q and k.
 struct Scores {
   ValueId queries, keys;
@@ -30,20 +28,16 @@ struct Scores {
 // The x of `value` = factor * x, after which `factor` is multiplied into `scale`; else `value`.
 ValueId WithoutFactor(Editor& editor, ValueId value, float* scale) {
   const int op = editor.producer(value);
-  const Activation* linear = editor.As<Activation>(op);
-  if (linear == nullptr || linear->op.function != EltwiseAlgorithm::kLinear ||
-      linear->op.beta != 0 || !std::isfinite(*scale * linear->op.alpha)) {
-    return value;
-  }
-  *scale *= linear->op.alpha;
+  const std::optional<float> factor = editor.FactorOf(op);
+  if (!factor || !std::isfinite(*scale * *factor)) return value;
+  *scale *= *factor;
   return editor.operation(op).srcs[0];
 }
 
 // The two sources of a sum.
 const std::vector<ValueId>* AddendsOf(Editor& editor, ValueId value) {
   const int op = editor.producer(value);
-  const Elementwise* elementwise = editor.As<Elementwise>(op);
-  const bool adds = elementwise != nullptr && elementwise->function == Elementwise::Function::kAdd;
+  const bool adds = editor.SourcesOf(op, Elementwise::Function::kAdd) != nullptr;
   if (!adds && editor.As<Sum>(op) == nullptr) return nullptr;
   const std::vector<ValueId>& srcs = editor.operation(op).srcs;
   return srcs.size() == 2 ? &srcs : nullptr;

@@ -20,6 +20,8 @@
 namespace tilewire::network {
 namespace {
 
+using Function = Elementwise::Function;
+
 bool IsOne(const std::vector<QuantizationParams>& params) {
   return params.size() == 1 && params[0].scale == 1 && params[0].zero_point == 0;
 }
@@ -31,9 +33,7 @@ bool KeepsNumbers(Editor& editor, int op) {
   if (editor.As<Reshape>(op) != nullptr || editor.As<Convert>(op) != nullptr) return true;
   if (const Quantize* quantize = editor.As<Quantize>(op)) return IsOne(quantize->params);
   if (const Dequantize* dequantize = editor.As<Dequantize>(op)) return IsOne(dequantize->params);
-  const Activation* activation = editor.As<Activation>(op);
-  return activation != nullptr && activation->op.function == functions::EltwiseAlgorithm::kLinear &&
-         activation->op.alpha == 1 && activation->op.beta == 0;
+  return editor.FactorOf(op) == std::optional(1.0f);
 }
 
 ValueId OriginOf(Editor& editor, ValueId value) {
@@ -54,30 +54,45 @@ ValueId RangeOfPart(Editor& editor, ValueId value, int64_t index) {
   return editor.As<QuantizationRange>(editor.producer(range)) != nullptr ? range : kNoValue;
 }
 
+// Integers less the zero point of a range.
+struct Difference {
+  ValueId integers = kNoValue, range = kNoValue;
+};
+
+// The difference that the value holds; nullopt if it holds none.
+std::optional<Difference> DifferenceBehind(Editor& editor, ValueId value) {
+  const int op = editor.producer(OriginOf(editor, value));
+  const std::vector<ValueId>* srcs = editor.SourcesOf(op, Function::kSub);
+  if (srcs == nullptr) return std::nullopt;
+  const ValueId range = RangeOfPart(editor, OriginOf(editor, (*srcs)[1]), 1);
+  if (range == kNoValue) return std::nullopt;
+  return Difference{OriginOf(editor, (*srcs)[0]), range};
+}
+
 // The DynamicQuantize whose numbers, less their zero point, the value holds; kNone if none.
 int QuantizeBehind(Editor& editor, ValueId value) {
-  const int op = editor.producer(OriginOf(editor, value));
-  const Elementwise* difference = editor.As<Elementwise>(op);
-  if (difference == nullptr || difference->function != Elementwise::Function::kSub)
-    return Editor::kNone;
-  const std::vector<ValueId> srcs = editor.operation(op).srcs;
-  const int quantize = editor.producer(OriginOf(editor, srcs[0]));
+  const std::optional<Difference> found = DifferenceBehind(editor, value);
+  const int quantize = found ? editor.producer(found->integers) : Editor::kNone;
   if (editor.As<DynamicQuantize>(quantize) == nullptr) return Editor::kNone;
-  const ValueId range = RangeOfPart(editor, OriginOf(editor, srcs[1]), 1);
-  return range == editor.operation(quantize).srcs[1] ? quantize : Editor::kNone;
+  return found->range == editor.operation(quantize).srcs[1] ? quantize : Editor::kNone;
+}
+
+// The product with a factor, or the reshape, that computes `value` is left out of it; false if
+// something else computes it.
+bool Unscale(Editor& editor, ValueId* value, float* factor) {
+  const int op = editor.producer(*value);
+  const std::optional<float> scale = editor.FactorOf(op);
+  if (!scale && editor.As<Reshape>(op) == nullptr) return false;
+  *factor *= scale.value_or(1);
+  *value = editor.operation(op).srcs[0];
+  return true;
 }
 
 // The factor by which the value is the scale of `range`; nullopt if it is something else.
 std::optional<float> FactorOfScale(Editor& editor, ValueId value, ValueId range) {
   float factor = 1;
   while (RangeOfPart(editor, value, 0) != range) {
-    const int op = editor.producer(value);
-    const Activation* activation = editor.As<Activation>(op);
-    const bool scales = activation != nullptr && activation->op.beta == 0 &&
-                        activation->op.function == functions::EltwiseAlgorithm::kLinear;
-    if (!scales && editor.As<Reshape>(op) == nullptr) return std::nullopt;
-    if (scales) factor *= activation->op.alpha;
-    value = editor.operation(op).srcs[0];
+    if (!Unscale(editor, &value, &factor)) return std::nullopt;
   }
   return factor;
 }
@@ -90,18 +105,15 @@ std::optional<std::vector<float>> FactorsOfScale(Editor& editor, ValueId value, 
   const size_t back = convolution != nullptr ? convolution->strides.size() : 0;
   const int64_t outputs = convolution != nullptr ? convolution->weights.dims[0]
                                                  : editor.As<InnerProduct>(sums)->weights.dims[0];
-  const int op = editor.producer(value);
-  const Elementwise* product = editor.As<Elementwise>(op);
-  const bool multiplies = product != nullptr && product->function == Elementwise::Function::kMul;
-  for (int side = 0; multiplies && side < 2; ++side) {
-    const std::vector<ValueId>& srcs = editor.operation(op).srcs;
-    const Literal* literal = editor.As<Literal>(editor.producer(srcs[side]));
+  const std::vector<ValueId>* srcs = editor.SourcesOf(editor.producer(value), Function::kMul);
+  for (int side = 0; srcs != nullptr && side < 2; ++side) {
+    const Literal* literal = editor.As<Literal>(editor.producer((*srcs)[side]));
     if (literal == nullptr) continue;
     const Constant& numbers = *literal->constant;
     const size_t rank = numbers.dims.size();
     const bool fits = rank > back && numbers.dims[rank - 1 - back] == outputs &&
                       static_cast<int64_t>(numbers.floats.size()) == outputs;
-    const std::optional<float> factor = FactorOfScale(editor, srcs[1 - side], range);
+    const std::optional<float> factor = FactorOfScale(editor, (*srcs)[1 - side], range);
     if (!fits || !factor) return std::nullopt;
     std::vector<float> factors(numbers.floats.begin(), numbers.floats.end());
     for (float& one : factors) one *= *factor;
@@ -144,24 +156,12 @@ int SumsBehind(Editor& editor, ValueId value) {
   return Editor::kNone;
 }
 
-// Integers less the zero point of a range.
-struct Difference {
-  ValueId integers = kNoValue, range = kNoValue;
-};
-
 // The difference of u8 that the value holds; nullopt if it is none of the value's dims.
-std::optional<Difference> DifferenceBehind(Editor& editor, ValueId value) {
-  const int op = editor.producer(OriginOf(editor, value));
-  const Elementwise* difference = editor.As<Elementwise>(op);
-  if (difference == nullptr || difference->function != Elementwise::Function::kSub)
-    return std::nullopt;
-  const std::vector<ValueId> srcs = editor.operation(op).srcs;
-  const Difference found = {OriginOf(editor, srcs[0]),
-                            RangeOfPart(editor, OriginOf(editor, srcs[1]), 1)};
-  const bool fits = found.range != kNoValue &&
-                    editor.network().values[found.integers].type == DataType::kU8 &&
-                    editor.dims(found.integers) == editor.dims(value);
-  return fits ? std::optional(found) : std::nullopt;
+std::optional<Difference> DifferenceOfBytes(Editor& editor, ValueId value) {
+  const std::optional<Difference> found = DifferenceBehind(editor, value);
+  const bool fits = found && editor.network().values[found->integers].type == DataType::kU8 &&
+                    editor.dims(found->integers) == editor.dims(value);
+  return fits ? found : std::nullopt;
 }
 
 // The QuantizationRange whose scale the value is, in any shape; kNoValue if it is none.
@@ -175,29 +175,19 @@ ValueId RangeOfScale(Editor& editor, ValueId value) {
 // something else.
 std::optional<float> FactorOfScales(Editor& editor, ValueId value, ValueId a, ValueId b) {
   float factor = 1;
-  while (true) {
-    const int op = editor.producer(value);
-    if (const Elementwise* product = editor.As<Elementwise>(op)) {
-      if (product->function != Elementwise::Function::kMul) return std::nullopt;
-      const std::vector<ValueId>& srcs = editor.operation(op).srcs;
-      const ValueId left = RangeOfScale(editor, srcs[0]), right = RangeOfScale(editor, srcs[1]);
-      const bool fits = (left == a && right == b) || (left == b && right == a);
-      return fits ? std::optional(factor) : std::nullopt;
-    }
-    const Activation* activation = editor.As<Activation>(op);
-    const bool scales = activation != nullptr && activation->op.beta == 0 &&
-                        activation->op.function == functions::EltwiseAlgorithm::kLinear;
-    if (!scales && editor.As<Reshape>(op) == nullptr) return std::nullopt;
-    if (scales) factor *= activation->op.alpha;
-    value = editor.operation(op).srcs[0];
+  while (Unscale(editor, &value, &factor)) {
   }
+  const std::vector<ValueId>* srcs = editor.SourcesOf(editor.producer(value), Function::kMul);
+  if (srcs == nullptr) return std::nullopt;
+  const ValueId left = RangeOfScale(editor, (*srcs)[0]), right = RangeOfScale(editor, (*srcs)[1]);
+  const bool fits = (left == a && right == b) || (left == b && right == a);
+  return fits ? std::optional(factor) : std::nullopt;
 }
 
 // Whether the operation multiplies by two scales, and has become the product of matrices that is
 // its source `side`.
 bool TryMatmul(Editor& editor, int op, int side) {
-  const Elementwise* multiplies = editor.As<Elementwise>(op);
-  if (multiplies == nullptr || multiplies->function != Elementwise::Function::kMul) return false;
+  if (editor.SourcesOf(op, Function::kMul) == nullptr) return false;
   const std::vector<ValueId> srcs = editor.operation(op).srcs;
   const ValueId dst = editor.operation(op).dst;
   ValueId sums = srcs[side];
@@ -210,8 +200,8 @@ bool TryMatmul(Editor& editor, int op, int side) {
   }
   const std::vector<ValueId> factors = editor.operation(product).srcs;
   if (editor.dims(factors[0]).back() > kMostProductsOfBytes) return false;
-  const auto left = DifferenceBehind(editor, factors[0]);
-  const auto right = DifferenceBehind(editor, factors[1]);
+  const auto left = DifferenceOfBytes(editor, factors[0]);
+  const auto right = DifferenceOfBytes(editor, factors[1]);
   if (!left || !right) return false;
   const auto scale = FactorOfScales(editor, srcs[1 - side], left->range, right->range);
   if (!scale || !IsOrdinary(std::abs(*scale))) return false;
@@ -242,8 +232,7 @@ OperationParams Dynamic(Editor& editor, int sums, const std::vector<float>& fact
 
 // Whether the operation multiplies, and has become one whose sums are its source `side`.
 bool TryProduct(Editor& editor, int op, int side) {
-  const Elementwise* multiplies = editor.As<Elementwise>(op);
-  if (multiplies == nullptr || multiplies->function != Elementwise::Function::kMul) return false;
+  if (editor.SourcesOf(op, Function::kMul) == nullptr) return false;
   const std::vector<ValueId> srcs = editor.operation(op).srcs;
   const ValueId dst = editor.operation(op).dst;
   const int sums = SumsBehind(editor, srcs[side]);

@@ -19,20 +19,16 @@ bool Near(float a, double b) { return std::abs(a - b) <= 1e-6; }
 // The x of `value` = alpha * x + beta.
 std::optional<ValueId> LinearOf(Editor& editor, ValueId value, double alpha, double beta) {
   const int op = editor.producer(value);
-  const Activation* linear = editor.As<Activation>(op);
-  if (linear == nullptr || linear->op.function != EltwiseAlgorithm::kLinear ||
-      !Near(linear->op.alpha, alpha) || !Near(linear->op.beta, beta)) {
+  const functions::EltwiseOp* linear = editor.FunctionOf(op, EltwiseAlgorithm::kLinear);
+  if (linear == nullptr || !Near(linear->alpha, alpha) || !Near(linear->beta, beta))
     return std::nullopt;
-  }
   return editor.operation(op).srcs[0];
 }
 
 // The x of `value` = erf(x / sqrt(2)).
 std::optional<ValueId> ErfOf(Editor& editor, ValueId value) {
-  const int op = editor.producer(value);
-  const Elementwise* erf = editor.As<Elementwise>(op);
-  if (erf == nullptr || erf->function != Function::kErf) return std::nullopt;
-  return LinearOf(editor, editor.operation(op).srcs[0], M_SQRT1_2, 0);
+  const std::vector<ValueId>* srcs = editor.SourcesOf(editor.producer(value), Function::kErf);
+  return srcs != nullptr ? LinearOf(editor, (*srcs)[0], M_SQRT1_2, 0) : std::nullopt;
 }
 
 // The x of `value` = factor * (1 + erf(x / sqrt(2))).
@@ -45,11 +41,10 @@ std::optional<ValueId> GateOf(Editor& editor, ValueId value, double factor) {
 
 // The x of a product x * gate, whose factor of 1/2 is in either, or still to come.
 std::optional<ValueId> ProductOf(Editor& editor, int op, bool halved) {
-  const Elementwise* product = editor.As<Elementwise>(op);
-  if (product == nullptr || product->function != Function::kMul) return std::nullopt;
-  const std::vector<ValueId>& srcs = editor.operation(op).srcs;
+  const std::vector<ValueId>* srcs = editor.SourcesOf(op, Function::kMul);
+  if (srcs == nullptr) return std::nullopt;
   for (int g = 0; g < 2; ++g) {
-    const ValueId gate = srcs[g], other = srcs[1 - g];
+    const ValueId gate = (*srcs)[g], other = (*srcs)[1 - g];
     const std::optional<ValueId> x = GateOf(editor, gate, 1);
     if (!halved && x && *x == other) return x;
     if (!halved) continue;

@@ -13,12 +13,6 @@ namespace {
 
 using functions::EltwiseAlgorithm;
 
-// The operation that computes `value`, if it is this function.
-const Activation* FunctionOf(Editor& editor, ValueId value, EltwiseAlgorithm algorithm) {
-  const Activation* activation = editor.As<Activation>(editor.producer(value));
-  return activation != nullptr && activation->op.function == algorithm ? activation : nullptr;
-}
-
 // A value that is min(max(alpha * x + beta, 0), bound).
 struct BoundedLinear {
   ValueId x = kNoValue;
@@ -26,36 +20,31 @@ struct BoundedLinear {
 };
 
 std::optional<BoundedLinear> BoundedLinearOf(Editor& editor, ValueId value) {
-  const Activation* bounded = FunctionOf(editor, value, EltwiseAlgorithm::kBoundedRelu);
+  const int last = editor.producer(value);
+  const functions::EltwiseOp* bounded = editor.FunctionOf(last, EltwiseAlgorithm::kBoundedRelu);
   if (bounded == nullptr) return std::nullopt;
-  const ValueId sum = editor.operation(editor.producer(value)).srcs[0];
-  const Activation* linear = FunctionOf(editor, sum, EltwiseAlgorithm::kLinear);
+  const int sum = editor.producer(editor.operation(last).srcs[0]);
+  const functions::EltwiseOp* linear = editor.FunctionOf(sum, EltwiseAlgorithm::kLinear);
   if (linear == nullptr) return std::nullopt;
-  return BoundedLinear{editor.operation(editor.producer(sum)).srcs[0], linear->op.alpha,
-                       linear->op.beta, bounded->op.alpha};
+  return BoundedLinear{editor.operation(sum).srcs[0], linear->alpha, linear->beta, bounded->alpha};
 }
 
 // The same of a product of x and such a value, and that it is such a product.
 std::optional<BoundedLinear> GatedProductOf(Editor& editor, ValueId value) {
-  const int op = editor.producer(value);
-  const Elementwise* product = editor.As<Elementwise>(op);
-  if (product == nullptr || product->function != Elementwise::Function::kMul) return std::nullopt;
-  const std::vector<ValueId>& srcs = editor.operation(op).srcs;
-  for (int g = 0; g < 2; ++g) {
-    const std::optional<BoundedLinear> gate = BoundedLinearOf(editor, srcs[g]);
-    if (gate && gate->x == srcs[1 - g]) return gate;
+  const auto* srcs = editor.SourcesOf(editor.producer(value), Elementwise::Function::kMul);
+  for (int g = 0; srcs != nullptr && g < 2; ++g) {
+    const std::optional<BoundedLinear> gate = BoundedLinearOf(editor, (*srcs)[g]);
+    if (gate && gate->x == (*srcs)[1 - g]) return gate;
   }
   return std::nullopt;
 }
 
 void FuseAt(Editor& editor, int op) {
-  const Activation* last = editor.As<Activation>(op);
-  if (last == nullptr) return;
-  const bool scales = last->op.function == EltwiseAlgorithm::kLinear && last->op.beta == 0;
-  const bool bounds = last->op.function == EltwiseAlgorithm::kBoundedRelu;
-  if (!scales && !bounds) return;
-  const ValueId unscaled = bounds ? editor.operation(op).dst : editor.operation(op).srcs[0];
-  const float factor = bounds ? 1 : last->op.alpha;
+  const std::optional<float> scale = editor.FactorOf(op);
+  const bool scales = scale.has_value();
+  if (!scales && editor.FunctionOf(op, EltwiseAlgorithm::kBoundedRelu) == nullptr) return;
+  const ValueId unscaled = scales ? editor.operation(op).srcs[0] : editor.operation(op).dst;
+  const float factor = scale.value_or(1);
   std::optional<BoundedLinear> gate = BoundedLinearOf(editor, unscaled);
   EltwiseAlgorithm function = EltwiseAlgorithm::kHardSigmoid;
   if (!gate && scales) {

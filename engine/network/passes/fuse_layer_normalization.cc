@@ -40,40 +40,27 @@ std::optional<ValueId> MeanOf(Editor& editor, ValueId value) {
 
 // The x of x - mean(x).
 std::optional<ValueId> CentredOf(Editor& editor, ValueId value) {
-  const int op = editor.producer(value);
-  const Elementwise* difference = editor.As<Elementwise>(op);
-  if (difference == nullptr || difference->function != Function::kSub) return std::nullopt;
-  const std::vector<ValueId>& srcs = editor.operation(op).srcs;
-  return MeanOf(editor, srcs[1]) == std::optional<ValueId>(srcs[0])
-             ? std::optional<ValueId>(srcs[0])
-             : std::nullopt;
+  const std::vector<ValueId>* srcs = editor.SourcesOf(editor.producer(value), Function::kSub);
+  if (srcs == nullptr) return std::nullopt;
+  const std::optional<ValueId> x = (*srcs)[0];
+  return MeanOf(editor, (*srcs)[1]) == x ? x : std::nullopt;
 }
 
 std::optional<ValueId> SquareOf(Editor& editor, ValueId value) {
   const int op = editor.producer(value);
-  const Activation* square = editor.As<Activation>(op);
-  if (square != nullptr && square->op.function == EltwiseAlgorithm::kSquare)
+  if (editor.FunctionOf(op, EltwiseAlgorithm::kSquare) != nullptr)
     return editor.operation(op).srcs[0];
-  const Elementwise* product = editor.As<Elementwise>(op);
-  if (product == nullptr || product->function != Function::kMul) return std::nullopt;
-  const std::vector<ValueId>& srcs = editor.operation(op).srcs;
-  return srcs[0] == srcs[1] ? std::optional<ValueId>(srcs[0]) : std::nullopt;
-}
-
-const Constant* LiteralOf(Editor& editor, ValueId value) {
-  const Literal* literal = editor.As<Literal>(editor.producer(value));
-  return literal == nullptr ? nullptr : literal->constant.get();
+  const std::vector<ValueId>* srcs = editor.SourcesOf(op, Function::kMul);
+  const bool is_square = srcs != nullptr && (*srcs)[0] == (*srcs)[1];
+  return is_square ? std::optional((*srcs)[0]) : std::nullopt;
 }
 
 // The value whose square root is taken.
 std::optional<ValueId> RootOf(Editor& editor, ValueId value) {
   const int op = editor.producer(value);
-  const Activation* root = editor.As<Activation>(op);
-  if (root == nullptr) return std::nullopt;
-  const functions::EltwiseOp& function = root->op;
-  const bool is_root =
-      function.function == EltwiseAlgorithm::kPow && function.alpha == 1 && function.beta == 0.5f;
-  return is_root ? std::optional<ValueId>(editor.operation(op).srcs[0]) : std::nullopt;
+  const functions::EltwiseOp* power = editor.FunctionOf(op, EltwiseAlgorithm::kPow);
+  const bool is_root = power != nullptr && power->alpha == 1 && power->beta == 0.5f;
+  return is_root ? std::optional(editor.operation(op).srcs[0]) : std::nullopt;
 }
 
 // The epsilon of sqrt(mean of centred(x)^2 + epsilon), where `value` is that.
@@ -81,12 +68,9 @@ std::optional<float> DeviationOf(Editor& editor, ValueId value, ValueId x) {
   const auto shifted = RootOf(editor, value);
   if (!shifted) return std::nullopt;
   const int op = editor.producer(*shifted);
-  const Activation* linear = editor.As<Activation>(op);
-  if (linear == nullptr || linear->op.function != EltwiseAlgorithm::kLinear ||
-      linear->op.alpha != 1) {
-    return std::nullopt;
-  }
-  const float epsilon = linear->op.beta;
+  const functions::EltwiseOp* linear = editor.FunctionOf(op, EltwiseAlgorithm::kLinear);
+  if (linear == nullptr || linear->alpha != 1) return std::nullopt;
+  const float epsilon = linear->beta;
   const auto squares = MeanOf(editor, editor.operation(op).srcs[0]);
   const auto centred = squares ? SquareOf(editor, *squares) : std::nullopt;
   if (!centred || CentredOf(editor, *centred) != std::optional<ValueId>(x)) return std::nullopt;
@@ -94,11 +78,9 @@ std::optional<float> DeviationOf(Editor& editor, ValueId value, ValueId x) {
 }
 
 void FuseQuotient(Editor& editor, int op) {
-  const Elementwise* quotient = editor.As<Elementwise>(op);
-  if (quotient == nullptr || quotient->function != Function::kDiv) return;
-  const std::vector<ValueId> srcs = editor.operation(op).srcs;
-  const auto x = CentredOf(editor, srcs[0]);
-  const auto epsilon = x ? DeviationOf(editor, srcs[1], *x) : std::nullopt;
+  const std::vector<ValueId>* srcs = editor.SourcesOf(op, Function::kDiv);
+  const auto x = srcs != nullptr ? CentredOf(editor, (*srcs)[0]) : std::nullopt;
+  const auto epsilon = x ? DeviationOf(editor, (*srcs)[1], *x) : std::nullopt;
   if (!epsilon || editor.dims(*x).size() > 5) return;
   editor.SetSources(op, {*x});
   editor.operation(op).params = LayerNormalization{.epsilon = *epsilon};
@@ -106,13 +88,14 @@ void FuseQuotient(Editor& editor, int op) {
 
 // Returns the constant of one number per element of the row; empty if `value` is something else.
 std::vector<float> RowOf(Editor& editor, ValueId value, int64_t columns) {
-  const Constant* constant = LiteralOf(editor, value);
-  if (constant == nullptr || constant->count() != columns ||
-      static_cast<int64_t>(constant->floats.size()) != columns || constant->dims.empty() ||
-      constant->dims.back() != columns) {
+  const Literal* literal = editor.As<Literal>(editor.producer(value));
+  if (literal == nullptr) return {};
+  const Constant& row = *literal->constant;
+  if (row.count() != columns || static_cast<int64_t>(row.floats.size()) != columns ||
+      row.dims.empty() || row.dims.back() != columns) {
     return {};
   }
-  return std::vector<float>(constant->floats.begin(), constant->floats.end());
+  return std::vector<float>(row.floats.begin(), row.floats.end());
 }
 
 // norm(x) * row, or norm(x) + row where the norm has a scale and no shift yet.

@@ -24,8 +24,7 @@ std::optional<functions::EltwiseOp> GatedBy(const Activation& gate) {
 void FuseSwish(Network* network) {
   Editor editor(network);
   for (int i = 0; i < editor.size(); ++i) {
-    const Elementwise* product = editor.As<Elementwise>(i);
-    if (product == nullptr || product->function != Elementwise::Function::kMul) continue;
+    if (editor.SourcesOf(i, Elementwise::Function::kMul) == nullptr) continue;
     for (int g = 0; g < 2; ++g) {
       const std::vector<ValueId> srcs = editor.operation(i).srcs;
       const int before = editor.producer(srcs[g]);
