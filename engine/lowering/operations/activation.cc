@@ -8,10 +8,8 @@ namespace tilewire::lowering {
 
 absl::Status LowerActivation(const network::Activation& activation, OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Place src, context.DenseHome(context.src()));
-  ABSL_ASSIGN_OR_RETURN(
-      auto primitive,
-      context.Create(EltwiseDesc{.op = activation.op, .src = src.desc, .dst = src.desc}));
-  return context.EmitUnaryInPlace(std::move(primitive), src);
+  return context.EmitUnaryInPlace(
+      context.Create(EltwiseDesc{.op = activation.op, .src = src.desc, .dst = src.desc}), src);
 }
 
 }  // namespace tilewire::lowering

@@ -76,15 +76,7 @@ absl::Status LowerAttention(const network::Attention& attention, OperationContex
   }
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc result, FoldableResult(context, fold));
   ABSL_ASSIGN_OR_RETURN(desc.dst, Folded(result, fold));
-  ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc));
-  context.ConsumeSources();
-  const Place dst = context.plan().NewPlace(result);
-  runtime::Bindings bindings = {{kArgDst, dst.buffer}};
-  for (size_t i = 0; i < sources.size(); ++i)
-    bindings.push_back({kArgMultipleSrc + static_cast<int>(i), sources[i].buffer});
-  context.Emit(std::move(primitive), std::move(bindings));
-  context.BindResult(dst);
-  return absl::OkStatus();
+  return context.EmitTo(result, context.Create(desc), MultipleSources(sources));
 }
 
 }  // namespace tilewire::lowering

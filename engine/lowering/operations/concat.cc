@@ -139,8 +139,7 @@ absl::Status LowerConcat(const network::Concat& concat, OperationContext& contex
     context.BindResult(*whole);
     return absl::OkStatus();
   }
-  ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc));
-  return context.EmitMultiple(std::move(primitive), sources);
+  return context.EmitMultiple(context.Create(desc), sources);
 }
 
 }  // namespace tilewire::lowering

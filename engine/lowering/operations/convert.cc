@@ -23,8 +23,7 @@ absl::Status LowerConvert(const network::Convert& convert, OperationContext& con
   const bool is_reorder = convert.via.empty() && IsReorder(src.desc.data_type(), dst.data_type());
   const OpDesc desc = is_reorder ? OpDesc(ReorderDesc{src.desc, dst})
                                  : OpDesc(ConvertDesc{src.desc, dst, convert.via});
-  ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc));
-  return context.EmitUnary(std::move(primitive), src);
+  return context.EmitUnary(context.Create(desc), src);
 }
 
 }  // namespace tilewire::lowering

@@ -15,13 +15,11 @@ absl::Status LowerDequantize(const network::Dequantize& dequantize, OperationCon
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst, layout.WithDataType(DataType::kF32));
   const bool is_as_it_is = dequantize.params == std::vector{network::QuantizationParams()};
   if (is_as_it_is && src.desc.data_type() != DataType::kF32) {
-    ABSL_ASSIGN_OR_RETURN(auto convert, context.Create(ConvertDesc{src.desc, dst}));
-    return context.EmitUnary(std::move(convert), src);
+    return context.EmitUnary(context.Create(ConvertDesc{src.desc, dst}), src);
   }
   QuantizeDesc desc{.src = src.desc, .dst = dst, .axis = dequantize.axis};
   AppendParams(dequantize.params, &desc);
-  ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc));
-  return context.EmitUnary(std::move(primitive), src);
+  return context.EmitUnary(context.Create(desc), src);
 }
 
 }  // namespace tilewire::lowering

@@ -80,8 +80,7 @@ absl::Status LowerQuantizationRange(const network::QuantizationRange&, Operation
   ABSL_ASSIGN_OR_RETURN(const Place src, context.DenseHome(context.src()));
   QuantizationRangeDesc desc{.src = src.desc};
   ABSL_ASSIGN_OR_RETURN(desc.dst, context.RowMajorDesc(context.dst()));
-  ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc));
-  return context.EmitUnary(std::move(primitive), src);
+  return context.EmitUnary(context.Create(desc), src);
 }
 
 // In row-major order for products of matrices.
@@ -93,9 +92,8 @@ absl::Status LowerDynamicQuantize(const network::DynamicQuantize&, OperationCont
     ABSL_ASSIGN_OR_RETURN(desc.dst, context.RowMajorDesc(context.dst()));
   }
   ABSL_ASSIGN_OR_RETURN(const Place src, context.InLayout(context.src(), desc.src));
-  ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc));
   context.plan().Consume(context.src(1));
-  return context.EmitUnary(std::move(primitive), src, {{kArgQuantizationRange, range.buffer}});
+  return context.EmitUnary(context.Create(desc), src, {{kArgQuantizationRange, range.buffer}});
 }
 
 absl::Status LowerDynamicConvolution(const network::DynamicConvolution& convolution,

@@ -137,9 +137,8 @@ absl::Status LowerGeneral(const network::Elementwise& elementwise, OperationCont
     descs.push_back(place.desc);
   }
   context.ConsumeSources();
-  ABSL_ASSIGN_OR_RETURN(auto primitive,
-                        context.Create(ElementwiseDesc{elementwise, std::move(descs), dst}));
-  return context.EmitMultiple(std::move(primitive), places);
+  return context.EmitMultiple(context.Create(ElementwiseDesc{elementwise, std::move(descs), dst}),
+                              places);
 }
 
 }  // namespace

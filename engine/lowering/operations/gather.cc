@@ -10,10 +10,9 @@ absl::Status LowerGather(const network::Gather& gather, OperationContext& contex
   ABSL_ASSIGN_OR_RETURN(const Place src, context.RowMajor(context.src(0)));
   ABSL_ASSIGN_OR_RETURN(const Place indices, context.RowMajor(context.src(1)));
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst, context.RowMajorDesc(context.dst()));
-  ABSL_ASSIGN_OR_RETURN(auto primitive,
-                        context.Create(GatherDesc{gather.axis, src.desc, indices.desc, dst}));
   context.plan().Consume(context.src(1));
-  return context.EmitUnary(std::move(primitive), src, {{kArgSrc1, indices.buffer}});
+  return context.EmitUnary(context.Create(GatherDesc{gather.axis, src.desc, indices.desc, dst}),
+                           src, {{kArgSrc1, indices.buffer}});
 }
 
 }  // namespace tilewire::lowering

@@ -16,8 +16,7 @@ absl::Status LowerGatherChannels(const network::GatherChannels& gather, Operatio
   GatherChannelsDesc desc{.srcs = DescsOf(sources), .dst = dst};
   for (const network::GatherChannels::From& from : gather.from)
     desc.channels.push_back({from.src, from.channel});
-  ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc));
-  return context.EmitMultiple(std::move(primitive), sources);
+  return context.EmitMultiple(context.Create(desc), sources);
 }
 
 }  // namespace tilewire::lowering

@@ -42,13 +42,8 @@ absl::Status LowerIntegerMatmul(const network::IntegerMatmul& product, Operation
   desc.weights_zero_point = product.weights_quantization.zero_point;
   ABSL_ASSIGN_OR_RETURN(desc.dst, ResultDesc(context));
   ABSL_ASSIGN_OR_RETURN(const Attributes attributes, AttributesOf(product));
-  ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc, attributes));
-  context.ConsumeSources();
-  const Place dst = context.plan().NewPlace(desc.dst);
-  context.Emit(std::move(primitive),
-               {{kArgSrc, src.buffer}, {kArgWeights, weights.buffer}, {kArgDst, dst.buffer}});
-  context.BindResult(dst);
-  return absl::OkStatus();
+  return context.EmitTo(desc.dst, context.Create(desc, attributes),
+                        {{kArgSrc, src.buffer}, {kArgWeights, weights.buffer}});
 }
 
 // A product of two sides that are quantised in the run.
@@ -64,16 +59,11 @@ absl::Status LowerDynamicMatmul(const network::DynamicMatmul& product, Operation
   ABSL_ASSIGN_OR_RETURN(desc.dst, ResultDesc(context));
   Attributes attributes;
   attributes.output_scales.scales = {product.scale};
-  ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc, attributes));
-  context.ConsumeSources();
-  const Place dst = context.plan().NewPlace(desc.dst);
-  context.Emit(std::move(primitive), {{kArgSrc, src.buffer},
-                                      {kArgWeights, weights.buffer},
-                                      {kArgQuantizationRange, src_range.buffer},
-                                      {kArgWeightsRange, weights_range.buffer},
-                                      {kArgDst, dst.buffer}});
-  context.BindResult(dst);
-  return absl::OkStatus();
+  return context.EmitTo(desc.dst, context.Create(desc, attributes),
+                        {{kArgSrc, src.buffer},
+                         {kArgWeights, weights.buffer},
+                         {kArgQuantizationRange, src_range.buffer},
+                         {kArgWeightsRange, weights_range.buffer}});
 }
 
 }  // namespace tilewire::lowering

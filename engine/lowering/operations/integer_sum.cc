@@ -25,9 +25,8 @@ absl::Status LowerIntegerSum(const network::IntegerSum& sum, OperationContext& c
   desc.dst_scale = sum.dst_quantization.scale;
   desc.dst_zero_point = sum.dst_quantization.zero_point;
   desc.relu = sum.relu;
-  ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc));
   context.ConsumeSources();
-  return context.EmitMultiple(std::move(primitive), sources);
+  return context.EmitMultiple(context.Create(desc), sources);
 }
 
 }  // namespace tilewire::lowering

@@ -13,14 +13,13 @@ absl::Status LowerInterpolate(const network::Interpolate& interpolate, Operation
     ABSL_ASSIGN_OR_RETURN(src, context.RowMajor(context.src()));
   }
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst, context.DstLike(src.desc));
-  ABSL_ASSIGN_OR_RETURN(auto primitive,
-                        context.Create(InterpolateDesc{.src = src.desc,
-                                                       .dst = dst,
-                                                       .axis = interpolate.axis,
-                                                       .taps = interpolate.taps,
-                                                       .indices = interpolate.indices,
-                                                       .weights = interpolate.weights}));
-  return context.EmitUnary(std::move(primitive), src);
+  return context.EmitUnary(context.Create(InterpolateDesc{.src = src.desc,
+                                                          .dst = dst,
+                                                          .axis = interpolate.axis,
+                                                          .taps = interpolate.taps,
+                                                          .indices = interpolate.indices,
+                                                          .weights = interpolate.weights}),
+                           src);
 }
 
 }  // namespace tilewire::lowering

@@ -8,13 +8,13 @@ namespace tilewire::lowering {
 
 absl::Status LowerLrn(const network::Lrn& lrn, OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Place src, context.DenseHome(context.src()));
-  ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(LrnDesc{.src = src.desc,
-                                                               .dst = src.desc,
-                                                               .local_size = lrn.size,
-                                                               .alpha = lrn.alpha,
-                                                               .beta = lrn.beta,
-                                                               .k = lrn.k}));
-  return context.EmitUnary(std::move(primitive), src);
+  return context.EmitUnary(context.Create(LrnDesc{.src = src.desc,
+                                                  .dst = src.desc,
+                                                  .local_size = lrn.size,
+                                                  .alpha = lrn.alpha,
+                                                  .beta = lrn.beta,
+                                                  .k = lrn.k}),
+                           src);
 }
 
 }  // namespace tilewire::lowering

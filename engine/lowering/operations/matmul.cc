@@ -15,13 +15,8 @@ absl::Status LowerMatmul(const network::Matmul&, OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(desc.dst, context.RowMajorDesc(context.dst()));
   Attributes attributes;
   if (desc.src.data_type() == DataType::kF32) attributes.precision = context.settings().precision;
-  ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc, attributes));
-  context.ConsumeSources();
-  const Place dst = context.plan().NewPlace(desc.dst);
-  context.Emit(std::move(primitive),
-               {{kArgSrc, a.buffer}, {kArgWeights, b.buffer}, {kArgDst, dst.buffer}});
-  context.BindResult(dst);
-  return absl::OkStatus();
+  return context.EmitTo(desc.dst, context.Create(desc, attributes),
+                        {{kArgSrc, a.buffer}, {kArgWeights, b.buffer}});
 }
 
 }  // namespace tilewire::lowering

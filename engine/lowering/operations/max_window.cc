@@ -26,15 +26,14 @@ MaxWindowResult ResultOf(network::MaxWindow::Result result) {
 absl::Status LowerMaxWindow(const network::MaxWindow& window, OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Place src, context.RowMajor(context.src()));
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst, context.DstLike(src.desc));
-  ABSL_ASSIGN_OR_RETURN(auto primitive,
-                        context.Create(MaxWindowDesc{.result = ResultOf(window.result),
-                                                     .src = src.desc,
-                                                     .dst = dst,
-                                                     .kernel = window.kernel,
-                                                     .strides = window.strides,
-                                                     .dilations = window.dilations,
-                                                     .padding_left = window.padding_left}));
-  return context.EmitUnary(std::move(primitive), src);
+  return context.EmitUnary(context.Create(MaxWindowDesc{.result = ResultOf(window.result),
+                                                        .src = src.desc,
+                                                        .dst = dst,
+                                                        .kernel = window.kernel,
+                                                        .strides = window.strides,
+                                                        .dilations = window.dilations,
+                                                        .padding_left = window.padding_left}),
+                           src);
 }
 
 }  // namespace tilewire::lowering

@@ -29,8 +29,7 @@ absl::Status LowerPooling(const network::Pooling& pooling, OperationContext& con
                    .padding_left = pooling.padding_left,
                    .padding_right = pooling.padding_right};
   ABSL_ASSIGN_OR_RETURN(desc.dst, context.DstLike(src.desc));
-  ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc));
-  return context.EmitUnary(std::move(primitive), src);
+  return context.EmitUnary(context.Create(desc), src);
 }
 
 }  // namespace tilewire::lowering

@@ -26,8 +26,7 @@ absl::Status LowerQuantize(const network::Quantize& quantize, OperationContext& 
   }
   QuantizeDesc desc{.src = src.desc, .dst = dst, .axis = quantize.axis};
   AppendParams(quantize.params, &desc);
-  ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc));
-  return context.EmitUnary(std::move(primitive), src);
+  return context.EmitUnary(context.Create(desc), src);
 }
 
 }  // namespace tilewire::lowering

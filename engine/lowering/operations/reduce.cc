@@ -37,8 +37,7 @@ absl::Status LowerReduce(const network::Reduce& reduce, OperationContext& contex
   ReductionDesc desc = ReductionOf(reduce.function);
   desc.src = src.desc;
   ABSL_ASSIGN_OR_RETURN(desc.dst, context.DstLike(src.desc));
-  ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc));
-  return context.EmitUnary(std::move(primitive), src);
+  return context.EmitUnary(context.Create(desc), src);
 }
 
 }  // namespace tilewire::lowering

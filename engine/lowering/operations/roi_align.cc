@@ -15,12 +15,11 @@ absl::Status LowerRoiAlign(const network::RoiAlign& pooling, OperationContext& c
   ABSL_ASSIGN_OR_RETURN(const Place rois, context.RowMajor(context.src(1)));
   ABSL_ASSIGN_OR_RETURN(const Place batches, context.RowMajor(context.src(2)));
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst, context.DstLike(pixels));
-  ABSL_ASSIGN_OR_RETURN(
-      auto primitive, context.Create(RoiAlignDesc{pooling.takes_maximum, pooling.aligned,
-                                                  pooling.scale, pooling.samples_per_bin, src.desc,
-                                                  rois.desc, batches.desc, dst}));
   context.ConsumeSources();
-  return context.EmitMultiple(std::move(primitive), {src, rois, batches});
+  return context.EmitMultiple(
+      context.Create(RoiAlignDesc{pooling.takes_maximum, pooling.aligned, pooling.scale,
+                                  pooling.samples_per_bin, src.desc, rois.desc, batches.desc, dst}),
+      {src, rois, batches});
 }
 
 }  // namespace tilewire::lowering

@@ -54,9 +54,8 @@ absl::Status LowerSelect(const network::Select& select, OperationContext& contex
   }
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst, context.DstLike(src.desc));
   ABSL_RETURN_IF_ERROR(CheckLists(select, dst, context.settings()));
-  ABSL_ASSIGN_OR_RETURN(auto primitive,
-                        context.Create(SelectDesc{src.desc, dst, select.from, select.fill}));
-  return context.EmitUnary(std::move(primitive), src);
+  return context.EmitUnary(context.Create(SelectDesc{src.desc, dst, select.from, select.fill}),
+                           src);
 }
 
 }  // namespace tilewire::lowering

@@ -8,12 +8,11 @@ namespace tilewire::lowering {
 
 absl::Status LowerShuffle(const network::Shuffle& shuffle, OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Place src, context.DenseHome(context.src()));
-  ABSL_ASSIGN_OR_RETURN(auto primitive,
-                        context.Create(ShuffleDesc{.src = src.desc,
-                                                   .dst = src.desc,
-                                                   .axis = shuffle.axis,
-                                                   .group_size = shuffle.group_size}));
-  return context.EmitUnary(std::move(primitive), src);
+  return context.EmitUnary(context.Create(ShuffleDesc{.src = src.desc,
+                                                      .dst = src.desc,
+                                                      .axis = shuffle.axis,
+                                                      .group_size = shuffle.group_size}),
+                           src);
 }
 
 }  // namespace tilewire::lowering

@@ -19,9 +19,8 @@ absl::Status LowerSoftmax(const network::Softmax& softmax, OperationContext& con
   order.push_back(softmax.axis);
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc, runtime::NestedDesc(value.dims, value.type, order));
   ABSL_ASSIGN_OR_RETURN(const Place src, context.InLayout(context.src(), desc));
-  ABSL_ASSIGN_OR_RETURN(
-      auto primitive, context.Create(SoftmaxDesc{.src = desc, .dst = desc, .axis = softmax.axis}));
-  return context.EmitUnaryInPlace(std::move(primitive), src);
+  return context.EmitUnaryInPlace(
+      context.Create(SoftmaxDesc{.src = desc, .dst = desc, .axis = softmax.axis}), src);
 }
 
 }  // namespace tilewire::lowering

@@ -15,11 +15,11 @@ absl::Status LowerSum(const network::Sum&, OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(const bool normalized, LowerNormalizedSum(sources, context));
   if (normalized) return absl::OkStatus();
   context.ConsumeSources();
-  ABSL_ASSIGN_OR_RETURN(auto primitive,
-                        context.Create(SumDesc{.scales = std::vector<float>(sources.size(), 1.0f),
-                                               .srcs = DescsOf(sources),
-                                               .dst = layout}));
-  return context.EmitMultiple(std::move(primitive), sources);
+  return context.EmitMultiple(
+      context.Create(SumDesc{.scales = std::vector<float>(sources.size(), 1.0f),
+                             .srcs = DescsOf(sources),
+                             .dst = layout}),
+      sources);
 }
 
 }  // namespace tilewire::lowering

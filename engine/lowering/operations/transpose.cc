@@ -29,12 +29,8 @@ absl::Status ReorderBlocks(const network::Transpose& transpose, const Place& src
   std::vector<int> back(transpose.order.size());
   for (size_t d = 0; d < back.size(); ++d) back[transpose.order[d]] = static_cast<int>(d);
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc turned, desc.Permuted(back));
-  ABSL_ASSIGN_OR_RETURN(auto reorder, context.Create(ReorderDesc{src.desc, turned}));
-  context.ConsumeSources();
-  const Place dst = context.plan().NewPlace(desc);
-  context.Emit(std::move(reorder), {{kArgSrc, src.buffer}, {kArgDst, dst.buffer}});
-  context.BindResult(dst);
-  return absl::OkStatus();
+  return context.EmitTo(desc, context.Create(ReorderDesc{src.desc, turned}),
+                        {{kArgSrc, src.buffer}});
 }
 
 }  // namespace
@@ -54,8 +50,7 @@ absl::Status LowerTranspose(const network::Transpose& transpose, OperationContex
     return absl::OkStatus();
   }
   if (!src.desc.IsPlain()) return ReorderBlocks(transpose, src, desc, context);
-  ABSL_ASSIGN_OR_RETURN(auto reorder, context.Create(ReorderDesc{view, desc}));
-  return context.EmitUnary(std::move(reorder), src);
+  return context.EmitUnary(context.Create(ReorderDesc{view, desc}), src);
 }
 
 }  // namespace tilewire::lowering

@@ -12,6 +12,13 @@ namespace tilewire::lowering {
 using network::ValueId;
 using runtime::Bindings;
 
+Bindings MultipleSources(const std::vector<Place>& sources) {
+  Bindings bindings;
+  for (size_t i = 0; i < sources.size(); ++i)
+    bindings.push_back({kArgMultipleSrc + static_cast<int>(i), sources[i].buffer});
+  return bindings;
+}
+
 absl::StatusOr<MemoryDesc> OperationContext::AnyDesc(ValueId id) const {
   return MemoryDesc::CreateAny(value(id).dims, plan_.StoredType(id));
 }
@@ -48,41 +55,44 @@ void OperationContext::Emit(std::shared_ptr<const Primitive> primitive, Bindings
   plan_.Emit(operation_.name, std::move(primitive), std::move(bindings), remark, fused);
 }
 
-absl::Status OperationContext::EmitTo(const Place& dst, std::shared_ptr<const Primitive> primitive,
-                                      const Place& src, Bindings more) {
-  more.push_back({kArgSrc, src.buffer});
-  more.push_back({kArgDst, dst.buffer});
-  Emit(std::move(primitive), std::move(more));
+absl::Status OperationContext::EmitInto(const Place& dst,
+                                        std::shared_ptr<const Primitive> primitive,
+                                        Bindings sources) {
+  sources.push_back({kArgDst, dst.buffer});
+  Emit(std::move(primitive), std::move(sources));
   BindResult(dst);
   return absl::OkStatus();
 }
 
-absl::Status OperationContext::EmitUnary(std::shared_ptr<const Primitive> primitive,
-                                         const Place& src, Bindings more) {
+absl::Status OperationContext::EmitUnary(Created primitive, const Place& src, Bindings more) {
+  ABSL_RETURN_IF_ERROR(primitive.status());
   plan_.Consume(operation_.srcs[0]);
-  const Place dst = plan_.NewPlace(primitive->Desc(kArgDst));
-  return EmitTo(dst, std::move(primitive), src, std::move(more));
+  more.push_back({kArgSrc, src.buffer});
+  const Place dst = plan_.NewPlace((*primitive)->Desc(kArgDst));
+  return EmitInto(dst, *std::move(primitive), std::move(more));
 }
 
-absl::Status OperationContext::EmitUnaryInPlace(std::shared_ptr<const Primitive> primitive,
-                                                const Place& src, Bindings more) {
+absl::Status OperationContext::EmitUnaryInPlace(Created primitive, const Place& src,
+                                                Bindings more) {
+  ABSL_RETURN_IF_ERROR(primitive.status());
   plan_.Consume(operation_.srcs[0]);
-  const MemoryDesc& desc = primitive->Desc(kArgDst);
+  more.push_back({kArgSrc, src.buffer});
+  const MemoryDesc& desc = (*primitive)->Desc(kArgDst);
   const bool in_place = plan_.MayOverwrite(src) && runtime::SameMemory(src.desc, desc);
   const Place dst = in_place ? Place{src.buffer, desc} : plan_.NewPlace(desc);
-  return EmitTo(dst, std::move(primitive), src, std::move(more));
+  return EmitInto(dst, *std::move(primitive), std::move(more));
 }
 
-absl::Status OperationContext::EmitMultiple(std::shared_ptr<const Primitive> primitive,
-                                            const std::vector<Place>& sources) {
-  const Place dst = plan_.NewPlace(primitive->Desc(kArgDst));
-  Bindings bindings;
-  for (size_t i = 0; i < sources.size(); ++i)
-    bindings.push_back({kArgMultipleSrc + static_cast<int>(i), sources[i].buffer});
-  bindings.push_back({kArgDst, dst.buffer});
-  Emit(std::move(primitive), std::move(bindings));
-  BindResult(dst);
-  return absl::OkStatus();
+absl::Status OperationContext::EmitMultiple(Created primitive, const std::vector<Place>& sources) {
+  ABSL_RETURN_IF_ERROR(primitive.status());
+  const Place dst = plan_.NewPlace((*primitive)->Desc(kArgDst));
+  return EmitInto(dst, *std::move(primitive), MultipleSources(sources));
+}
+
+absl::Status OperationContext::EmitTo(const MemoryDesc& dst, Created primitive, Bindings sources) {
+  ABSL_RETURN_IF_ERROR(primitive.status());
+  ConsumeSources();
+  return EmitInto(plan_.NewPlace(dst), *std::move(primitive), std::move(sources));
 }
 
 absl::StatusOr<Place> OperationContext::Copy(const Place& from, const MemoryDesc& desc,

@@ -71,26 +71,31 @@ class OperationContext {
 
   // The whole lowering of an operation that reads its first source from `src`: consumes that
   // source, appends the step and binds the result. `more` are the arguments beside src and dst.
-  absl::Status EmitUnary(std::shared_ptr<const Primitive> primitive, const Place& src,
-                         runtime::Bindings more = {});
+  // These functions pass on the error of a primitive that could not be created.
+  using Created = absl::StatusOr<std::shared_ptr<const Primitive>>;
+  absl::Status EmitUnary(Created primitive, const Place& src, runtime::Bindings more = {});
   // The same for a primitive that works in place: it writes over its source if that is dead.
-  absl::Status EmitUnaryInPlace(std::shared_ptr<const Primitive> primitive, const Place& src,
-                                runtime::Bindings more = {});
+  absl::Status EmitUnaryInPlace(Created primitive, const Place& src, runtime::Bindings more = {});
   // The same for a primitive with the arguments kArgMultipleSrc + i. Consumes nothing.
-  absl::Status EmitMultiple(std::shared_ptr<const Primitive> primitive,
-                            const std::vector<Place>& sources);
+  absl::Status EmitMultiple(Created primitive, const std::vector<Place>& sources);
+  // The same for any other arguments, of all sources, which it consumes; the result is laid out as
+  // `dst`.
+  absl::Status EmitTo(const MemoryDesc& dst, Created primitive, runtime::Bindings sources);
 
   // A copy of `from` in the layout of `desc`, in a new place that belongs to no value yet.
   absl::StatusOr<Place> Copy(const Place& from, const MemoryDesc& desc, absl::string_view remark);
 
  private:
-  absl::Status EmitTo(const Place& dst, std::shared_ptr<const Primitive> primitive,
-                      const Place& src, runtime::Bindings more);
+  absl::Status EmitInto(const Place& dst, std::shared_ptr<const Primitive> primitive,
+                        runtime::Bindings sources);
 
   const network::Network& network_;
   const network::Operation& operation_;
   PlanBuilder& plan_;
 };
+
+// The arguments kArgMultipleSrc + i.
+runtime::Bindings MultipleSources(const std::vector<Place>& sources);
 
 }  // namespace tilewire::lowering
 

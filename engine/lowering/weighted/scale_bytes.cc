@@ -12,15 +12,14 @@ namespace tilewire::lowering {
 absl::Status LowerScaleBytes(const network::ScaleBytes& bytes, OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Place src, context.DenseHome(context.src()));
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst, src.desc.WithDataType(DataType::kF32));
-  ABSL_ASSIGN_OR_RETURN(
-      auto primitive,
+  return context.EmitUnary(
       context.Create(QuantizeDesc{.src = src.desc,
                                   .dst = dst,
                                   .axis = bytes.axis,
                                   .scales = bytes.scale,
                                   .zero_points = std::vector<int32_t>(bytes.scale.size(), 0),
-                                  .shifts = bytes.shift}));
-  return context.EmitUnary(std::move(primitive), src);
+                                  .shifts = bytes.shift}),
+      src);
 }
 
 }  // namespace tilewire::lowering
