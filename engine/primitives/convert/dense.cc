@@ -8,16 +8,17 @@
 #include "engine/primitives/convert/conversion.h"
 #include "engine/primitives/convert/implementations.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/single_source.h"
 #include "engine/threading/ranges.h"
 
 namespace tilewire::convert {
 namespace {
 
 // Immutable.
-class Dense final : public Primitive {
+class Dense final : public SingleSource<std::byte> {
  public:
   Dense(PrimitiveInfo info, const ConvertDesc& desc)
-      : Primitive(std::move(info)),
+      : SingleSource(std::move(info)),
         convert_(TypesOf(desc)),
         count_(desc.dst.PaddedElementCount()),
         src_size_(SizeOf(desc.src.data_type())),
@@ -26,9 +27,7 @@ class Dense final : public Primitive {
  private:
   static constexpr int64_t kElementsAtOnce = 16 * 1024;
 
-  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    const auto* src = First<const std::byte>(args, kArgSrc);
-    auto* dst = First<std::byte>(args, kArgDst);
+  void RunOn(const std::byte* src, std::byte* dst, const threading::Team& team) const override {
     threading::ParallelForRanges(team, count_, kElementsAtOnce, [&](int64_t first, int64_t end) {
       convert_.Run(src + first * src_size_, end - first, dst + first * dst_size_);
     });

@@ -9,6 +9,7 @@
 #include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/interpolate/implementations.h"
+#include "engine/primitives/single_source.h"
 #include "engine/threading/ranges.h"
 
 namespace tilewire::interpolate {
@@ -23,10 +24,10 @@ int64_t InnerElements(const MemoryDesc& src, const MemoryDesc& dst, int axis) {
 }
 
 // Immutable.
-class DenseRows final : public Primitive {
+class DenseRows final : public SingleSource<float> {
  public:
   DenseRows(PrimitiveInfo info, const InterpolateDesc& desc)
-      : Primitive(std::move(info)),
+      : SingleSource(std::move(info)),
         desc_(desc),
         src_size_(desc.src.dim(desc.axis)),
         dst_size_(desc.dst.dim(desc.axis)),
@@ -34,9 +35,7 @@ class DenseRows final : public Primitive {
         rows_(inner_ == 0 ? 0 : desc.dst.PaddedElementCount() / inner_) {}
 
  private:
-  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    const float* src = args.Get<const float>(kArgSrc);
-    float* dst = args.Get<float>(kArgDst);
+  void RunOn(const float* src, float* dst, const threading::Team& team) const override {
     const int64_t at_once = threading::ItemsAtOnce(kElementsAtOnce, inner_);
     threading::ParallelForRanges(team, rows_, at_once, [&](int64_t begin, int64_t end) {
       const float* first = src + begin / dst_size_ * src_size_ * inner_;

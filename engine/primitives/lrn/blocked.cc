@@ -5,10 +5,10 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/jit/generator.h"
-#include "engine/memory/zero_padding.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/lrn/implementations.h"
 #include "engine/primitives/lrn/normalizer.h"
+#include "engine/primitives/single_source.h"
 
 namespace tilewire::lrn {
 namespace {
@@ -118,11 +118,11 @@ class BlockGenerator final : public jit::Generator {
 };
 
 // Immutable.
-class Blocked final : public Primitive {
+class Blocked final : public SingleSource<float> {
  public:
   Blocked(PrimitiveInfo primitive_info, const LrnDesc& desc,
           std::unique_ptr<const BlockGenerator> generator)
-      : Primitive(std::move(primitive_info)),
+      : SingleSource(std::move(primitive_info), /*spoils_padding=*/SpoilsPadding(desc)),
         desc_(desc),
         lanes_(desc.src.BlockSize(1)),
         blocks_(desc.src.padded_dims()[1] / lanes_),
@@ -131,9 +131,7 @@ class Blocked final : public Primitive {
   }
 
  private:
-  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    const auto* src = First<const float>(args, kArgSrc);
-    auto* dst = First<float>(args, kArgDst);
+  void RunOn(const float* src, float* dst, const threading::Team& team) const override {
     const int64_t pieces = DivUp(pixels_, kBlockPixelsPerTask);
     team.ParallelFor(desc_.src.dim(0) * blocks_ * pieces, [&](int64_t task) {
       const int64_t first = task % pieces * kBlockPixelsPerTask;
@@ -143,7 +141,6 @@ class Blocked final : public Primitive {
       float* to = dst + n * desc_.dst.stride(0) + block * desc_.dst.stride(1) + first * lanes_;
       RunBlock(from, to, block, std::min(kBlockPixelsPerTask, pixels_ - first));
     });
-    if (SpoilsPadding(desc_)) ZeroPadding(desc_.dst, args.Find(kArgDst));
   }
 
   void RunBlock(const float* src, float* dst, int64_t block, int64_t pixels) const {

@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "engine/base/status_macros.h"
-#include "engine/memory/zero_padding.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/lrn/implementations.h"
 #include "engine/primitives/lrn/run_generator.h"
+#include "engine/primitives/single_source.h"
 #include "engine/threading/stop.h"
 
 namespace tilewire::lrn {
@@ -70,27 +70,24 @@ int64_t PixelStep(const RunLayout& layout) {
 }
 
 // Immutable.
-class Runs final : public Primitive {
+class Runs final : public SingleSource<float> {
  public:
   Runs(PrimitiveInfo primitive_info, const LrnDesc& desc,
        std::unique_ptr<const RunGenerator> generator)
-      : Primitive(std::move(primitive_info)),
+      : SingleSource(std::move(primitive_info), /*spoils_padding=*/SpoilsPadding(desc)),
         desc_(desc),
         layout_(RunLayoutOf(desc.src)),
         pixels_(layout_.size[0] * layout_.size[1] * layout_.size[2]),
         generator_(std::move(generator)) {}
 
  private:
-  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
+  void RunOn(const float* src, float* dst, const threading::Team& team) const override {
     if (desc_.src.ElementCount() == 0) return;
-    const auto* src = First<const float>(args, kArgSrc);
-    auto* dst = First<float>(args, kArgDst);
     if (desc_.algorithm == LrnAlgorithm::kWithinChannel) {
       RunWithin(src, dst, team);
     } else {
       RunAcross(src, dst, team);
     }
-    if (SpoilsPadding(desc_)) ZeroPadding(desc_.dst, args.Find(kArgDst));
   }
 
   void RunAcross(const float* src, float* dst, const threading::Team& team) const {

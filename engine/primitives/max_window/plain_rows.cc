@@ -13,6 +13,7 @@
 #include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/max_window/implementations.h"
+#include "engine/primitives/single_source.h"
 #include "engine/threading/ranges.h"
 #include "engine/threading/stop.h"
 
@@ -36,10 +37,10 @@ struct WindowAxis {
 };
 
 // Three spatial dimensions, the first of them 1 where there are fewer. Immutable.
-class PlainRows final : public Primitive {
+class PlainRows final : public SingleSource<float> {
  public:
   PlainRows(PrimitiveInfo info, const MaxWindowDesc& desc)
-      : Primitive(std::move(info)),
+      : SingleSource(std::move(info)),
         result_(desc.result),
         planes_(desc.src.dim(0) * desc.src.dim(1)) {
     const size_t spatial = desc.kernel.size(), missing = axes_.size() - spatial;
@@ -51,9 +52,7 @@ class PlainRows final : public Primitive {
   }
 
  private:
-  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    const auto* src = args.Get<const float>(kArgSrc);
-    auto* dst = args.Get<float>(kArgDst);
+  void RunOn(const float* src, float* dst, const threading::Team& team) const override {
     const auto& [z, y, x] = axes_;
     const int64_t rows = planes_ * z.dst * y.dst;
     const int64_t work = x.dst * z.MostInside() * y.MostInside() * x.MostInside();

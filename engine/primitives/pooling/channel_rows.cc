@@ -17,6 +17,7 @@
 #include "engine/primitives/pooling/axis.h"
 #include "engine/primitives/pooling/implementations.h"
 #include "engine/primitives/pooling/row_generator.h"
+#include "engine/primitives/single_source.h"
 #include "engine/threading/stop.h"
 
 namespace tilewire::pooling {
@@ -158,10 +159,10 @@ absl::StatusOr<Rows> MakeRows(const VectorUnit& unit, const PoolingDesc& desc,
 }
 
 // Immutable.
-class ChannelRows final : public Primitive {
+class ChannelRows final : public SingleSource<std::byte> {
  public:
   ChannelRows(PrimitiveInfo info, const PoolingDesc& desc, Rows rows)
-      : Primitive(std::move(info)),
+      : SingleSource(std::move(info)),
         src_desc_(desc.src),
         dst_desc_(desc.dst),
         element_bytes_(SizeOf(desc.src.data_type())),
@@ -174,10 +175,8 @@ class ChannelRows final : public Primitive {
  private:
   static constexpr int64_t kPieces = 16;  // of an image at one depth: work for several threads
 
-  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
+  void RunOn(const std::byte* src, std::byte* dst, const threading::Team& team) const override {
     if (dst_desc_.ElementCount() == 0) return;
-    const auto* src = First<const std::byte>(args, kArgSrc);
-    auto* dst = First<std::byte>(args, kArgDst);
     const bool plain = dst_desc_.IsPlain();
     const auto groups = absl::MakeConstSpan(rows_.groups);
     // The pieces of an image at one depth.

@@ -18,6 +18,7 @@
 #include "engine/primitives/pooling/axis.h"
 #include "engine/primitives/pooling/implementations.h"
 #include "engine/primitives/pooling/tap_generator.h"
+#include "engine/primitives/single_source.h"
 #include "engine/threading/stop.h"
 
 namespace tilewire::pooling {
@@ -50,11 +51,11 @@ void Narrow(const uint32_t* from, int64_t count, std::byte* to) {
 }
 
 // Immutable.
-class PlainRows final : public Primitive {
+class PlainRows final : public SingleSource<std::byte> {
  public:
   PlainRows(PrimitiveInfo info, const PoolingDesc& desc, int64_t lanes,
             std::unique_ptr<const TapGenerator> taps)
-      : Primitive(std::move(info)),
+      : SingleSource(std::move(info)),
         src_(desc.src),
         dst_(desc.dst),
         type_(desc.src.data_type()),
@@ -80,11 +81,9 @@ class PlainRows final : public Primitive {
     Row row, windows;
   };
 
-  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
+  void RunOn(const std::byte* src, std::byte* dst, const threading::Team& team) const override {
     if (dst_.ElementCount() == 0) return;
     const int64_t size = SizeOf(type_), channels = dst_.dim(1);
-    const auto* src = First<const std::byte>(args, kArgSrc);
-    auto* dst = First<std::byte>(args, kArgDst);
     team.ParallelFor(dst_.dim(0) * channels, [&](int64_t i) {
       const int64_t n = i / channels, c = i % channels;
       RunPlane(src + (n * src_.stride(0) + c * src_.stride(1)) * size,

@@ -17,6 +17,7 @@
 #include "engine/kernels/elements/vector_conversion.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/quantize/implementations.h"
+#include "engine/primitives/single_source.h"
 
 namespace tilewire::quantize {
 namespace {
@@ -109,11 +110,11 @@ std::vector<float> PatternsOf(const QuantizeDesc& desc, const Runs& runs, int64_
 }
 
 // Immutable.
-class Channels final : public Primitive {
+class Channels final : public SingleSource<std::byte, float> {
  public:
   Channels(PrimitiveInfo info, const QuantizeDesc& desc, int64_t lanes,
            std::unique_ptr<const PatternGenerator> generator)
-      : Primitive(std::move(info)), desc_(desc), generator_(std::move(generator)) {
+      : SingleSource(std::move(info)), desc_(desc), generator_(std::move(generator)) {
     lanes_ = lanes;
     runs_ = RunsOf(desc, lanes);
     chunk_ = RoundUp(kLeastChunk, runs_.vectors * lanes);
@@ -122,11 +123,9 @@ class Channels final : public Primitive {
   }
 
  private:
-  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
+  void RunOn(const std::byte* src, float* dst, const threading::Team& team) const override {
     const int64_t count = desc_.dst.PaddedElementCount();
     if (count == 0) return;
-    const auto* src = First<const std::byte>(args, kArgSrc);
-    auto* dst = First<float>(args, kArgDst);
     const int64_t chunks = DivUp(runs_.elements, chunk_);
     team.ParallelFor(count / runs_.elements * chunks, [&](int64_t task) {
       const int64_t run = task / chunks, first = task % chunks * chunk_;

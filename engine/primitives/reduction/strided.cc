@@ -6,10 +6,10 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/kernels/moves/strided_loops.h"
-#include "engine/memory/zero_padding.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/reduction/implementations.h"
 #include "engine/primitives/reduction/kernel_generator.h"
+#include "engine/primitives/single_source.h"
 
 namespace tilewire::reduction {
 namespace {
@@ -54,11 +54,11 @@ absl::StatusOr<Plan> PlanOf(const ReductionDesc& desc) {
 }
 
 // Immutable.
-class Strided final : public Primitive {
+class Strided final : public SingleSource<float> {
  public:
   Strided(PrimitiveInfo primitive_info, const ReductionDesc& desc, Plan plan,
           std::unique_ptr<const KernelGenerator> generator)
-      : Primitive(std::move(primitive_info)),
+      : SingleSource(std::move(primitive_info), /*spoils_padding=*/true),
         desc_(desc),
         plan_(std::move(plan)),
         generator_(std::move(generator)) {
@@ -72,10 +72,8 @@ class Strided final : public Primitive {
   }
 
  private:
-  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
+  void RunOn(const float* src, float* dst, const threading::Team& team) const override {
     if (desc_.dst.ElementCount() == 0) return;
-    const auto* src = First<const float>(args, kArgSrc);
-    auto* dst = First<float>(args, kArgDst);
     const int64_t pieces = DivUp(plan_.columns, kColumnsPerTask);
     const int64_t groups = DivUp(kept_count_, results_per_task_);
     team.ParallelFor(groups * pieces, [&](int64_t task) {
@@ -89,7 +87,6 @@ class Strided final : public Primitive {
         generator_->entry<KernelGenerator::Function>()(&kernel_args);
       }
     });
-    if (desc_.dst.HasPadding()) ZeroPadding(desc_.dst, args.Find(kArgDst));
   }
 
   // The offset of the kept position `kept` in src (0) or dst (1).

@@ -18,9 +18,9 @@
 #include <vector>
 
 #include "engine/memory/narrow_floats.h"
-#include "engine/memory/zero_padding.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/reorder/implementations.h"
+#include "engine/primitives/single_source.h"
 #include "engine/threading/ranges.h"
 
 namespace tilewire::reorder {
@@ -110,10 +110,11 @@ To Moved(From element) {
 
 // Immutable. Both are the unsigned integer of the elements' size, or float and the bits of bf16.
 template <typename From, typename To = From>
-class BlockedCopy final : public Primitive {
+class BlockedCopy final : public SingleSource<From, To> {
  public:
   BlockedCopy(PrimitiveInfo info, const ReorderDesc& desc)
-      : Primitive(std::move(info)), dims_(CutIntoTiles(desc)) {
+      : SingleSource<From, To>(std::move(info), /*spoils_padding=*/true),
+        dims_(CutIntoTiles(desc)) {
     int64_t tile_elements = 1;
     for (size_t d = 0; d < dims_.size(); ++d) {
       tiles_ *= dims_[d].tiles;
@@ -136,13 +137,10 @@ class BlockedCopy final : public Primitive {
 
   int64_t Gap(int d) const { return dims_[d].tile > 1 ? dims_[d].dst.offset[1] : 0; }
 
-  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    const auto* src = First<const From>(args, kArgSrc);
-    auto* dst = First<To>(args, kArgDst);
+  void RunOn(const From* src, To* dst, const threading::Team& team) const override {
     threading::ParallelForRanges(team, tiles_, tiles_at_once_, [&](int64_t begin, int64_t end) {
       RunTiles(src, dst, begin, end);
     });
-    ZeroPadding(Desc(kArgDst), args.Get<void>(kArgDst));
   }
 
   void RunTiles(const From* src, To* dst, int64_t begin, int64_t end) const {

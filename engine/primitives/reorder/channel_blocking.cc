@@ -11,6 +11,7 @@
 #include "engine/jit/vector_unit.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/reorder/transposition.h"
+#include "engine/primitives/single_source.h"
 
 namespace tilewire::reorder {
 namespace {
@@ -156,12 +157,12 @@ int64_t MostGroups(const std::vector<Chunk>& chunks) {
 }
 
 // Immutable.
-class ChannelBlocking final : public Primitive {
+class ChannelBlocking final : public SingleSource<std::byte> {
  public:
   // `walked` is the copy that is made from the first elements on.
   ChannelBlocking(PrimitiveInfo info, const ReorderDesc& walked, const Attributes& attributes,
                   const Geometry& geometry, ChannelKernels kernels)
-      : Primitive(std::move(info)),
+      : SingleSource(std::move(info)),
         desc_(walked),
         geometry_(geometry),
         scales_(ScalesOf(attributes.output_scales, geometry)),
@@ -179,15 +180,14 @@ class ChannelBlocking final : public Primitive {
     std::byte* dst;
   };
 
-  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
+  void RunOn(const std::byte* src, std::byte* dst, const threading::Team& team) const override {
     const Geometry& g = geometry_;
-    const Place tensors = {First<const std::byte>(args, kArgSrc), First<std::byte>(args, kArgDst)};
     const int64_t pieces = DivUp(items_, items_at_once_);
     team.ParallelFor(pieces * DivUp(g.outers, outers_at_once_), [&](int64_t piece) {
       const int64_t first = piece % pieces * items_at_once_;
       const int64_t outer = piece / pieces * outers_at_once_;
       for (int64_t i = outer; i < std::min(g.outers, outer + outers_at_once_); ++i) {
-        RunItems(At(tensors, i), first, std::min(items_, first + items_at_once_));
+        RunItems(At({src, dst}, i), first, std::min(items_, first + items_at_once_));
       }
     });
   }

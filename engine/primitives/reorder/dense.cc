@@ -8,10 +8,10 @@
 #include "absl/container/inlined_vector.h"
 #include "engine/base/status_macros.h"
 #include "engine/jit/vector_unit.h"
-#include "engine/memory/zero_padding.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/reorder/dense_generator.h"
 #include "engine/primitives/reorder/implementations.h"
+#include "engine/primitives/single_source.h"
 #include "engine/threading/ranges.h"
 
 namespace tilewire::reorder {
@@ -112,11 +112,11 @@ Plan MakePlan(const MemoryDesc& desc, const OutputScales& scales) {
 }
 
 // Immutable.
-class Dense final : public Primitive {
+class Dense final : public SingleSource<std::byte> {
  public:
   Dense(PrimitiveInfo info, const ReorderDesc& desc, Plan plan,
         std::unique_ptr<const DenseGenerator> generator)
-      : Primitive(std::move(info)),
+      : SingleSource(std::move(info), /*spoils_padding=*/true),
         desc_(desc),
         src_bytes_(SizeOf(desc.src.data_type())),
         dst_bytes_(SizeOf(desc.dst.data_type())),
@@ -125,15 +125,12 @@ class Dense final : public Primitive {
         generator_(std::move(generator)) {}
 
  private:
-  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
+  void RunOn(const std::byte* src, std::byte* dst, const threading::Team& team) const override {
     if (desc_.dst.ElementCount() == 0) return;
-    const auto* src = First<const std::byte>(args, kArgSrc);
-    auto* dst = First<std::byte>(args, kArgDst);
     const int64_t calls = plan_.outer_count * calls_a_run_;
     const int64_t at_once = threading::ItemsAtOnce(kRunElements, plan_.rows_at_once * plan_.row);
     threading::ParallelForItems(team, calls, at_once,
                                 [&](int64_t call) { RunCall(src, dst, call); });
-    if (desc_.dst.HasPadding()) ZeroPadding(desc_.dst, args.Find(kArgDst));
   }
 
   void RunCall(const std::byte* src, std::byte* dst, int64_t call) const {

@@ -10,6 +10,7 @@
 #include "engine/primitives/reorder/channel_blocking.h"
 #include "engine/primitives/reorder/implementations.h"
 #include "engine/primitives/reorder/winograd_weights_generator.h"
+#include "engine/primitives/single_source.h"
 
 namespace tilewire::reorder {
 namespace {
@@ -25,10 +26,10 @@ struct WinogradKernels {
 };
 
 // Immutable.
-class GeneratedWinograd final : public Primitive {
+class GeneratedWinograd final : public SingleSource<float> {
  public:
   GeneratedWinograd(PrimitiveInfo info, const ReorderDesc& desc, WinogradKernels kernels)
-      : Primitive(std::move(info)),
+      : SingleSource(std::move(info)),
         layout_(desc.dst.winograd()),
         oc_(desc.src.dim(0)),
         ic_(desc.src.dim(1)),
@@ -37,9 +38,7 @@ class GeneratedWinograd final : public Primitive {
         kernels_(std::move(kernels)) {}
 
  private:
-  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    const auto* src = First<const float>(args, kArgSrc);
-    auto* dst = args.Get<float>(kArgDst);
+  void RunOn(const float* src, float* dst, const threading::Team& team) const override {
     const int64_t pieces = DivUp(layout_.PaddedInputs(ic_), kInputsAtOnce);
     team.ParallelFor(layout_.Blocks(oc_) * pieces, [&](int64_t item) {
       TransformBlock(src, dst, item / pieces, item % pieces * kInputsAtOnce);

@@ -9,10 +9,10 @@
 #include "engine/base/status_macros.h"
 #include "engine/jit/vector_unit.h"
 #include "engine/memory/separable_offsets.h"
-#include "engine/memory/zero_padding.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/reorder/channel_blocking.h"
 #include "engine/primitives/reorder/implementations.h"
+#include "engine/primitives/single_source.h"
 
 namespace tilewire::reorder {
 namespace {
@@ -82,10 +82,10 @@ struct PackingKernels {
 };
 
 // Immutable.
-class WeightsPacking final : public Primitive {
+class WeightsPacking final : public SingleSource<std::byte> {
  public:
   WeightsPacking(PrimitiveInfo info, const ReorderDesc& desc, PackingKernels kernels)
-      : Primitive(std::move(info)),
+      : SingleSource(std::move(info), /*spoils_padding=*/true),
         desc_(desc),
         lanes_dim_(LanesDim(desc)),
         lanes_(desc.dst.inner_blocks().back().size),
@@ -107,11 +107,8 @@ class WeightsPacking final : public Primitive {
     int64_t count, src_step, dst_step;  // bytes
   };
 
-  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    const auto* src = First<const std::byte>(args, kArgSrc);
-    auto* dst = First<std::byte>(args, kArgDst);
+  void RunOn(const std::byte* src, std::byte* dst, const threading::Team& team) const override {
     team.ParallelFor(items_, [&](int64_t item) { RunItem(src, dst, item); });
-    ZeroPadding(desc_.dst, args.Get<void>(kArgDst));
   }
 
   void RunItem(const std::byte* src, std::byte* dst, int64_t item) const {

@@ -11,6 +11,7 @@
 #include "engine/memory/separable_offsets.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/reorder/implementations.h"
+#include "engine/primitives/single_source.h"
 
 namespace tilewire::reorder {
 namespace {
@@ -23,19 +24,17 @@ using Lanes = std::array<double, kMaxLanes>;
 
 // Immutable.
 template <int kSide>
-class WinogradWeights final : public Primitive {
+class WinogradWeights final : public SingleSource<float> {
  public:
   WinogradWeights(PrimitiveInfo info, const ReorderDesc& desc)
-      : Primitive(std::move(info)),
+      : SingleSource(std::move(info)),
         layout_(desc.dst.winograd()),
         oc_(desc.src.dim(0)),
         ic_(desc.src.dim(1)),
         src_(desc.src) {}
 
  private:
-  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    const auto* src = args.Get<const float>(kArgSrc);
-    auto* dst = args.Get<float>(kArgDst);
+  void RunOn(const float* src, float* dst, const threading::Team& team) const override {
     team.ParallelFor(layout_.Blocks(oc_), [&](int64_t block) {
       for (int64_t i = 0; i < layout_.PaddedInputs(ic_); ++i) TransformLanes(src, block, i, dst);
     });

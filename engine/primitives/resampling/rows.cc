@@ -10,6 +10,7 @@
 #include "engine/primitives/creation.h"
 #include "engine/primitives/resampling/implementations.h"
 #include "engine/primitives/resampling/row_generator.h"
+#include "engine/primitives/single_source.h"
 
 namespace tilewire::resampling {
 namespace {
@@ -63,11 +64,11 @@ constexpr int64_t kOutputsAtOnce = 4096;
 
 // Immutable. A piece of work is some rows of one depth of one cell, or one part of these rows where
 // they are long.
-class Rows final : public Primitive {
+class Rows final : public SingleSource<float> {
  public:
   Rows(PrimitiveInfo primitive_info, const ResamplingDesc& desc, const RowConfig& config,
        std::unique_ptr<const RowGenerator> generator)
-      : Primitive(std::move(primitive_info)),
+      : SingleSource(std::move(primitive_info)),
         desc_(desc),
         sides_(config.sides),
         cells_(desc.dst.padded_dims()[1] / config.cell),
@@ -88,10 +89,8 @@ class Rows final : public Primitive {
     int64_t depth, first_output, outputs;
   };
 
-  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
+  void RunOn(const float* src, float* dst, const threading::Team& team) const override {
     if (desc_.dst.ElementCount() == 0) return;
-    const auto* src = First<const float>(args, kArgSrc);
-    auto* dst = First<float>(args, kArgDst);
     const int64_t depths = depth_.samples.size(), heights = height_.samples.size();
     const int64_t parts = DivUp(width_.samples.size(), outputs_), bands = DivUp(heights, rows_);
     // The stride between cells is that of channels, or of channel blocks.

@@ -13,9 +13,9 @@
 #include "engine/kernels/moves/tensor_rows.h"
 #include "engine/memory/element_types.h"
 #include "engine/memory/separable_offsets.h"
-#include "engine/memory/zero_padding.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/select/implementations.h"
+#include "engine/primitives/single_source.h"
 
 namespace tilewire::select {
 namespace {
@@ -27,10 +27,10 @@ struct Piece {
 
 // Immutable. Element: an integer of the size of an element.
 template <typename Element>
-class RunCopy final : public Primitive {
+class RunCopy final : public SingleSource<Element> {
  public:
   RunCopy(PrimitiveInfo info, const SelectDesc& desc)
-      : Primitive(std::move(info)),
+      : SingleSource<Element>(std::move(info), /*spoils_padding=*/true),
         dst_(desc.dst),
         beside_(BesideRows(desc)),
         rows_(desc.dst, beside_),
@@ -98,11 +98,8 @@ class RunCopy final : public Primitive {
     }
   }
 
-  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    const auto* src = First<const Element>(args, kArgSrc);
-    auto* dst = First<Element>(args, kArgDst);
+  void RunOn(const Element* src, Element* dst, const threading::Team& team) const override {
     rows_.ForEach(team, [&](const Dims& index) { CopyRow(index, src, dst); });
-    if (dst_.HasPadding()) ZeroPadding(dst_, args.Get<void>(kArgDst));
   }
 
   void CopyRow(const Dims& index, const Element* src, Element* dst) const {
@@ -129,7 +126,6 @@ class RunCopy final : public Primitive {
   const MemoryDesc dst_;
   const int beside_;  // the dimension that rows run along beside the nearest one
   const TensorRows rows_;
-  const int64_t src_base_, dst_base_;
   std::vector<std::vector<int64_t>> from_, to_;  // offsets by index of dst, one table per dimension
   std::vector<Piece> pieces_;
 };

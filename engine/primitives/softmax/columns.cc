@@ -10,6 +10,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/single_source.h"
 #include "engine/primitives/softmax/columns_walk.h"
 #include "engine/primitives/softmax/implementations.h"
 #include "engine/threading/ranges.h"
@@ -24,7 +25,7 @@ constexpr int64_t kFewestVectors = 4;      // of a turn, so that memory is read 
 constexpr int64_t kElementsOfTask = 8192;
 
 // Immutable. A task is a group of neighbouring rows.
-class Columns final : public Primitive {
+class Columns final : public SingleSource<float> {
  public:
   // In elements: all that the rows of an outer index take, and from group to group. A piece of a
   // tensor whose rows are not a multiple of the groups' ends with a smaller one.
@@ -36,15 +37,13 @@ class Columns final : public Primitive {
 
   Columns(PrimitiveInfo info, const Shape& shape, std::unique_ptr<const ColumnsWalk> whole,
           std::unique_ptr<const ColumnsWalk> last)
-      : Primitive(std::move(info)),
+      : SingleSource(std::move(info)),
         shape_(shape),
         whole_(std::move(whole)),
         last_(std::move(last)) {}
 
  private:
-  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    const auto* src = First<const float>(args, kArgSrc);
-    auto* dst = First<float>(args, kArgDst);
+  void RunOn(const float* src, float* dst, const threading::Team& team) const override {
     const int64_t tasks = shape_.outer * shape_.groups;
     const int64_t at_once = threading::ItemsAtOnce(kElementsOfTask, shape_.group_elements);
     threading::ParallelForItems(team, tasks, at_once,

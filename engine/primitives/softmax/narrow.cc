@@ -13,6 +13,7 @@
 #include "engine/jit/generator.h"
 #include "engine/jit/vector_math.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/single_source.h"
 #include "engine/primitives/softmax/implementations.h"
 #include "engine/threading/ranges.h"
 
@@ -68,20 +69,18 @@ class ColumnsGenerator final : public jit::Generator {
 };
 
 // Immutable.
-class Narrow final : public Primitive {
+class Narrow final : public SingleSource<float> {
  public:
   Narrow(PrimitiveInfo info, const MemoryDesc& desc, int64_t size, int64_t lanes,
          std::unique_ptr<const ColumnsGenerator> generator)
-      : Primitive(std::move(info)),
+      : SingleSource(std::move(info)),
         size_(size),
         lanes_(lanes),
         rows_(desc.ElementCount() / size),
         generator_(std::move(generator)) {}
 
  private:
-  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    const auto* src = First<const float>(args, kArgSrc);
-    auto* dst = First<float>(args, kArgDst);
+  void RunOn(const float* src, float* dst, const threading::Team& team) const override {
     threading::ParallelForRanges(team, rows_, kRowsOfTask, [&](int64_t first, int64_t end) {
       for (int64_t row = first; row < end; row += lanes_)
         RunGroup(src + row * size_, dst + row * size_, std::min(lanes_, end - row));

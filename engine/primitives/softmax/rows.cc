@@ -8,6 +8,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/kernels/products/softmax_rows.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/single_source.h"
 #include "engine/primitives/softmax/implementations.h"
 #include "engine/threading/ranges.h"
 
@@ -15,18 +16,16 @@ namespace tilewire::softmax {
 namespace {
 
 // Immutable.
-class Rows final : public Primitive {
+class Rows final : public SingleSource<float> {
  public:
   Rows(PrimitiveInfo info, const SoftmaxDesc& desc, std::unique_ptr<const SoftmaxRows> generator)
-      : Primitive(std::move(info)),
+      : SingleSource(std::move(info)),
         size_(desc.dst.dim(desc.axis)),
         rows_(size_ == 0 ? 0 : desc.dst.ElementCount() / size_),
         generator_(std::move(generator)) {}
 
  private:
-  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    const auto* src = First<const float>(args, kArgSrc);
-    auto* dst = First<float>(args, kArgDst);
+  void RunOn(const float* src, float* dst, const threading::Team& team) const override {
     const auto function = generator_->entry<SoftmaxRows::Function>();
     const int64_t at_once = threading::ItemsAtOnce(8192, size_);
     threading::ParallelForRanges(team, rows_, at_once, [&](int64_t first, int64_t end) {
