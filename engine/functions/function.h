@@ -45,6 +45,7 @@ inline constexpr FunctionRow kFunctionRows[] = {
 #define REALS(...) ""
 #define INTEGERS(...) ""
 #define CODE ""
+#define VECTORS(...) ""
 #define NONE(why) why
 #define TILEWIRE_FUNCTION(name, text, sources, gives_truth, reals, integers, code) \
   {text, sources, gives_truth, reals, integers, code},

@@ -9,8 +9,8 @@
 //   ... ret();
 //   relu.EmitTable();           // once, after the last ret: the constants
 //
-// The table of code is in eltwise_emitter.cc: a row per function of one real number marked CODE in
-// functions.inc; a static_assert compares the two.
+// The code of a function stands in its row of functions.inc, VECTORS; parts of it that take more
+// than a few instructions are in eltwise_emitter.cc.
 //
 // Accuracy against functions::EltwiseScalar: within the units that AllowedUlps() in
 // tests/support/function_cases.h allows. Used while generating; thread-compatible.
@@ -48,31 +48,28 @@ class EltwiseEmitter {
 
  private:
   using Vector = VectorMath::Vector;
+  using Scratch = VectorMath::Scratch5;
   struct Codes;  // the table
-  void ApplyRelu(const Vector& v);
-  void ApplyElu(const Vector& v);
-  void ApplySelu(const Vector& v);
-  void ApplyCelu(const Vector& v);
-  void ApplyShrink(const Vector& v);
-  void ApplySign(const Vector& v);
-  void ApplyTruncate(const Vector& v);
-  void ApplySoftsign(const Vector& v);
-  void ApplyScaledTanh(const Vector& v);
-  void ApplyClamp(const Vector& v, float low, float high);
-  void ApplyLine(const Vector& v);  // alpha v + beta
-  void ApplyHardSwish(const Vector& v);
-  void ApplySwish(const Vector& v);
-  void ApplyGelu(const Vector& v);
+  void ApplyRelu(const Vector& v, const Scratch& s);
+  void ApplyElu(const Vector& v, const Scratch& s);
+  void ApplySelu(const Vector& v, const Scratch& s);
+  void ApplyCelu(const Vector& v, const Scratch& s);
+  void ApplyShrink(const Vector& v, const Scratch& s);
+  void ApplySign(const Vector& v, const Scratch& s);
+  void ApplyTruncate(const Vector& v, const Scratch& s);
+  void ApplyScaledTanh(const Vector& v, const Scratch& s);
+  void ApplyLine(const Vector& v, const Scratch& s);  // alpha v + beta
+  void ApplyHardSwish(const Vector& v, const Scratch& s);
+  void ApplySwish(const Vector& v, const Scratch& s);
+  void ApplyGelu(const Vector& v, const Scratch& s);
+  void ApplyGeluErf(const Vector& v) { ApplyGeluErf(absl::MakeConstSpan({v.getIdx()})); }
   void ApplyGeluErf(absl::Span<const int> vector_registers);
-  void ApplyPow(const Vector& v);
-  // v = a `predicate` b ? 1 : 0
-  void ApplyTruth(const Vector& v, const Vector& a, VectorMath::Predicate predicate,
+  void ApplyPow(const Vector& v, const Scratch& s);
+  // v = v `predicate` b ? 1 : 0
+  void ApplyTruth(const Vector& v, const Scratch& s, VectorMath::Predicate predicate,
                   const Xbyak::Operand& b);
-  VectorMath::Scratch5 ScratchFrom(int i) const {
-    return {Scratch(i), Scratch(i + 1), Scratch(i + 2), Scratch(i + 3), Scratch(i + 4)};
-  }
-  VectorMath::Scratch5 AllScratch() const { return ScratchFrom(0); }
-  Vector Scratch(int i) const { return math_.unit().Vector(registers_.scratch[i]); }
+  // Scratch registers from the i-th on, as many as there are.
+  Scratch ScratchFrom(size_t i) const;
 
   Xbyak::CodeGenerator* generator_;
   functions::EltwiseOp op_;

@@ -44,6 +44,10 @@ class VectorMath {
   void NegativeAbs(const Vector& v);
   void AtLeast(const Vector& v, float low, const Vector& s0);  // v < low ? low : v
   void AtMost(const Vector& v, float high, const Vector& s0);
+  void Clamp(const Vector& v, float low, float high, const Vector& s0) {
+    AtLeast(v, low, s0);
+    AtMost(v, high, s0);
+  }
   void Load(const Vector& v, float value);  // in every lane
   // v = (sign bit of `sign`) ? negative : v
   void TakeWhereNegative(const Vector& v, const Vector& sign, const Vector& negative) {

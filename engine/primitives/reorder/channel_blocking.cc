@@ -247,7 +247,6 @@ class ChannelBlocking final : public SingleSource<std::byte> {
   }
 
   const ReorderDesc desc_;
-  const int64_t src_begin_, dst_begin_;  // bytes
   const Geometry geometry_;
   const std::vector<float> scales_;
   const ChannelKernels kernels_;
