@@ -10,7 +10,6 @@
 #ifndef ENGINE_FACADE_STAGED_RUN_H_
 #define ENGINE_FACADE_STAGED_RUN_H_
 
-#include <memory>
 #include <string>
 #include <vector>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/functions/function.h"
 
-#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>

@@ -6,7 +6,6 @@
 #ifndef ENGINE_FUNCTIONS_INTEGER_FUNCTIONS_H_
 #define ENGINE_FUNCTIONS_INTEGER_FUNCTIONS_H_
 
-#include <algorithm>
 #include <cstdint>
 #include <type_traits>
 

@@ -2,7 +2,6 @@
 #include "engine/jit/eltwise_emitter.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <utility>
 #include <vector>

@@ -8,7 +8,6 @@
 #define ENGINE_MEMORY_FORMAT_TAG_H_
 
 #include <cstdint>
-#include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"

@@ -6,7 +6,6 @@
 // two dimensions is visited twice, which does no harm.
 #include "engine/memory/zero_padding.h"
 
-#include <algorithm>
 #include <cstring>
 #include <vector>
 

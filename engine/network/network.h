@@ -7,14 +7,11 @@
 #ifndef ENGINE_NETWORK_NETWORK_H_
 #define ENGINE_NETWORK_NETWORK_H_
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
-#include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "engine/functions/function.h"
 #include "engine/memory/data_type.h"
 #include "engine/memory/dims.h"

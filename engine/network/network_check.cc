@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/network/network_check.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <variant>
 
 #include "absl/algorithm/container.h"

@@ -3,7 +3,6 @@
 
 #include <cstring>
 #include <memory>
-#include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/onnx/model_check.h"
 
-#include <memory>
 #include <set>
 
 #include "absl/strings/str_cat.h"

@@ -13,7 +13,6 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/types/span.h"
 #include "engine/network/constant.h"
 #include "engine/network/network.h"
 #include "engine/onnx/file/model_graph.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/onnx/specialization.h"
 
-#include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "absl/algorithm/container.h"

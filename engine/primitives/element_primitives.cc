@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
-#include "engine/base/checked_math.h"
 #include "engine/memory/zero_padding.h"
 #include "engine/primitives/creation.h"
 #include "engine/threading/ranges.h"

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/base/checked_math.h"
 #include "engine/memory/zero_padding.h"
 #include "engine/threading/ranges.h"
 

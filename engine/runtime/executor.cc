@@ -4,8 +4,6 @@
 #include <chrono>
 #include <cstring>
 #include <memory>
-#include <utility>
-#include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "engine/base/huge_pages.h"
 #include "engine/base/status_macros.h"
 #include "engine/runtime/group_packing.h"

@@ -6,7 +6,6 @@
 #define ENGINE_RUNTIME_PACKED_WEIGHTS_H_
 
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "absl/functional/function_ref.h"

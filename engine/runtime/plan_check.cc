@@ -2,7 +2,6 @@
 #include "engine/runtime/plan_check.h"
 
 #include <algorithm>
-#include <string>
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"

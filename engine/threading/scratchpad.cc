@@ -10,7 +10,6 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/time/clock.h"
-#include "engine/base/checked_math.h"
 #include "engine/base/huge_pages.h"
 #include "engine/base/status_macros.h"
 #include "engine/threading/mutex.h"

@@ -20,13 +20,9 @@
 #include "engine/kernels/elements/elementwise_kernel.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
-#include <limits>
 #include <variant>
 
-#include "absl/strings/str_cat.h"
-#include "engine/base/status_macros.h"
 #include "engine/kernels/products/counted_loop.h"
 
 namespace tilewire {

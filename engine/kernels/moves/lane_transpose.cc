@@ -6,7 +6,6 @@
 // vector, which is always 16 in all. After the last step it is vector i of dst.
 #include "engine/kernels/moves/lane_transpose.h"
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <map>

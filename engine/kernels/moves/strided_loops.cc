@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "engine/base/status_macros.h"
 
 namespace tilewire {
 namespace {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "engine/base/checked_math.h"
 #include "engine/kernels/tiles/matrix_tile.h"
 
 namespace tilewire {

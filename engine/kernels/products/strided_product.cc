@@ -4,8 +4,6 @@
 #include <xmmintrin.h>
 
 #include <algorithm>
-#include <cstring>
-#include <utility>
 
 #include "engine/base/status_macros.h"
 #include "engine/kernels/products/dot_tile.h"

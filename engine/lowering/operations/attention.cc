@@ -10,7 +10,6 @@
 #include "engine/base/status_macros.h"
 #include "engine/lowering/operation_table.h"
 #include "engine/lowering/plan/strided_view.h"
-#include "engine/runtime/tensor_layout.h"
 
 namespace tilewire::lowering {
 namespace {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
-#include <vector>
 
 #include "engine/base/status_macros.h"
 #include "engine/lowering/operation_table.h"

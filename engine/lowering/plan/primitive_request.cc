@@ -2,7 +2,6 @@
 #include "engine/lowering/plan/primitive_request.h"
 
 #include <algorithm>
-#include <utility>
 #include <variant>
 
 #include "absl/strings/str_cat.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/lowering/weighted/integer_fusion.h"
 
-#include <algorithm>
-
 #include "engine/base/status_macros.h"
 
 namespace tilewire::lowering {

@@ -4,7 +4,6 @@
 // back. Between such layers and the transpose to [N, C, spatial...] everything works on one pixel
 // at a time, so the transpose may as well come first.
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "engine/network/passes/editor.h"

@@ -2,7 +2,6 @@
 #include "engine/onnx/file/node.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"

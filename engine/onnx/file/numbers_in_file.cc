@@ -2,7 +2,6 @@
 #include "engine/onnx/file/numbers_in_file.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "absl/hash/hash.h"

@@ -3,7 +3,6 @@
 #include <array>
 #include <limits>
 #include <map>
-#include <tuple>
 #include <utility>
 
 #include "engine/base/checked_math.h"
@@ -11,7 +10,6 @@
 #include "engine/cpu/cores.h"
 #include "engine/kernels/products/softmax_rows.h"
 #include "engine/kernels/products/strided_tile.h"
-#include "engine/memory/layout.h"
 #include "engine/primitives/attention/block_plan.h"
 #include "engine/primitives/attention/implementations.h"
 #include "engine/primitives/attention/matrix_copy.h"

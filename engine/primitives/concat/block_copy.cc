@@ -9,7 +9,6 @@
 #include <type_traits>
 
 #include "engine/base/status_macros.h"
-#include "engine/memory/zero_padding.h"
 #include "engine/primitives/concat/implementations.h"
 #include "engine/primitives/creation.h"
 #include "engine/threading/ranges.h"

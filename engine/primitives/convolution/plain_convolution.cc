@@ -10,7 +10,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "engine/memory/layout.h"
 #include "engine/primitives/convolution/direct/direct_layouts.h"
 #include "engine/primitives/convolution/geometry.h"
 #include "engine/primitives/convolution/implementations.h"

@@ -9,7 +9,6 @@
 #include "engine/kernels/elements/element_conversion.h"
 #include "engine/kernels/tiles/scalar_epilogue.h"
 #include "engine/memory/bf16_number.h"
-#include "engine/memory/layout.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/primitives/convolution/geometry.h"
 #include "engine/primitives/convolution/implementations.h"

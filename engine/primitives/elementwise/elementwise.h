@@ -25,7 +25,6 @@
 #include "engine/functions/function.h"
 #include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
-#include "engine/primitives/primitive.h"
 
 namespace tilewire {
 

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <utility>
 
-#include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 #include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"

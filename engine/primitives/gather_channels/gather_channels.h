@@ -21,7 +21,6 @@
 #include "engine/kernels/moves/channel_gather.h"
 #include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
-#include "engine/primitives/primitive.h"
 
 namespace tilewire {
 

@@ -2,10 +2,8 @@
 //
 // The f32 inner product by planes of bf16: weights and layouts are those of the packed rows, images
 // the rows of one product.
-#include <algorithm>
 #include <limits>
 #include <utility>
-#include <vector>
 
 #include "engine/base/status_macros.h"
 #include "engine/kernels/planes/plane_product.h"

@@ -4,7 +4,6 @@
 // spatial index; sums of integers are exact, modulo 2^32.
 #include "engine/base/status_macros.h"
 #include "engine/kernels/tiles/scalar_epilogue.h"
-#include "engine/memory/layout.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/inner_product/implementations.h"

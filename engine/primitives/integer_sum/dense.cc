@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
-#include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 #include "engine/kernels/elements/dense_run.h"
 #include "engine/kernels/elements/element_conversion.h"

@@ -23,7 +23,6 @@
 
 #include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
-#include "engine/primitives/primitive.h"
 
 namespace tilewire {
 

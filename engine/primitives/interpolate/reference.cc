@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The executable specification: any layouts, one element of dst after the other.
-#include "engine/base/status_macros.h"
-#include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/interpolate/implementations.h"
 #include "engine/primitives/reference_primitive.h"

@@ -6,7 +6,6 @@
 #include "engine/kernels/elements/element_conversion.h"
 #include "engine/kernels/tiles/scalar_epilogue.h"
 #include "engine/memory/element_types.h"
-#include "engine/memory/layout.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/matmul/implementations.h"

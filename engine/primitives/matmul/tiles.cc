@@ -8,7 +8,6 @@
 #include "engine/base/status_macros.h"
 #include "engine/cpu/cores.h"
 #include "engine/kernels/products/strided_product.h"
-#include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/matmul/batches.h"
 #include "engine/primitives/matmul/implementations.h"

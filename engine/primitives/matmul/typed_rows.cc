@@ -6,9 +6,7 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
-#include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 #include "engine/memory/element_types.h"
 #include "engine/memory/index_walk.h"

@@ -8,7 +8,6 @@
 #include <bit>
 #include <cstddef>
 #include <limits>
-#include <vector>
 
 #include "engine/jit/extremum.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <optional>
-#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/checked_math.h"

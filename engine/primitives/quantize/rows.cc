@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 #include "engine/kernels/moves/tensor_rows.h"
 #include "engine/memory/separable_offsets.h"

@@ -2,8 +2,6 @@
 //
 // The executable specification: any layouts, one element of dst after the other; sums and products
 // in double.
-#include "engine/base/status_macros.h"
-#include "engine/memory/layout.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/reduction/combination.h"

@@ -5,7 +5,6 @@
 // through 32 bytes of the stack's red zone.
 #include <bit>
 
-#include "engine/base/status_macros.h"
 #include "engine/kernels/elements/vector_conversion.h"
 #include "engine/primitives/reorder/channel_blocking.h"
 

@@ -4,7 +4,6 @@
 // are moved under a mask.
 #include <bit>
 
-#include "engine/base/status_macros.h"
 #include "engine/jit/tail_mask.h"
 #include "engine/kernels/elements/vector_conversion.h"
 #include "engine/primitives/reorder/channel_blocking.h"

@@ -18,7 +18,6 @@
 
 #include <memory>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "engine/primitives/reorder/channel_blocking_generator.h"
 #include "engine/primitives/reorder/implementations.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <variant>
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/reorder/channel_blocking.h"

@@ -3,7 +3,6 @@
 // The executable specification: any layouts, one output after the other. The samples of an output
 // are added in the order of depth, height, width.
 #include "engine/base/status_macros.h"
-#include "engine/memory/layout.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/reference_primitive.h"

@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/rnn/implementations.h"
 #include "engine/primitives/rnn/rnn.h"

@@ -2,7 +2,6 @@
 //
 // The executable specification: any layouts, one element of dst after the other.
 #include "engine/base/status_macros.h"
-#include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/reference_primitive.h"
 #include "engine/primitives/roi_align/implementations.h"

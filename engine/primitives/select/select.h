@@ -22,7 +22,6 @@
 #include "engine/memory/index_run.h"
 #include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
-#include "engine/primitives/primitive.h"
 
 namespace tilewire {
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <bit>
 #include <optional>
 
 #include "engine/base/checked_math.h"

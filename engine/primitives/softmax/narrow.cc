@@ -8,7 +8,6 @@
 #include <limits>
 #include <utility>
 
-#include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 #include "engine/jit/generator.h"
 #include "engine/jit/vector_math.h"

@@ -4,7 +4,6 @@
 // independent; each thread takes groups of rows.
 #include <utility>
 
-#include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 #include "engine/kernels/products/softmax_rows.h"
 #include "engine/primitives/creation.h"

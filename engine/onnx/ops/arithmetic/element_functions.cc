@@ -5,7 +5,6 @@
 // all others.
 #include "engine/onnx/ops/arithmetic/element_functions.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

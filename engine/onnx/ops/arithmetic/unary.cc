@@ -3,7 +3,6 @@
 // Mathematical functions of one tensor, element by element, that are more than a row of
 // engine/functions/functions.inc says (functions.cc has those). Activations are in activation.cc,
 // functions of several tensors in elementwise.cc.
-#include <cmath>
 
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/activations/activation_of.h"

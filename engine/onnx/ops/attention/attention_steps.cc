@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/onnx/ops/attention/attention_steps.h"
 
-#include <cmath>
 #include <limits>
 #include <utility>
 

@@ -4,7 +4,6 @@
 // the keys and values of earlier requests as inputs, which come out with the new ones after them.
 // Source: ONNX Runtime's ContribOperators.md, version 1 of com.microsoft.
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

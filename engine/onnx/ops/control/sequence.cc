@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <climits>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

@@ -3,12 +3,10 @@
 // LSTM, GRU and RNN: each is one operation Rnn (engine/network/recurrent.h). Gates that ONNX orders
 // otherwise are put into the order of engine/functions/rnn_cell.h, those of known weights when the
 // weights are packed.
-#include <algorithm>
 #include <numeric>
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/arithmetic/element_functions.h"

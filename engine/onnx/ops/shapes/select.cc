@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/onnx/ops/shapes/select.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

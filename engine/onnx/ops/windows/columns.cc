@@ -7,7 +7,6 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
-#include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 #include "engine/memory/index_walk.h"
 #include "engine/onnx/ops/ops.h"

@@ -3,7 +3,6 @@
 
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
-#include "engine/memory/layout.h"
 #include "engine/primitives/convolution/bf16/bf16_rows.h"
 #include "engine/primitives/convolution/direct/direct_driver.h"
 #include "engine/primitives/convolution/direct/direct_layouts.h"

@@ -2,7 +2,6 @@
 #include "engine/primitives/convolution/bf16/bf16_stage.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"

@@ -7,7 +7,6 @@
 #define ENGINE_PRIMITIVES_CONVOLUTION_DIRECT_DIRECT_DRIVER_H_
 
 #include <cstdint>
-#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"

@@ -5,8 +5,6 @@
 #ifndef ENGINE_PRIMITIVES_CONVOLUTION_DIRECT_DIRECT_LAYOUTS_H_
 #define ENGINE_PRIMITIVES_CONVOLUTION_DIRECT_DIRECT_LAYOUTS_H_
 
-#include <string>
-
 #include "absl/status/statusor.h"
 #include "engine/primitives/convolution/convolution.h"
 #include "engine/primitives/convolution/direct/direct_driver.h"

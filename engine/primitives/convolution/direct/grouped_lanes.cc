@@ -2,7 +2,6 @@
 #include "engine/primitives/convolution/direct/grouped_lanes.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <numeric>
 

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "engine/base/checked_math.h"
-#include "engine/kernels/tiles/matrix_tile.h"
 
 namespace tilewire::convolution {
 namespace {
