@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 
 namespace tilewire {
 namespace {
@@ -25,8 +25,7 @@ absl::string_view Environment(const char* name) {
 absl::StatusOr<int> ParseVerboseLevel(absl::string_view text) {
   int level = 0;
   if (text.empty() || (absl::SimpleAtoi(text, &level) && level >= 0 && level <= 2)) return level;
-  return absl::InvalidArgumentError(
-      absl::StrCat("TILEWIRE_VERBOSE: '", text, "' is none of 0, 1, 2"));
+  return InvalidArgument("TILEWIRE_VERBOSE: '", text, "' is none of 0, 1, 2");
 }
 
 absl::StatusOr<Diagnostics> DiagnosticsOfEnvironment() {

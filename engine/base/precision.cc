@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/base/precision.h"
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "engine/base/status_macros.h"
 
 namespace tilewire {
 namespace {
@@ -16,8 +16,8 @@ absl::string_view PrecisionName(Precision precision) { return kNames[static_cast
 absl::StatusOr<Precision> ParsePrecision(absl::string_view name) {
   for (const Precision precision : {Precision::kExact, Precision::kFast, Precision::kBf16})
     if (name == PrecisionName(precision)) return precision;
-  return absl::InvalidArgumentError(
-      absl::StrCat("unknown precision '", name, "'; allowed are: ", absl::StrJoin(kNames, ", ")));
+  return InvalidArgument("unknown precision '", name,
+                         "'; allowed are: ", absl::StrJoin(kNames, ", "));
 }
 
 }  // namespace tilewire

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "engine/cpu/tiles.h"
 
 namespace tilewire::cpu {
@@ -74,8 +75,7 @@ absl::StatusOr<Isa> ParseIsa(absl::string_view name) {
   for (const auto& named : kNamedIsas) {
     if (named.name == name) return named.isa;
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("instruction set '", name, "' is not one of ", IsaNames(", "), ", best"));
+  return InvalidArgument("instruction set '", name, "' is not one of ", IsaNames(", "), ", best");
 }
 
 Isa BestIsa() { return ThisProcess().isa; }

@@ -30,23 +30,20 @@ absl::StatusOr<EngineOptions> Resolve(EngineOptions options) {
   ABSL_RETURN_IF_ERROR(ParseVerboseLevel(absl::StrCat(options.diagnostics->verbose)).status());
   ABSL_RETURN_IF_ERROR(jit::CheckDumpFolder(options.diagnostics->dump_jit));
   if (options.threads < 0 || options.threads > kMaxThreads) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("threads: ", options.threads, ", allowed 0 to ", kMaxThreads));
+    return InvalidArgument("threads: ", options.threads, ", allowed 0 to ", kMaxThreads);
   }
   if (options.threads_per_request < 0 || options.threads_per_request > kMaxThreads) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "threads per request: ", options.threads_per_request, ", allowed 0 to ", kMaxThreads));
+    return InvalidArgument("threads per request: ", options.threads_per_request, ", allowed 0 to ",
+                           kMaxThreads);
   }
   if (options.primitive_cache_bytes < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("primitive cache: ", options.primitive_cache_bytes, " bytes"));
+    return InvalidArgument("primitive cache: ", options.primitive_cache_bytes, " bytes");
   }
   if (options.plan_bytes < 0) {
-    return absl::InvalidArgumentError(absl::StrCat("plans: ", options.plan_bytes, " bytes"));
+    return InvalidArgument("plans: ", options.plan_bytes, " bytes");
   }
   if (!cpu::Supports(options.max_isa)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("this CPU has no ", cpu::IsaName(options.max_isa)));
+    return InvalidArgument("this CPU has no ", cpu::IsaName(options.max_isa));
   }
   if (options.threads == 0) options.threads = cpu::GrantedCores();
   if (options.threads_per_request == 0) options.threads_per_request = options.threads;

@@ -68,8 +68,8 @@ absl::StatusOr<AllOutputBytes> DescribeOutputs(const runtime::Plan& plan,
   AllOutputBytes output_bytes;
   for (const OutputRequest& request : requests) {
     if (request.index < 0 || request.index >= static_cast<int>(plan.outputs.size())) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("output ", request.index, " of ", plan.outputs.size(), " is asked for"));
+      return InvalidArgument("output ", request.index, " of ", plan.outputs.size(),
+                             " is asked for");
     }
     const MemoryDesc* desc = DescIn(plan.outputs[request.index].client, request.layout);
     output_bytes.push_back({request.index, desc, AlignedBuffer()});
@@ -116,7 +116,7 @@ absl::StatusOr<std::shared_ptr<const Model>> LoadedModel::Create(
 }
 
 absl::StatusOr<std::vector<Dims>> LoadedModel::DimsForBatch(int64_t batch) const {
-  if (batch < 1) return absl::InvalidArgumentError(absl::StrCat("a batch of ", batch));
+  if (batch < 1) return InvalidArgument("a batch of ", batch);
   std::vector<Dims> all;
   for (const TensorSpec& input : signature_.inputs) {
     Dims dims = input.dims;
@@ -124,8 +124,8 @@ absl::StatusOr<std::vector<Dims>> LoadedModel::DimsForBatch(int64_t batch) const
     if (input.any_rank) dims = {-1};
     for (int64_t size : dims) {
       if (size < 0) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            "input '", input.name, "': shape ", ShapeText(input), " has more open than the batch"));
+        return InvalidArgument("input '", input.name, "': shape ", ShapeText(input),
+                               " has more open than the batch");
       }
     }
     all.push_back(std::move(dims));
@@ -184,16 +184,15 @@ uint64_t LoadedModel::PlanHash(absl::Span<const InputTensor> inputs) const {
 
 absl::Status LoadedModel::CheckDims(const PlanKey& key, size_t inputs) const {
   if (inputs != signature_.inputs.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(inputs, " inputs given, the model takes ", signature_.inputs.size()));
+    return InvalidArgument(inputs, " inputs given, the model takes ", signature_.inputs.size());
   }
   for (size_t i = 0; i < inputs; ++i) {
     const TensorSpec& spec = signature_.inputs[i];
     if (!spec.Allows(key[i])) {
       const bool open = absl::c_any_of(key[i], [](int64_t dim) { return dim < 0; });
-      return absl::InvalidArgumentError(
-          absl::StrCat("input '", spec.name, "': shape ", DimsToString(key[i]), " does not match ",
-                       ShapeText(spec), open ? "; -1: open in the model, so give this shape" : ""));
+      return InvalidArgument("input '", spec.name, "': shape ", DimsToString(key[i]),
+                             " does not match ", ShapeText(spec),
+                             open ? "; -1: open in the model, so give this shape" : "");
     }
   }
   return absl::OkStatus();
@@ -207,9 +206,9 @@ absl::Status LoadedModel::CheckBytes(absl::Span<const InputTensor> inputs) const
     int64_t given = 0;
     for (absl::string_view piece : inputs[i].pieces) given += static_cast<int64_t>(piece.size());
     if (!bytes || given != *bytes) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "input '", spec.name, "': ", given, " bytes given, shape ", DimsToString(inputs[i].dims),
-          " needs ", bytes ? absl::StrCat(*bytes) : "more than there are"));
+      return InvalidArgument("input '", spec.name, "': ", given, " bytes given, shape ",
+                             DimsToString(inputs[i].dims), " needs ",
+                             bytes ? absl::StrCat(*bytes) : "more than there are");
     }
   }
   return absl::OkStatus();

@@ -146,8 +146,7 @@ absl::Status CheckInputBytes(const std::vector<Dims>& all, const std::vector<Ten
     const int64_t size = SizeOf(specs[i].type);
     const std::optional<int64_t> elements = ElementCount(all[i]);
     if (!elements || *elements > left / size) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("the inputs have more than ", limit, " bytes"));
+      return ResourceExhausted("the inputs have more than ", limit, " bytes");
     }
     left -= *elements * size;
   }

@@ -14,8 +14,7 @@ namespace tilewire {
 namespace {
 
 absl::Status ArgumentError(const Primitive& primitive, int arg, absl::string_view problem) {
-  return absl::InvalidArgumentError(
-      absl::StrCat(primitive.name(), ": ", ArgName(arg), " ", problem));
+  return InvalidArgument(primitive.name(), ": ", ArgName(arg), " ", problem);
 }
 
 // The tensor a caller gives or asks for is the one the primitive knows, whatever its layout; the
@@ -105,8 +104,7 @@ absl::Status CheckOutputBytes(const Primitive& primitive, absl::Span<const Primi
     bytes += (own ? primitive.Desc(output.arg) : output.desc).SizeBytes();
   }
   if (bytes <= limit) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("the outputs have ", bytes, " bytes, a message may have ", limit));
+  return ResourceExhausted("the outputs have ", bytes, " bytes, a message may have ", limit);
 }
 
 // The bytes that an execution holds at most: each tensor in the primitive's layout and in the

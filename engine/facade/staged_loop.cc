@@ -26,7 +26,7 @@ namespace {
 absl::StatusOr<int64_t> OnlyNumber(const Node& loop, absl::string_view what,
                                    const HeldTensor& held) {
   if (!held.tensor.is_integer || ElementCount(held.tensor.dims) != 1)
-    return loop.Invalid(absl::StrCat(what, " is not one integer or truth value"));
+    return loop.Invalid(what, " is not one integer or truth value");
   return reader::AsConstant("", held)->ints[0];
 }
 
@@ -53,9 +53,8 @@ absl::Status StagedRun::Gather(const Node& loop, const HeldTensor& result, Scope
                                Gathered* gathered) {
   const StagedTensor &one = result.tensor, &all = gathered->tensor;
   if (gathered->runs > 0 && (one.dims != all.dims || one.type != all.type))
-    return loop.Invalid(absl::StrCat("a run gives ", DimsToString(one.dims),
-                                     " after one that gave ", DimsToString(all.dims),
-                                     ", which cannot be gathered"));
+    return loop.Invalid("a run gives ", DimsToString(one.dims), " after one that gave ",
+                        DimsToString(all.dims), ", which cannot be gathered");
   gathered->tensor = one;
   ++gathered->runs;
   scope->gathered_bytes += static_cast<int64_t>(result.bytes->size());
@@ -80,7 +79,7 @@ absl::StatusOr<StagedRun::HeldTensors> StagedRun::RunLoop(const Node& loop, cons
                              : "runs without end: it has neither a count nor a condition");
   HeldTensors carried;
   for (size_t i = 2; i < loop.inputs.size(); ++i) {
-    if (!loop.HasInput(i)) return loop.Invalid(absl::StrCat("input ", i, " is missing"));
+    if (!loop.HasInput(i)) return loop.Invalid("input ", i, " is missing");
     ABSL_ASSIGN_OR_RETURN(carried.emplace_back(), Find(cut, loop.inputs[i], *scope));
   }
   const size_t states = carried.size();

@@ -91,7 +91,7 @@ absl::StatusOr<HeldTensor> StagedRun::Find(const Cut& cut, TensorId id, const Sc
     return reader::AsTensor(*known, id);
   }
   const auto held = scope.held.find(id);
-  if (held == scope.held.end()) return absl::InternalError("a tensor that no stage gives");
+  if (held == scope.held.end()) return Internal("a tensor that no stage gives");
   return held->second;
 }
 

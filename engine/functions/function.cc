@@ -6,8 +6,8 @@
 #include <limits>
 #include <type_traits>
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/check.h"
+#include "engine/base/status_macros.h"
 
 namespace tilewire::functions {
 namespace {
@@ -102,12 +102,12 @@ double Evaluate(const Elementwise& elementwise, const double* x) {
 
 absl::Status CheckHasCode(absl::string_view use, Function function) {
   if (!IsOfOneReal(function)) {
-    return absl::InvalidArgumentError(absl::StrCat(use, ": function ", static_cast<int>(function),
-                                                   " is not one of one real number"));
+    return InvalidArgument(use, ": function ", static_cast<int>(function),
+                           " is not one of one real number");
   }
   if (HasCode(function)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      use, ": ", AlgorithmName(function), " has no generated code: ", RowOf(function).no_code));
+  return InvalidArgument(use, ": ", AlgorithmName(function),
+                         " has no generated code: ", RowOf(function).no_code);
 }
 
 bool PreservesZero(const EltwiseOp& op) {

@@ -17,6 +17,7 @@
 #include "absl/strings/str_replace.h"
 #include "engine/base/diagnostics.h"
 #include "engine/base/line_writer.h"
+#include "engine/base/status_macros.h"
 #include "engine/jit/dump_record.h"
 
 namespace tilewire::jit {
@@ -98,8 +99,7 @@ absl::Status CheckDumpFolder(const std::string& folder) {
   if (std::filesystem::is_directory(folder, error) && access(folder.c_str(), W_OK) == 0) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("dumps of code: '", folder, "' is not a folder that can be written"));
+  return InvalidArgument("dumps of code: '", folder, "' is not a folder that can be written");
 }
 
 absl::Status ToStatus(absl::string_view name, const Xbyak::Error& error) {
@@ -107,11 +107,11 @@ absl::Status ToStatus(absl::string_view name, const Xbyak::Error& error) {
   switch (static_cast<int>(error)) {
     case Xbyak::ERR_CANT_ALLOC:
     case Xbyak::ERR_CANT_PROTECT:
-      return absl::ResourceExhaustedError("the system has no memory for generated code");
+      return ResourceExhausted("the system has no memory for generated code");
     case Xbyak::ERR_CODE_IS_TOO_BIG:
-      return absl::UnimplementedError(message);
+      return Unimplemented(message);
     default:
-      return absl::InternalError(message);
+      return Internal(message);
   }
 }
 

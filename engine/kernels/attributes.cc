@@ -57,21 +57,19 @@ void AppendKey(const PostOp& op, std::string* key) {
 
 absl::Status PostOps::Append(const PostOp& op) {
   if (entries_.size() >= kCapacity) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a chain holds at most ", kCapacity, " post-ops"));
+    return InvalidArgument("a chain holds at most ", kCapacity, " post-ops");
   }
   if (HasMaxPooling()) {
-    return absl::InvalidArgumentError(absl::StrCat("post-op ", tilewire::ToString(op),
-                                                   " follows a max pooling, which comes last"));
+    return InvalidArgument("post-op ", tilewire::ToString(op),
+                           " follows a max pooling, which comes last");
   }
   if (Slopes() != nullptr && std::holds_alternative<PReluPostOp>(op))
-    return absl::InvalidArgumentError("a chain holds at most one prelu");
+    return InvalidArgument("a chain holds at most one prelu");
   if (const auto* eltwise = std::get_if<EltwisePostOp>(&op)) {
     ABSL_RETURN_IF_ERROR(functions::CheckHasCode("post-op", eltwise->op.function));
   }
   if (!IsFinite(op)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("post-op ", tilewire::ToString(op), ": its numbers must be finite"));
+    return InvalidArgument("post-op ", tilewire::ToString(op), ": its numbers must be finite");
   }
   entries_.push_back(op);
   return absl::OkStatus();

@@ -2,7 +2,7 @@
 #include "engine/memory/format_tag.h"
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 
 namespace tilewire {
 namespace {
@@ -50,8 +50,7 @@ absl::StatusOr<FormatTag> ParseFormatTag(absl::string_view name) {
   for (const FormatTagRow& row : kTagRows) {
     if (row.name == name) return row.tag;
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("no format tag is named '", name.substr(0, 64), "'"));
+  return InvalidArgument("no format tag is named '", name.substr(0, 64), "'");
 }
 
 }  // namespace tilewire

@@ -47,7 +47,7 @@ absl::StatusOr<MemoryDesc> OrPattern(const MemoryDesc& desc, absl::string_view p
 
 absl::StatusOr<MemoryDesc> OrPlain(const MemoryDesc& desc) {
   if (desc.IsOpaque()) {
-    return absl::UnimplementedError(absl::StrCat("does not read ", desc.ToString()));
+    return Unimplemented("does not read ", desc.ToString());
   }
   return OrPattern(desc, PlainPattern(desc.rank()));
 }
@@ -63,7 +63,7 @@ absl::Status RequireRowMajor(const MemoryDesc& desc) {
   const absl::StatusOr<MemoryDesc> plain =
       MemoryDesc::CreatePattern(desc.dims(), desc.data_type(), PlainPattern(desc.rank()));
   if (plain.ok() && desc == *plain) return absl::OkStatus();
-  return absl::UnimplementedError(absl::StrCat("is not row-major: ", desc.ToString()));
+  return Unimplemented("is not row-major: ", desc.ToString());
 }
 
 }  // namespace tilewire

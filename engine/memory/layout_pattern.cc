@@ -10,7 +10,7 @@ namespace tilewire {
 namespace {
 
 absl::Status Invalid(absl::string_view pattern, absl::string_view why) {
-  return absl::InvalidArgumentError(absl::StrCat("layout '", pattern.substr(0, 64), "': ", why));
+  return InvalidArgument("layout '", pattern.substr(0, 64), "': ", why);
 }
 
 // Reads "16b4a..." into `blocks`.

@@ -13,13 +13,12 @@ namespace tilewire {
 namespace {
 
 absl::Status Invalid(absl::string_view what, const Dims& dims, absl::string_view why) {
-  return absl::InvalidArgumentError(absl::StrCat(what, " ", DimsToString(dims), ": ", why));
+  return InvalidArgument(what, " ", DimsToString(dims), ": ", why);
 }
 
 absl::Status CheckDims(const Dims& dims, DataType type) {
   if (dims.empty() || dims.size() > kMaxRank) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("rank ", dims.size(), " is not in 1..", kMaxRank));
+    return InvalidArgument("rank ", dims.size(), " is not in 1..", kMaxRank);
   }
   for (int64_t dim : dims) {
     if (dim < 0) return Invalid("shape", dims, "a negative size");
@@ -87,7 +86,7 @@ bool BlocksCollide(const Outers& outers, int64_t inner_size, int64_t span) {
 absl::StatusOr<MemoryDesc> MemoryDesc::Create(Dims dims, DataType type, FormatTag tag) {
   if (tag == FormatTag::kAny) return CreateAny(std::move(dims), type);
   if (tag == FormatTag::kUndef) {
-    return absl::InvalidArgumentError("the format tag is undefined");
+    return InvalidArgument("the format tag is undefined");
   }
   if (FormatTagRank(tag) != static_cast<int>(dims.size())) {
     return Invalid(
@@ -238,7 +237,7 @@ absl::Status MemoryDesc::CheckSize() const {
 
 absl::StatusOr<MemoryDesc> MemoryDesc::SubMemory(const Dims& dims, const Dims& offsets) const {
   if (format_kind_ != FormatKind::kBlocked || extra_.flags != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(ToString(), " has no layout to take a part of"));
+    return InvalidArgument(ToString(), " has no layout to take a part of");
   }
   if (dims.size() != dims_.size() || offsets.size() != dims_.size()) {
     return Invalid(
@@ -268,9 +267,9 @@ absl::StatusOr<MemoryDesc> MemoryDesc::SubMemory(const Dims& dims, const Dims& o
 }
 
 absl::StatusOr<MemoryDesc> MemoryDesc::WithDataType(DataType type) const {
-  if (IsZero()) return absl::InvalidArgumentError("the zero descriptor has no data type");
+  if (IsZero()) return InvalidArgument("the zero descriptor has no data type");
   if (IsOpaque() && type != DataType::kF32) {
-    return absl::InvalidArgumentError(absl::StrCat(ToString(), " is of f32"));
+    return InvalidArgument(ToString(), " is of f32");
   }
   ABSL_RETURN_IF_ERROR(CheckDims(dims_, type));
   MemoryDesc desc = WithoutExtra();
@@ -281,17 +280,15 @@ absl::StatusOr<MemoryDesc> MemoryDesc::WithDataType(DataType type) const {
 
 absl::StatusOr<MemoryDesc> MemoryDesc::Permuted(absl::Span<const int> order) const {
   if (IsOpaque()) {
-    return absl::InvalidArgumentError(absl::StrCat(ToString(), " has no other order"));
+    return InvalidArgument(ToString(), " has no other order");
   }
   if (order.size() != dims_.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("an order of ", order.size(), " dimensions for ", ToString()));
+    return InvalidArgument("an order of ", order.size(), " dimensions for ", ToString());
   }
   std::vector<int> inverse(order.size(), -1);
   for (size_t i = 0; i < order.size(); ++i) {
     if (order[i] < 0 || order[i] >= rank() || inverse[order[i]] != -1) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("[", absl::StrJoin(order, ","), "] is not a permutation"));
+      return InvalidArgument("[", absl::StrJoin(order, ","), "] is not a permutation");
     }
     inverse[order[i]] = static_cast<int>(i);
   }
@@ -307,7 +304,7 @@ absl::StatusOr<MemoryDesc> MemoryDesc::Permuted(absl::Span<const int> order) con
 
 absl::StatusOr<MemoryDesc> MemoryDesc::WithStrides(Dims strides) const {
   if (format_kind_ != FormatKind::kBlocked) {
-    return absl::InvalidArgumentError(absl::StrCat(ToString(), " has no strides"));
+    return InvalidArgument(ToString(), " has no strides");
   }
   if (strides.size() != dims_.size()) {
     return Invalid("strides", strides,
@@ -325,11 +322,11 @@ absl::StatusOr<MemoryDesc> MemoryDesc::WithStrides(Dims strides) const {
 
 absl::StatusOr<MemoryDesc> MemoryDesc::WithCompensation(int mask) const {
   if (format_kind_ != FormatKind::kBlocked || data_type_ != DataType::kS8 || extra_.flags != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(ToString(), " cannot carry compensation"));
+    return InvalidArgument(ToString(), " cannot carry compensation");
   }
   if (mask < 0 || mask >> rank() != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "compensation mask ", mask, " names a dimension that ", ToString(), " has not"));
+    return InvalidArgument("compensation mask ", mask, " names a dimension that ", ToString(),
+                           " has not");
   }
   MemoryDesc desc = *this;
   desc.extra_ = {MemoryExtra::kCompensationConvS8S8, mask};

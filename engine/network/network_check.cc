@@ -7,6 +7,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "engine/network/attention.h"
 
 namespace tilewire::network {
@@ -329,7 +330,7 @@ class Check {
 
   absl::Status Run() {
     for (ValueId input : network_.inputs) {
-      if (!IsValue(input)) return absl::InternalError("an input that is not a value");
+      if (!IsValue(input)) return Internal("an input that is not a value");
       computed_[input] = true;
     }
     for (const Operation& operation : network_.operations) {
@@ -339,7 +340,7 @@ class Check {
     }
     for (ValueId output : network_.outputs) {
       if (!IsValue(output) || !computed_[output])
-        return absl::InternalError("an output that nothing computes");
+        return Internal("an output that nothing computes");
     }
     return absl::OkStatus();
   }
@@ -388,7 +389,7 @@ class Check {
     for (ValueId src : operation.srcs) append(src);
     absl::StrAppend(&text, " ->");
     append(operation.dst);
-    return absl::InternalError(absl::StrCat(text, "; this is a defect of the engine"));
+    return Internal(text, "; this is a defect of the engine");
   }
 
   const Network& network_;

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "engine/memory/element_types.h"
 #include "engine/onnx/file/onnx_types.h"
 #include "engine/onnx/ops/op_table.h"
@@ -77,13 +77,11 @@ absl::StatusOr<network::ConstantPtr> DecidingConstant(const std::string& name, D
                                                       const Dims& dims, absl::string_view bytes) {
   const int64_t count = ElementCount(dims).value_or(kLargestDeciding + 1);
   if (count > kLargestDeciding) {
-    return absl::ResourceExhaustedError(absl::StrCat("input '", name.substr(0, 200),
-                                                     "' decides shapes; it may have ",
-                                                     kLargestDeciding, " elements"));
+    return ResourceExhausted("input '", name.substr(0, 200), "' decides shapes; it may have ",
+                             kLargestDeciding, " elements");
   }
   if (static_cast<int64_t>(bytes.size()) != count * SizeOf(type)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("input '", name.substr(0, 200), "' has ", bytes.size(), " bytes"));
+    return InvalidArgument("input '", name.substr(0, 200), "' has ", bytes.size(), " bytes");
   }
   if (type == DataType::kF32) return network::MakeFloats(name, dims, Read<float, float>(bytes));
   if (type == DataType::kF64) return network::MakeFloats(name, dims, Read<float, double>(bytes));

@@ -84,10 +84,9 @@ class Elision {
     if (const auto* reduce = std::get_if<Reduce>(&operation.params))
       fill = ReductionOfNothing(reduce->function);
     if (fill) return Fill(operation, *fill);
-    return absl::InvalidArgumentError(
-        absl::StrCat("node '", operation.name.substr(0, 200), "' gives ",
-                     DimsToString(network_.values[operation.dst].dims),
-                     " of a tensor without elements, which is not defined"));
+    return InvalidArgument("node '", operation.name.substr(0, 200), "' gives ",
+                           DimsToString(network_.values[operation.dst].dims),
+                           " of a tensor without elements, which is not defined");
   }
 
   absl::Status Fill(const Operation& operation, float number) {
@@ -96,8 +95,8 @@ class Elision {
     if (!IsIntegerOrBool(dst.type)) return Spread(operation, MakeFloats("", one, {number}));
     const bool is_exact = std::abs(number) <= 128;  // not infinite
     if (!is_exact) {
-      return absl::UnimplementedError(absl::StrCat("node '", operation.name.substr(0, 200),
-                                                   "': a limit of ", DataTypeName(dst.type)));
+      return Unimplemented("node '", operation.name.substr(0, 200), "': a limit of ",
+                           DataTypeName(dst.type));
     }
     return Spread(operation, network::MakeInts("", one, {static_cast<int64_t>(number)}));
   }

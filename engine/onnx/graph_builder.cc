@@ -69,25 +69,21 @@ class Builder {
   absl::StatusOr<DeclaredTensor> Declared(TensorId id, const onnx::ValueInfoProto& declared,
                                           absl::string_view role) {
     const std::string who = absl::StrCat(role, " ", Quoted(declared.name()));
-    if (!declared.type().has_tensor_type())
-      return absl::UnimplementedError(absl::StrCat(who, " is not a tensor"));
+    if (!declared.type().has_tensor_type()) return Unimplemented(who, " is not a tensor");
     const onnx::TypeProto::Tensor& type = declared.type().tensor_type();
     const std::optional<DataType> elements = TypeOfElements(type.elem_type());
     if (!elements) {
-      return absl::UnimplementedError(absl::StrCat(who, " has ONNX element type ",
-                                                   ElementTypeText(type.elem_type()),
-                                                   "; supported are numbers and BOOL"));
+      return Unimplemented(who, " has ONNX element type ", ElementTypeText(type.elem_type()),
+                           "; supported are numbers and BOOL");
     }
-    if (type.shape().dim_size() > kMaxRank)
-      return absl::InvalidArgumentError(absl::StrCat(who, ": rank over 12"));
+    if (type.shape().dim_size() > kMaxRank) return InvalidArgument(who, ": rank over 12");
     DeclaredTensor tensor{id, *elements, type.has_shape(), {}, {}};
     for (const onnx::TensorShapeProto::Dimension& dim : type.shape().dim()) {
       // Exporters write 0 and -1 too where they mean an open dimension.
       tensor.dims.push_back(dim.has_dim_value() && dim.dim_value() > 0 ? dim.dim_value() : -1);
       tensor.symbols.push_back(dim.dim_param());
       if (dim.dim_value() < -1) {
-        return absl::InvalidArgumentError(
-            absl::StrCat(who, ": negative dimension ", dim.dim_value()));
+        return InvalidArgument(who, ": negative dimension ", dim.dim_value());
       }
     }
     return tensor;
@@ -113,7 +109,7 @@ class Builder {
       ABSL_RETURN_IF_ERROR(AddDeclared(Declared(id, input, "input"), &graph_.inputs));
     }
     if (graph_.inputs.empty() && file_.problems.empty())
-      return absl::InvalidArgumentError("the model has no input");
+      return InvalidArgument("the model has no input");
     return absl::OkStatus();
   }
 
@@ -122,17 +118,15 @@ class Builder {
     for (const onnx::ValueInfoProto& output : file_.graph->output()) {
       const auto id = main_.ids.find(output.name());
       if (id == main_.ids.end()) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("output ", Quoted(output.name()), " is defined nowhere"));
+        return InvalidArgument("output ", Quoted(output.name()), " is defined nowhere");
       }
       if (++seen[id->second] > 1) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("output ", Quoted(output.name()), " is named twice"));
+        return InvalidArgument("output ", Quoted(output.name()), " is named twice");
       }
       ABSL_RETURN_IF_ERROR(AddDeclared(Declared(id->second, output, "output"), &graph_.outputs));
     }
     if (graph_.outputs.empty() && file_.problems.empty())
-      return absl::InvalidArgumentError("the model has no output");
+      return InvalidArgument("the model has no output");
     return absl::OkStatus();
   }
 

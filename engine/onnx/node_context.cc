@@ -44,8 +44,8 @@ bool FitsInMemory(Dims dims) {
 }
 
 absl::Status LoopsTooLong(const Node& node) {
-  return node.Unimplemented(absl::StrCat("loops over more than ", kMostVisits,
-                                         " nodes, each counted as often as it runs"));
+  return node.Unimplemented("loops over more than ", kMostVisits,
+                            " nodes, each counted as often as it runs");
 }
 
 bool NodeContext::AllConstant() const {
@@ -77,18 +77,16 @@ absl::StatusOr<ConstantPtr> NodeContext::Floats(int i) const {
 absl::StatusOr<ConstantPtr> NodeContext::FloatsInPlace(int i) const {
   const ConstantPtr& constant = input(i).constant;
   if (constant == nullptr)
-    return node.Unimplemented(
-        absl::StrCat("input ", i, " is computed at run time; it must be known at load"));
-  if (!constant->is_float) return node.Invalid(absl::StrCat("input ", i, " is not floating-point"));
+    return node.Unimplemented("input ", i, " is computed at run time; it must be known at load");
+  if (!constant->is_float) return node.Invalid("input ", i, " is not floating-point");
   return constant;
 }
 
 absl::StatusOr<ConstantPtr> NodeContext::Ints(int i) const {
   const ConstantPtr& constant = input(i).constant;
   if (constant == nullptr)
-    return node.Unimplemented(
-        absl::StrCat("input ", i, " is computed at run time; it must be known at load"));
-  if (constant->is_float) return node.Invalid(absl::StrCat("input ", i, " is not of integers"));
+    return node.Unimplemented("input ", i, " is computed at run time; it must be known at load");
+  if (constant->is_float) return node.Invalid("input ", i, " is not of integers");
   return InMemory(constant);
 }
 
@@ -102,10 +100,10 @@ absl::StatusOr<ValueId> NodeContext::AsValue(const Operand& operand) {
   const bool is_float =
       operand.value != kNoValue ? IsReal(value(operand.value).type) : operand.constant->is_float;
   if (!is_float)
-    return node.Unimplemented(absl::StrCat(
+    return node.Unimplemented(
         "takes ", operand.constant != nullptr ? "integers" : DataTypeName(TypeOf(operand)),
         " here; supported are f32, f64, and integers of more than 8 bits that are computed from "
-        "f32"));
+        "f32");
   return Numbers(operand);
 }
 
@@ -115,9 +113,9 @@ absl::StatusOr<ValueId> NodeContext::Numbers(const Operand& operand) {
     if (type == DataType::kF32) return operand.value;
     if (type == DataType::kF64) return InType(operand, DataType::kF32);
     if (!IsByte(type)) {
-      return node.Unimplemented(absl::StrCat("takes ", DataTypeName(type),
-                                             " here, which f32 does not hold exactly; supported "
-                                             "are f32, f64, u8 and s8"));
+      return node.Unimplemented("takes ", DataTypeName(type),
+                                " here, which f32 does not hold exactly; supported "
+                                "are f32, f64, u8 and s8");
     }
     const std::string suffix = absl::StrCat("/", value(operand.value).name);
     return Emit(network::Dequantize{}, {operand.value}, operand.dims, suffix);
@@ -162,8 +160,8 @@ absl::StatusOr<ValueId> NodeContext::InType(const Operand& operand, DataType typ
   if (type == DataType::kF32) return Numbers(operand);
   ABSL_ASSIGN_OR_RETURN(ConstantPtr constant, InMemory(operand.constant));
   if (IsIntegerType(type) && (constant->is_float || !FitIn(constant->ints, type))) {
-    return node.Invalid(absl::StrCat("'", constant->name.substr(0, 200), "' has elements that ",
-                                     DataTypeName(type), " does not hold"));
+    return node.Invalid("'", constant->name.substr(0, 200), "' has elements that ",
+                        DataTypeName(type), " does not hold");
   }
   const Dims dims = constant->dims;
   const std::string suffix = absl::StrCat("/", constant->name, "/", DataTypeName(type));
@@ -187,12 +185,10 @@ absl::StatusOr<ValueId> NodeContext::Emit(OperationParams params, std::vector<Va
                             });
   for (int64_t dim : dims) {
     if (dim < (may_be_empty ? 0 : 1))
-      return node.Invalid(absl::StrCat("the result would have dims ", DimsToString(dims)));
+      return node.Invalid("the result would have dims ", DimsToString(dims));
   }
-  if (dims.size() > kMaxRank)
-    return node.Invalid(absl::StrCat("the result would have rank ", dims.size()));
-  if (!FitsInMemory(dims))
-    return node.Invalid(absl::StrCat("the result is too large: ", DimsToString(dims)));
+  if (dims.size() > kMaxRank) return node.Invalid("the result would have rank ", dims.size());
+  if (!FitsInMemory(dims)) return node.Invalid("the result is too large: ", DimsToString(dims));
   const ValueId dst = static_cast<ValueId>(network_->values.size());
   if (KeepsType(params)) type = value(srcs[0]).type;
   network_->values.push_back({absl::StrCat(output_name(), suffix), type, std::move(dims)});

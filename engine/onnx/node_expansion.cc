@@ -105,14 +105,13 @@ absl::Status NodeExpansion::Charge(const Node& node, int64_t nodes, const std::s
 }
 
 absl::StatusOr<TensorId> NodeExpansion::Define(const std::string& name, Scope* scope) {
-  if (name.empty()) return absl::InvalidArgumentError("a tensor without a name");
+  if (name.empty()) return InvalidArgument("a tensor without a name");
   const auto result = scope->results.find(name);
   const TensorId id = result != scope->results.end()
                           ? result->second
                           : static_cast<TensorId>(graph_.tensor_names.size());
   if (!scope->ids.try_emplace(name, id).second)
-    return absl::InvalidArgumentError(
-        absl::StrCat("tensor ", QuotedName(name), " is defined twice"));
+    return InvalidArgument("tensor ", QuotedName(name), " is defined twice");
   if (result != scope->results.end()) {
     scope->results.erase(result);
     return id;
@@ -127,7 +126,7 @@ absl::StatusOr<TensorId> NodeExpansion::Resolve(const std::string& name, const S
     const auto id = seen->ids.find(name);
     if (id != seen->ids.end()) return id->second;
   }
-  return absl::InvalidArgumentError(absl::StrCat(QuotedName(name), " is defined nowhere"));
+  return InvalidArgument(QuotedName(name), " is defined nowhere");
 }
 
 // Operators that the engine has come before functions of the same name, as in ONNX Runtime.
@@ -156,7 +155,7 @@ absl::StatusOr<const onnx::NodeProto*> NodeExpansion::WithArguments(const onnx::
   onnx::NodeProto copy = proto;
   Substitute(*scope.arguments, &copy);
   copied_ += static_cast<int64_t>(copy.ByteSizeLong());
-  if (copied_ > kMostCopied) return absl::InvalidArgumentError("functions of too many bytes");
+  if (copied_ > kMostCopied) return InvalidArgument("functions of too many bytes");
   return &graph_.rewritten.emplace_back(std::move(copy));
 }
 
@@ -180,7 +179,7 @@ absl::Status NodeExpansion::ConnectInputs(Node* node, const Scope& scope) const 
       continue;
     }
     const absl::StatusOr<TensorId> id = Resolve(input, scope);
-    if (!id.ok()) return node->Invalid(absl::StrCat("input ", id.status().message()));
+    if (!id.ok()) return node->Invalid("input ", id.status().message());
     node->inputs.push_back(*id);
   }
   return absl::OkStatus();
@@ -223,8 +222,8 @@ absl::Status NodeExpansion::AddBodies(Node* node, const Scope& scope) {
     for (const onnx::ValueInfoProto& output : attribute.g().output()) {
       ABSL_ASSIGN_OR_RETURN(body->outputs.emplace_back(), Resolve(output.name(), inner));
       if (body->outputs.back() == kNoTensor)
-        return node->Invalid(absl::StrCat("gives ", QuotedName(output.name()),
-                                          ", an input that its function's call leaves out"));
+        return node->Invalid("gives ", QuotedName(output.name()),
+                             ", an input that its function's call leaves out");
     }
     std::vector<TensorId> read = body->outputs;
     for (const Node& one : body->nodes) {

@@ -3,7 +3,6 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
-#include "absl/strings/str_cat.h"
 #include "engine/base/progress.h"
 #include "engine/base/status_macros.h"
 #include "engine/onnx/file/onnx_types.h"
@@ -20,8 +19,8 @@ absl::Status CheckInputs(const Node& node, const ModelGraph& graph,
                          const std::vector<Operand>& tensors) {
   for (TensorId input : node.inputs) {
     if (input != kNoTensor && !tensors[input].defined()) {
-      return node.Unimplemented(absl::StrCat("reads '", graph.tensor_names[input].substr(0, 200),
-                                             "', an optional output that is not supported"));
+      return node.Unimplemented("reads '", graph.tensor_names[input].substr(0, 200),
+                                "', an optional output that is not supported");
     }
   }
   return absl::OkStatus();
@@ -32,7 +31,7 @@ absl::Status CheckSequences(const Node& node, const std::vector<Operand>& tensor
   if (FindOp(node)->takes_sequences) return absl::OkStatus();
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     if (node.HasInput(i) && tensors[node.inputs[i]].sequence != nullptr)
-      return node.Invalid(absl::StrCat("input ", i, " is a sequence of tensors"));
+      return node.Invalid("input ", i, " is a sequence of tensors");
   }
   return absl::OkStatus();
 }

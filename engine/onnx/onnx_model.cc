@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/str_cat.h"
 #include "engine/base/progress.h"
 #include "engine/base/status_macros.h"
 #include "engine/network/passes/passes.h"
@@ -119,8 +118,7 @@ class ParsedModel final : public OnnxModel {
 
   absl::Status CheckInputDims(absl::Span<const Dims> input_dims) const {
     if (input_dims.size() != inputs().size()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(input_dims.size(), " inputs where the model has ", inputs().size()));
+      return InvalidArgument(input_dims.size(), " inputs where the model has ", inputs().size());
     }
     for (size_t i = 0; i < input_dims.size(); ++i) {
       const TensorSpec& spec = inputs()[i];
@@ -128,9 +126,9 @@ class ParsedModel final : public OnnxModel {
       // No elements bound the dims of an empty tensor, and operators list what is along one.
       const bool lists = IsEmpty(given) && *absl::c_max_element(given) > kLargestFold;
       if (spec.Allows(given) && !lists) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat("input '", spec.name.substr(0, 200), "': shape ", DimsToString(given),
-                       lists ? " is too large" : " does not match ", lists ? "" : ShapeText(spec)));
+      return InvalidArgument("input '", spec.name.substr(0, 200), "': shape ", DimsToString(given),
+                             lists ? " is too large" : " does not match ",
+                             lists ? "" : ShapeText(spec));
     }
     return absl::OkStatus();
   }
@@ -144,9 +142,8 @@ class ParsedModel final : public OnnxModel {
       const TensorSpec& spec = inputs()[i];
       if (!spec.decides_shapes) continue;
       if (next == bytes.size()) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("the model's shapes depend on the elements of input '",
-                         spec.name.substr(0, 200), "', which are not given"));
+        return InvalidArgument("the model's shapes depend on the elements of input '",
+                               spec.name.substr(0, 200), "', which are not given");
       }
       ABSL_ASSIGN_OR_RETURN(known[i],
                             DecidingConstant(spec.name, spec.type, dims[i], bytes[next++]));
@@ -171,17 +168,17 @@ absl::StatusOr<Stage> OnnxModel::FirstStage(absl::Span<const Dims> input_dims,
 }
 
 absl::StatusOr<Stage> OnnxModel::NextStage(StageStart, const Interrupted&) const {
-  return absl::InternalError("a model without stages");
+  return Internal("a model without stages");
 }
 
 LaterStages OnnxModel::StagesAfterFirst(const Stage&, const Interrupted&) const {
-  return {{}, absl::InternalError("a model without stages")};
+  return {{}, Internal("a model without stages")};
 }
 
 absl::StatusOr<std::vector<HeldTensor>> OnnxModel::Compute(const Node&, const Cut&,
                                                            const std::vector<HeldTensor>&,
                                                            const Interrupted&) const {
-  return absl::InternalError("a model without stages");
+  return Internal("a model without stages");
 }
 
 absl::StatusOr<std::shared_ptr<const OnnxModel>> OnnxModel::Open(const std::string& path) {

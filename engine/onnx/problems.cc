@@ -46,7 +46,7 @@ void Problems::Add(const Node& node, const absl::Status& error) {
 
 void Problems::Keep(Problem problem) {
   if (found_.size() == kMostProblems)
-    problem = {absl::UnimplementedError("further reasons are not listed"), "", 0};
+    problem = {Unimplemented("further reasons are not listed"), "", 0};
   if (found_.size() <= kMostProblems) found_.push_back(std::move(problem));
 }
 

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/str_cat.h"
 #include "engine/base/progress.h"
 #include "engine/base/status_macros.h"
 #include "engine/network/network_check.h"
@@ -81,9 +80,9 @@ absl::StatusOr<ValueId> OutputValue(const DeclaredTensor& output, const Operand&
     fits = MayGoOutAs(network->values[operand.value].type, operand.is_integer, output.type);
   }
   if (!operand.defined() || !fits) {
-    return absl::UnimplementedError(
-        absl::StrCat("output '", name.substr(0, 200), "' is declared ", DataTypeName(output.type),
-                     operand.defined() ? ", but has another type" : ", but is not supported"));
+    return Unimplemented("output '", name.substr(0, 200), "' is declared ",
+                         DataTypeName(output.type),
+                         operand.defined() ? ", but has another type" : ", but is not supported");
   }
   const ValueId value =
       is_known ? AddLiteral(operand.constant, std::string(name), literal, network) : operand.value;
@@ -167,19 +166,17 @@ absl::Status AddInputs(const ModelGraph& graph, absl::Span<const Dims> dims,
                        absl::Span<const ConstantPtr> known, std::vector<Operand>* tensors,
                        Network* network) {
   if (dims.size() != graph.inputs.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("dims of ", dims.size(), " inputs for a model of ", graph.inputs.size()));
+    return InvalidArgument("dims of ", dims.size(), " inputs for a model of ", graph.inputs.size());
   }
   for (size_t i = 0; i < graph.inputs.size(); ++i) {
     const TensorId id = graph.inputs[i].id;
     if (absl::c_any_of(dims[i], [](int64_t dim) { return dim < 0; })) {
-      return absl::InvalidArgumentError(absl::StrCat("input '", graph.tensor_names[id],
-                                                     "' has dims ", DimsToString(dims[i]),
-                                                     "; sizes are 0 or more"));
+      return InvalidArgument("input '", graph.tensor_names[id], "' has dims ",
+                             DimsToString(dims[i]), "; sizes are 0 or more");
     }
     if (!FitsInMemory(dims[i])) {
-      return absl::InvalidArgumentError(absl::StrCat("input '", graph.tensor_names[id],
-                                                     "' is too large: ", DimsToString(dims[i])));
+      return InvalidArgument("input '", graph.tensor_names[id],
+                             "' is too large: ", DimsToString(dims[i]));
     }
     const DataType type = graph.inputs[i].type;
     (*tensors)[id] = {nullptr, static_cast<ValueId>(i), dims[i], IsIntegerOrBool(type)};

@@ -12,16 +12,15 @@ namespace tilewire {
 
 absl::Status CheckSource(absl::string_view name, const MemoryDesc& desc) {
   if (desc.IsZero() || desc.IsAny()) {
-    return absl::InvalidArgumentError(absl::StrCat(name, " has no layout"));
+    return InvalidArgument(name, " has no layout");
   }
   return absl::OkStatus();
 }
 
 absl::Status CheckDestination(absl::string_view name, const MemoryDesc& desc) {
-  if (desc.IsZero()) return absl::InvalidArgumentError(absl::StrCat(name, " is missing"));
+  if (desc.IsZero()) return InvalidArgument(name, " is missing");
   if (!desc.IsAny() && desc.Overlaps()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("elements of ", name, " overlap: ", desc.ToString()));
+    return InvalidArgument("elements of ", name, " overlap: ", desc.ToString());
   }
   return absl::OkStatus();
 }
@@ -35,35 +34,32 @@ absl::Status CheckTensors(absl::string_view primitive, const MemoryDesc& src,
 absl::Status CheckSameShape(absl::string_view primitive, const MemoryDesc& src,
                             const MemoryDesc& dst) {
   if (src.dims() == dst.dims() && src.data_type() == dst.data_type()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(primitive, ": src is ", src.ToString(), ", dst ", dst.ToString()));
+  return InvalidArgument(primitive, ": src is ", src.ToString(), ", dst ", dst.ToString());
 }
 
 absl::Status CheckAxis(absl::string_view primitive, int axis, const MemoryDesc& tensor) {
   if (axis >= 0 && axis < tensor.rank()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(primitive, ": axis ", axis, " of a tensor of rank ", tensor.rank()));
+  return InvalidArgument(primitive, ": axis ", axis, " of a tensor of rank ", tensor.rank());
 }
 
 absl::Status CheckRank(absl::string_view primitive, const MemoryDesc& src, int least, int most) {
   if (src.rank() >= least && src.rank() <= most) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(primitive, ": src has rank ", src.rank(),
-                                                 ", allowed are ", least, " to ", most));
+  return InvalidArgument(primitive, ": src has rank ", src.rank(), ", allowed are ", least, " to ",
+                         most);
 }
 
 absl::Status CheckSameDims(absl::string_view a_name, const MemoryDesc& a, absl::string_view b_name,
                            const MemoryDesc& b) {
   if (a.dims() == b.dims()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(a_name, " ", DimsToString(a.dims()),
-                                                 " does not match ", b_name, " ",
-                                                 DimsToString(b.dims())));
+  return InvalidArgument(a_name, " ", DimsToString(a.dims()), " does not match ", b_name, " ",
+                         DimsToString(b.dims()));
 }
 
 absl::Status RequireType(DataType type, absl::Span<const MemoryDesc* const> tensors) {
   for (const MemoryDesc* tensor : tensors) {
     if (tensor->IsZero() || tensor->data_type() == type) continue;
-    return absl::UnimplementedError(absl::StrCat("takes ", DataTypeName(type), " only, not ",
-                                                 DataTypeName(tensor->data_type())));
+    return Unimplemented("takes ", DataTypeName(type), " only, not ",
+                         DataTypeName(tensor->data_type()));
   }
   return absl::OkStatus();
 }
@@ -76,8 +72,7 @@ absl::Status RequireIntegerTypes(const MemoryDesc& src, const MemoryDesc& weight
     for (DataType type : allowed) {
       if (desc.data_type() == type) return absl::OkStatus();
     }
-    return absl::UnimplementedError(
-        absl::StrCat("does not take ", name, " of ", DataTypeName(desc.data_type()), " here"));
+    return Unimplemented("does not take ", name, " of ", DataTypeName(desc.data_type()), " here");
   };
   ABSL_RETURN_IF_ERROR(require("src", src, {kU8, kS8}));
   ABSL_RETURN_IF_ERROR(require("weights", weights, {kS8}));
@@ -88,21 +83,19 @@ absl::Status RequireIntegerTypes(const MemoryDesc& src, const MemoryDesc& weight
 absl::Status CheckOutputScales(absl::string_view name, const MemoryDesc& dst,
                                const OutputScales& scales) {
   if (scales.mask < 0 || scales.mask >> dst.rank() != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(name, ": scale mask ", scales.mask,
-                                                   " names a dimension that ", dst.ToString(),
-                                                   " has not"));
+    return InvalidArgument(name, ": scale mask ", scales.mask, " names a dimension that ",
+                           dst.ToString(), " has not");
   }
   int64_t count = 1;
   for (int d = 0; d < dst.rank(); ++d) {
     if (scales.mask >> d & 1) count *= dst.dim(d);
   }
   if (static_cast<int64_t>(scales.scales.size()) != count) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        name, ": ", scales.scales.size(), " output scales where the mask asks for ", count));
+    return InvalidArgument(name, ": ", scales.scales.size(),
+                           " output scales where the mask asks for ", count);
   }
   for (float scale : scales.scales) {
-    if (!std::isfinite(scale))
-      return absl::InvalidArgumentError(absl::StrCat(name, ": an output scale is not finite"));
+    if (!std::isfinite(scale)) return InvalidArgument(name, ": an output scale is not finite");
   }
   return absl::OkStatus();
 }
@@ -111,32 +104,30 @@ absl::Status CheckChannelScales(absl::string_view name, const MemoryDesc& dst,
                                 const OutputScales& scales) {
   ABSL_RETURN_IF_ERROR(CheckOutputScales(name, dst, scales));
   if (scales.mask == 0 || scales.mask == 2) return absl::OkStatus();
-  return absl::UnimplementedError(
-      absl::StrCat(name, ": scale mask ", scales.mask,
-                   " is neither 0 (one scale) nor 2 (one per output channel)"));
+  return Unimplemented(name, ": scale mask ", scales.mask,
+                       " is neither 0 (one scale) nor 2 (one per output channel)");
 }
 
 absl::Status RequireNoPostOps(const Attributes& attributes) {
   if (!attributes.post_ops.empty()) {
-    return absl::UnimplementedError(
-        absl::StrCat("takes no post-ops, got ", attributes.post_ops.ToString()));
+    return Unimplemented("takes no post-ops, got ", attributes.post_ops.ToString());
   }
   return RequireNoOutputScales(attributes);
 }
 
 absl::Status RequireNoOutputScales(const Attributes& attributes) {
   if (attributes.output_scales.IsDefault()) return absl::OkStatus();
-  return absl::UnimplementedError("takes no output scales");
+  return Unimplemented("takes no output scales");
 }
 
 absl::Status RequireForward(PropKind prop_kind) {
   if (prop_kind != PropKind::kBackwardData) return absl::OkStatus();
-  return absl::UnimplementedError("does not run backward");
+  return Unimplemented("does not run backward");
 }
 
 absl::Status RequireInference(PropKind prop_kind) {
   if (prop_kind == PropKind::kForwardInference) return absl::OkStatus();
-  return absl::UnimplementedError("takes inference only");
+  return Unimplemented("takes inference only");
 }
 
 std::vector<ArgDesc> ArgsOf(const MemoryDesc& src, const MemoryDesc& dst) {

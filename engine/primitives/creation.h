@@ -11,7 +11,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "engine/base/status_macros.h"
@@ -45,10 +44,9 @@ absl::Status CheckSameDims(absl::string_view a_name, const MemoryDesc& a, absl::
 // kInvalidArgument  always; the message shows the dims of a primitive with weights
 template <typename Desc>
 absl::Status ShapeMismatch(absl::string_view primitive, const Desc& desc, absl::string_view what) {
-  return absl::InvalidArgumentError(
-      absl::StrCat(primitive, ": ", what, ": src ", DimsToString(desc.src.dims()), ", weights ",
-                   DimsToString(desc.weights.dims()), ", bias ", DimsToString(desc.bias.dims()),
-                   ", dst ", DimsToString(desc.dst.dims())));
+  return InvalidArgument(primitive, ": ", what, ": src ", DimsToString(desc.src.dims()),
+                         ", weights ", DimsToString(desc.weights.dims()), ", bias ",
+                         DimsToString(desc.bias.dims()), ", dst ", DimsToString(desc.dst.dims()));
 }
 
 // kUnimplemented  a tensor that is present (not the zero descriptor) has another type; the message

@@ -3,7 +3,6 @@
 // The end of a primitive's creation and its executions, which count and report (verbose.h).
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "engine/base/status_macros.h"
 #include "engine/primitives/operation_count.h"
@@ -20,8 +19,7 @@ constexpr uintptr_t kAlignmentMask = AlignedBuffer::kAlignment - 1;
 absl::Status Primitive::Execute(const ExecuteArgs& args, const threading::Team& team) const {
   for (const ArgDesc& entry : info_.args) {
     if (args.Find(entry.arg) == nullptr && entry.desc.SizeBytes() != 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(name(), ": ", ArgName(entry.arg), " is missing"));
+      return InvalidArgument(name(), ": ", ArgName(entry.arg), " is missing");
     }
   }
   // In library mode the scratchpad is the primitive's own, and one thread at a time executes it.
@@ -29,11 +27,10 @@ absl::Status Primitive::Execute(const ExecuteArgs& args, const threading::Team& 
   if (info_.scratchpad_mode == ScratchpadMode::kUser && info_.scratchpad_bytes > 0) {
     scratchpad = args.Get<std::byte>(kArgScratchpad);
     if (scratchpad == nullptr) {
-      return absl::InvalidArgumentError(absl::StrCat(name(), ": scratchpad is missing"));
+      return InvalidArgument(name(), ": scratchpad is missing");
     }
     if ((reinterpret_cast<uintptr_t>(scratchpad) & kAlignmentMask) != 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(name(), ": scratchpad is not on a 64-byte boundary"));
+      return InvalidArgument(name(), ": scratchpad is not on a 64-byte boundary");
     }
   }
   ABSL_RETURN_IF_ERROR(CheckElements(args));

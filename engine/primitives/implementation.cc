@@ -40,7 +40,7 @@ absl::Status NoneTakes(const std::vector<Refusal>& refusals) {
   std::string message = "no implementation takes this descriptor";
   for (const auto& [text, reason] : reasons)
     absl::StrAppend(&message, "; ", absl::StrJoin(reason.rows, ", "), ": ", text);
-  return absl::UnimplementedError(message);
+  return Unimplemented(message);
 }
 
 // "1,234,567"
@@ -122,8 +122,7 @@ absl::StatusOr<std::shared_ptr<const Primitive>> RowSearch::Result() && {
     ABSL_RETURN_IF_ERROR(FinishCreation(attributes_, std::move(record_), primitive_.get()));
     return std::shared_ptr<const Primitive>(std::move(primitive_));
   }
-  if (!named_)
-    return absl::InvalidArgumentError(absl::StrCat("no implementation '", options_.only, "'"));
+  if (!named_) return InvalidArgument("no implementation '", options_.only, "'");
   return NoneTakes(record_.refusals);
 }
 

@@ -16,7 +16,6 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/kernels/planes/plane_product.h"
 #include "engine/memory/memory_desc.h"
@@ -33,7 +32,7 @@ inline absl::StatusOr<MemoryDesc> PlaneWeightsOf(const MemoryDesc& asked, const 
   if (!asked.IsAny() && !asked.IsOpaque()) return numbers;
   ABSL_ASSIGN_OR_RETURN(MemoryDesc planes, MemoryDesc::CreatePlanes(numbers, layout));
   if (asked.IsAny() || asked == planes) return planes;
-  return absl::UnimplementedError(absl::StrCat("weights are not ", planes.ToString()));
+  return Unimplemented("weights are not ", planes.ToString());
 }
 
 template <typename Rows>

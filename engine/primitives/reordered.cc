@@ -56,7 +56,7 @@ class MovesPlanner {
     }
     const std::optional<int64_t> end = CheckedAdd(moved.offset, wanted.SizeBytes());
     if (!end || !CheckedAdd(*end, kCacheLine))
-      return absl::ResourceExhaustedError("the scratchpad for reordered tensors is too large");
+      return ResourceExhausted("the scratchpad for reordered tensors is too large");
     moves_.stages_offset = RoundUp(*end, kCacheLine);
     moves_.tensors.push_back(std::move(moved));
     return absl::OkStatus();
@@ -64,8 +64,7 @@ class MovesPlanner {
 
   absl::StatusOr<Moves> Finish() && {
     const std::optional<int64_t> bytes = CheckedAdd(moves_.stages_offset, most_of_a_stage_);
-    if (!bytes)
-      return absl::ResourceExhaustedError("the scratchpad for reordered tensors is too large");
+    if (!bytes) return ResourceExhausted("the scratchpad for reordered tensors is too large");
     moves_.scratchpad_bytes = *bytes;
     return std::move(moves_);
   }

@@ -21,7 +21,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
@@ -80,7 +79,7 @@ absl::StatusOr<Candidate<Desc>> FindInnerRow(absl::Span<const Implementation<Des
         return std::nullopt;
       });
   if (found) return *std::move(found);
-  return absl::UnimplementedError("no other row takes the descriptor between reorders");
+  return Unimplemented("no other row takes the descriptor between reorders");
 }
 
 // The descriptor with every `any` replaced by what the row inside wants.
@@ -105,7 +104,7 @@ absl::StatusOr<Desc> ResolveBetweenReorders(absl::Span<const Implementation<Desc
     take(inner.resolved.bias, &resolved.bias);
   }
   if (differs) return resolved;
-  return absl::UnimplementedError(absl::StrCat("has nothing to reorder for ", inner.row->name));
+  return Unimplemented("has nothing to reorder for ", inner.row->name);
 }
 
 // A tensor whose first dimension is the batch, for its first images.

@@ -185,8 +185,7 @@ class Execution {
           .Set(kArgScratchpad, scratchpad_.data());
       return reorder.reorder->Execute(args, context_.team);
     }
-    return absl::InternalError(
-        absl::StrCat("no reorder from ", planned.desc.ToString(), " to ", output.desc->ToString()));
+    return Internal("no reorder from ", planned.desc.ToString(), " to ", output.desc->ToString());
   }
 
   const Plan& plan_;
@@ -205,8 +204,7 @@ absl::Status CheckOutputBytes(absl::Span<const OutputBytes> outputs, int64_t lim
   int64_t bytes = 0;
   for (const OutputBytes& output : outputs) bytes += output.desc->SizeBytes();
   if (bytes <= limit) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("the outputs have ", bytes, " bytes, an answer may have ", limit));
+  return ResourceExhausted("the outputs have ", bytes, " bytes, an answer may have ", limit);
 }
 
 absl::Status Execute(const Plan& plan, absl::Span<const InputBytes> inputs,

@@ -21,9 +21,8 @@ absl::StatusOr<MemoryDesc> StoredDesc(const network::Weights& weights, int64_t c
                                       const Dims& dims, DataType type) {
   ABSL_ASSIGN_OR_RETURN(MemoryDesc desc, PlainDesc(dims, type, /*channels_last=*/false));
   if (desc.ElementCount() != count) {
-    return absl::InvalidArgumentError(absl::StrCat("weights '", weights.key, "' have ", count,
-                                                   " elements, ", DimsToString(dims), " needs ",
-                                                   desc.ElementCount()));
+    return InvalidArgument("weights '", weights.key, "' have ", count, " elements, ",
+                           DimsToString(dims), " needs ", desc.ElementCount());
   }
   if (!weights.transposed) return desc;
   Dims strides = desc.strides();
@@ -43,8 +42,8 @@ absl::StatusOr<AlignedBuffer> Scaled(const network::Weights& weights, absl::Span
   const int64_t outputs = static_cast<int64_t>(weights.scale.size());
   const int64_t count = static_cast<int64_t>(data.size());
   if (outputs == 0 || count % outputs != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("weights '", weights.key, "': ", outputs, " scales for ", count, " elements"));
+    return InvalidArgument("weights '", weights.key, "': ", outputs, " scales for ", count,
+                           " elements");
   }
   ABSL_ASSIGN_OR_RETURN(AlignedBuffer buffer, AlignedBuffer::Allocate(count * sizeof(float)));
   float* scaled = reinterpret_cast<float*>(buffer.data());
@@ -157,8 +156,7 @@ absl::StatusOr<PackedWeights::Bytes> PackedWeights::PackBias(const std::vector<f
                                                              const MemoryDesc& target, bool own) {
   const size_t bytes = bias.size() * sizeof(float);
   if (target.rank() != 1 || target.dim(0) != static_cast<int64_t>(bias.size())) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a bias of ", bias.size(), " elements does not fit ", target.ToString()));
+    return InvalidArgument("a bias of ", bias.size(), " elements does not fit ", target.ToString());
   }
   const auto make = [&]() -> absl::StatusOr<Bytes> {
     const size_t size = target.SizeBytes();

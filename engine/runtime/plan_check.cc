@@ -12,8 +12,7 @@ namespace tilewire::runtime {
 namespace {
 
 absl::Status Defect(absl::string_view what, absl::string_view where) {
-  return absl::InternalError(
-      absl::StrCat("a plan: ", what, " at '", where, "'; this is a defect of the engine"));
+  return Internal("a plan: ", what, " at '", where, "'; this is a defect of the engine");
 }
 
 class Check {

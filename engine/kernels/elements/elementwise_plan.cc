@@ -12,7 +12,6 @@
 #include <limits>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 
@@ -38,8 +37,7 @@ absl::StatusOr<ElementwisePlan> ElementwisePlan::Create(absl::Span<const MemoryD
   for (size_t i = 0; i < tensors.size(); ++i) {
     const int64_t stride = plan.columns_.strides[i];
     if (stride != 1 && (i == 0 || stride != 0)) {
-      return absl::UnimplementedError(
-          absl::StrCat(tensors[i]->ToString(), ": elements do not follow each other"));
+      return Unimplemented(tensors[i]->ToString(), ": elements do not follow each other");
     }
   }
   if (!loops.empty()) {
@@ -48,7 +46,7 @@ absl::StatusOr<ElementwisePlan> ElementwisePlan::Create(absl::Span<const MemoryD
   }
   for (int64_t stride : plan.rows_.strides) {
     if (stride > std::numeric_limits<int32_t>::max() / kLongestStep) {
-      return absl::UnimplementedError("a step between rows beyond 31 bits");
+      return Unimplemented("a step between rows beyond 31 bits");
     }
   }
   for (const StridedLoop& loop : loops) plan.outer_count_ *= loop.count;

@@ -6,7 +6,6 @@
 #include <map>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 #include "engine/kernels/moves/lane_transpose.h"
@@ -52,13 +51,12 @@ constexpr int kMostSources = 16;  // lanes of the widest block
 // Dimension 1 alone is blocked, and the blocks of all pixels follow each other.
 absl::Status RequireDensePixels(const MemoryDesc& desc, int64_t lanes) {
   if (desc.inner_blocks().size() != 1 || desc.inner_blocks()[0] != InnerBlock{1, lanes}) {
-    return absl::UnimplementedError(
-        absl::StrCat(desc.ToString(), " has no blocks of ", lanes, " channels"));
+    return Unimplemented(desc.ToString(), " has no blocks of ", lanes, " channels");
   }
   int64_t step = lanes;
   for (int d = desc.rank() - 1; d >= 2; --d) {
     if (desc.dim(d) != 1 && desc.stride(d) != step) {
-      return absl::UnimplementedError(absl::StrCat(desc.ToString(), " has gaps between pixels"));
+      return Unimplemented(desc.ToString(), " has gaps between pixels");
     }
     step *= desc.dim(d);
   }
@@ -104,7 +102,7 @@ LanePattern Renumbered(const BlockOrigin& origin, const std::vector<BlockName>& 
 absl::Status ChannelGather::Require(absl::Span<const MemoryDesc> srcs, const MemoryDesc& dst,
                                     const jit::VectorUnit& unit) {
   if (dst.rank() < 2 || dst.inner_blocks().size() != 1) {
-    return absl::UnimplementedError(absl::StrCat(dst.ToString(), " has no blocks of channels"));
+    return Unimplemented(dst.ToString(), " has no blocks of channels");
   }
   const LaneGatherConfig config = ConfigOf(dst, unit);
   ABSL_RETURN_IF_ERROR(RequireLaneGather(config));

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 
 namespace tilewire {
@@ -198,9 +197,8 @@ class LaneGatherGenerator final : public jit::Generator {
 
 absl::Status RequireLaneGather(const LaneGatherConfig& config) {
   if (MethodOf(config) != Method::kNone) return absl::OkStatus();
-  return absl::UnimplementedError(absl::StrCat("vectors of ", config.unit.bytes(),
-                                               " bytes cannot move ", config.lanes, " lanes of ",
-                                               config.element_bytes, " bytes"));
+  return Unimplemented("vectors of ", config.unit.bytes(), " bytes cannot move ", config.lanes,
+                       " lanes of ", config.element_bytes, " bytes");
 }
 
 absl::StatusOr<LaneGather> CompileLaneGather(absl::string_view name, const LaneGatherConfig& config,

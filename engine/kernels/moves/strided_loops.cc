@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "absl/strings/str_cat.h"
-
 namespace tilewire {
 namespace {
 
@@ -91,8 +89,8 @@ absl::StatusOr<std::vector<StridedLoop>> LoopsOver(absl::Span<const MemoryDesc* 
     for (const MemoryDesc* tensor : tensors) {
       const std::optional<int64_t> step = StepOf(*tensor, first, physical);
       if (!step) {
-        return absl::UnimplementedError(
-            absl::StrCat(tensor->ToString(), " does not follow the order of ", first.ToString()));
+        return Unimplemented(tensor->ToString(), " does not follow the order of ",
+                             first.ToString());
       }
       loop.strides.push_back(*step);
     }

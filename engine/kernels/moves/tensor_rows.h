@@ -10,7 +10,6 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "engine/base/checked_math.h"
 #include "engine/memory/index_walk.h"
 #include "engine/memory/memory_desc.h"
@@ -38,8 +37,8 @@ class TensorRows {
   static absl::Status RequireTables(const MemoryDesc& desc) {
     for (int64_t size : desc.dims()) {
       if (size <= kLargestTable) continue;
-      return absl::UnimplementedError(absl::StrCat("takes dimensions up to ", kLargestTable,
-                                                   ", not ", DimsToString(desc.dims())));
+      return Unimplemented("takes dimensions up to ", kLargestTable, ", not ",
+                           DimsToString(desc.dims()));
     }
     return absl::OkStatus();
   }

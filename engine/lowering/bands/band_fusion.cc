@@ -155,7 +155,7 @@ class BandFusion {
         const std::optional<PrimitiveRequest> first = RequestOf(*variant.primitive);
         if (first) chain[0] = *first;
         auto bands = first ? PlanBands(chain, limits_, create_)
-                           : absl::UnimplementedError("the variant may not join a chain");
+                           : Unimplemented("the variant may not join a chain");
         if (absl::IsUnimplemented(bands.status())) {
           input.variants.erase(input.variants.begin() + i);
           continue;

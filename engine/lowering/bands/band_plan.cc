@@ -106,7 +106,7 @@ absl::Status RequireFewRowsTwice(absl::Span<const RowWindow> windows, absl::Span
     const double share = static_cast<double>(turns) / static_cast<double>(bands.size());
     if (static_cast<double>(twice[i]) * share >
         (limits.most_rows - 1) * static_cast<double>(windows[i].out))
-      return absl::UnimplementedError("too many rows would be computed twice");
+      return Unimplemented("too many rows would be computed twice");
   }
   return absl::OkStatus();
 }
@@ -124,8 +124,7 @@ absl::StatusOr<std::vector<Rows>> ChooseBands(absl::Span<const PrimitiveRequest>
       int64_t bytes =
           weights_bytes + rows[0].reach.src.size * BytesOfRow(chain[0].whole->Desc(kArgSrc));
       for (size_t i = 0; i < chain.size(); ++i) {
-        if (rows[i].reach.src.size < 1)
-          return absl::UnimplementedError("a band reads nothing but padding");
+        if (rows[i].reach.src.size < 1) return Unimplemented("a band reads nothing but padding");
         bytes += rows[i].dst.size * BytesOfRow(chain[i].whole->Desc(kArgDst));
       }
       most_bytes = std::max(most_bytes, bytes);
@@ -134,7 +133,7 @@ absl::StatusOr<std::vector<Rows>> ChooseBands(absl::Span<const PrimitiveRequest>
     ABSL_RETURN_IF_ERROR(RequireFewRowsTwice(windows, bands, limits));
     return bands;
   }
-  return absl::UnimplementedError("a single row is too large");
+  return Unimplemented("a single row is too large");
 }
 
 // One image of `rows` rows, with the strides of the whole tensor or without gaps.
@@ -232,7 +231,7 @@ class BandPlanner {
         band->next.emplace_back();
       } else {
         if (next[i].computed.reach.src.size < 1)
-          return absl::UnimplementedError("a band reads nothing but padding");
+          return Unimplemented("a band reads nothing but padding");
         ABSL_ASSIGN_OR_RETURN(band->next.emplace_back(), PartAt(i, next[i].computed, rows));
       }
       if (i + 1 < chain_.size()) KeepRows(i, next[i], before[i].dst, rows[i].dst, &band->kept);
@@ -270,9 +269,9 @@ class BandPlanner {
     ABSL_ASSIGN_OR_RETURN(
         part.primitive, create_(DescOfPart(chain_[i], src, dst, rows.reach), chain_[i].attributes));
     if (part.primitive->name() != whole.name())
-      return absl::UnimplementedError("a band would take another implementation");
+      return Unimplemented("a band would take another implementation");
     if (part.primitive->info().scratchpad_bytes > 0)
-      return absl::UnimplementedError("a primitive of the chain needs a scratchpad");
+      return Unimplemented("a primitive of the chain needs a scratchpad");
     const int64_t src_row = rows.reach.src.begin - (first ? 0 : band[i - 1].dst.begin);
     const int64_t dst_row = rows.dst.begin - (last ? 0 : band[i].dst.begin);
     part.src_offset = src_row * RowBytes(src_tensor) + (first ? 0 : between_[i - 1].offset);

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/runtime/tensor_layout.h"
 
@@ -29,8 +28,7 @@ absl::StatusOr<MemoryDesc> Restrided(const MemoryDesc& desc, const MemoryDesc& f
   const bool same = desc.rank() == from.rank() && desc.inner_blocks() == from.inner_blocks() &&
                     desc.offset0() == 0 && SameStrides(desc, from);
   if (same) return desc.WithStrides(strides);
-  return absl::UnimplementedError(
-      absl::StrCat(desc.ToString(), " does not have the strides of ", from.ToString()));
+  return Unimplemented(desc.ToString(), " does not have the strides of ", from.ToString());
 }
 
 // One call of Restride(). Changes are collected first and made together at the end.
@@ -91,7 +89,7 @@ class Restriding {
       if (!inside_[i]) continue;
       const int64_t bytes = BytesBefore(draft_.part_begins[i], from_, strides_);
       if (bytes % kPartAlignment != 0)
-        return absl::UnimplementedError("a part would not begin on a line of memory");
+        return Unimplemented("a part would not begin on a line of memory");
       part_offsets_.emplace_back(i, bytes);
     }
     return absl::OkStatus();
@@ -113,8 +111,7 @@ class Restriding {
   absl::Status Recreate(const Bindings& bindings, PrimitivePtr* primitive) {
     const auto found = draft_.requests.find(primitive->get());
     if (found == draft_.requests.end()) {
-      return absl::UnimplementedError(
-          absl::StrCat((*primitive)->name(), " cannot take other strides"));
+      return Unimplemented((*primitive)->name(), " cannot take other strides");
     }
     std::vector<ArgDesc> changed;
     for (const Binding& binding : bindings) {

@@ -23,7 +23,7 @@ absl::StatusOr<network::HeadFold> FoldOf(const OperationContext& context) {
   }
   std::optional<network::HeadFold> fold = network::FoldHeads(dims);
   if (fold) return *std::move(fold);
-  return absl::InvalidArgumentError(absl::StrCat("attention of sources that do not fit:", text));
+  return InvalidArgument("attention of sources that do not fit:", text);
 }
 
 // The batches of heads of queries, keys, values or the result.

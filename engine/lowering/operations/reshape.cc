@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/lowering/operation_table.h"
 #include "engine/lowering/plan/strided_view.h"
@@ -14,8 +13,8 @@ absl::Status LowerReshape(const network::Reshape&, OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc src, context.RowMajorDesc(context.src()));
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst, context.RowMajorDesc(context.dst()));
   if (src.SizeBytes() != dst.SizeBytes()) {
-    return absl::InvalidArgumentError(absl::StrCat("cannot reshape ", DimsToString(src.dims()),
-                                                   " to ", DimsToString(dst.dims())));
+    return InvalidArgument("cannot reshape ", DimsToString(src.dims()), " to ",
+                           DimsToString(dst.dims()));
   }
   if (IsReadByStrides(context, context.dst())) {
     ABSL_ASSIGN_OR_RETURN(const Place home, context.Home(context.src()));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/lowering/operation_table.h"
 
@@ -16,7 +15,7 @@ absl::StatusOr<MemoryDesc> ViewOf(const network::Select& select, const MemoryDes
     if (select.from[d].empty()) continue;
     const IndexRun& run = select.from[d].front();
     if (select.from[d].size() > 1 || run.start < 0 || (run.step != 1 && run.count > 1))
-      return absl::InvalidArgumentError("is not one box");
+      return InvalidArgument("is not one box");
     dims[d] = run.count;
     offsets[d] = run.start;
   }
@@ -29,14 +28,14 @@ absl::Status CheckLists(const network::Select& select, const MemoryDesc& dst,
                         const LoweringContext& settings) {
   constexpr int64_t kMostListed = int64_t{1} << 22;  // of one dimension
   if (dst.SizeBytes() > settings.max_arena_bytes) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "a tensor has ", dst.SizeBytes(), " bytes; one run may use ", settings.max_arena_bytes));
+    return ResourceExhausted("a tensor has ", dst.SizeBytes(), " bytes; one run may use ",
+                             settings.max_arena_bytes);
   }
   for (int d = 0; settings.requests_decide_sizes && d < dst.rank(); ++d) {
     if (select.from[d].empty() || dst.dim(d) <= kMostListed) continue;
-    return absl::ResourceExhaustedError(
-        absl::StrCat(DimsToString(dst.dims()), ": where a request decides sizes, a dimension may ",
-                     "have ", kMostListed, " elements"));
+    return ResourceExhausted(DimsToString(dst.dims()),
+                             ": where a request decides sizes, a dimension may ", "have ",
+                             kMostListed, " elements");
   }
   return absl::OkStatus();
 }

@@ -6,8 +6,8 @@
 #include <numeric>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/checked_math.h"
+#include "engine/base/status_macros.h"
 
 namespace tilewire::lowering {
 namespace {
@@ -59,8 +59,8 @@ absl::StatusOr<int64_t> PlaceBuffers(absl::Span<PlanBuffer> buffers, int64_t max
   ExtendLives(buffers);
   for (const PlanBuffer& buffer : buffers) {
     if (buffer.bytes > max_bytes) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("a tensor has ", buffer.bytes, " bytes; one run may use ", max_bytes));
+      return ResourceExhausted("a tensor has ", buffer.bytes, " bytes; one run may use ",
+                               max_bytes);
     }
   }
   std::vector<int> order(buffers.size());
@@ -75,8 +75,7 @@ absl::StatusOr<int64_t> PlaceBuffers(absl::Span<PlanBuffer> buffers, int64_t max
     buffer.offset = BestGap(placed, buffer);
     arena_bytes = std::max(arena_bytes, buffer.offset + RoundUp(buffer.bytes, kAlignment));
     if (arena_bytes > max_bytes) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("the activations of one run need more than ", max_bytes, " bytes"));
+      return ResourceExhausted("the activations of one run need more than ", max_bytes, " bytes");
     }
     const auto by_offset = [](const PlanBuffer* a, const PlanBuffer* b) {
       return a->offset < b->offset;

@@ -3,7 +3,6 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/runtime/tensor_layout.h"
 
@@ -36,8 +35,8 @@ absl::StatusOr<Place> OperationContext::RowMajorOfRank(ValueId id, size_t rank) 
   ABSL_ASSIGN_OR_RETURN(const Place place, RowMajor(id));
   const network::Value& given = value(id);
   if (given.dims.size() > rank) {
-    return absl::InternalError(absl::StrCat("value '", given.name, "' ", DimsToString(given.dims),
-                                            " as a tensor of rank ", rank));
+    return Internal("value '", given.name, "' ", DimsToString(given.dims), " as a tensor of rank ",
+                    rank);
   }
   Dims dims(rank - given.dims.size(), 1);
   dims.insert(dims.end(), given.dims.begin(), given.dims.end());

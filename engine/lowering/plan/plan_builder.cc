@@ -87,8 +87,7 @@ absl::StatusOr<Place> PlanBuilder::InLayout(ValueId id, const MemoryDesc& desc,
 
 absl::StatusOr<Place> PlanBuilder::PlaceInput(ValueId id, const MemoryDesc& desc) {
   if (!absl::c_linear_search(network_.inputs, id)) {
-    return absl::InternalError(
-        absl::StrCat("value '", value(id).name, "' is read before it is computed"));
+    return Internal("value '", value(id).name, "' is read before it is computed");
   }
   const Place place = NewPlace(desc);
   draft_.plan.buffers[place.buffer].first = -1;
@@ -176,8 +175,7 @@ void PlanBuilder::Emit(absl::string_view node, std::shared_ptr<const Primitive> 
 
 absl::StatusOr<PlanInput*> PlanBuilder::InputOf(ValueId id) {
   const auto it = std::find(network_.inputs.begin(), network_.inputs.end(), id);
-  if (it == network_.inputs.end())
-    return absl::InternalError(absl::StrCat("'", value(id).name, "' is not an input"));
+  if (it == network_.inputs.end()) return Internal("'", value(id).name, "' is not an input");
   return &draft_.plan.inputs[it - network_.inputs.begin()];
 }
 
@@ -192,8 +190,7 @@ absl::Status PlanBuilder::AddInputVariant(ValueId id, const Primitive& primitive
     readers += absl::c_any_of(
         one.bindings, [&](const Binding& binding) { return binding.buffer == input->buffer; });
   }
-  if (step < 0 || readers != 1)
-    return absl::InternalError(absl::StrCat(readers, " steps read '", value(id).name, "'"));
+  if (step < 0 || readers != 1) return Internal(readers, " steps read '", value(id).name, "'");
   ReserveScratchpad(*variant);
   const MemoryDesc& desc = variant->Desc(kArgSrc);
   AddRemark("or src " + desc.ToString(), &draft_.plan.steps[step].remark);

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <variant>
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 
 namespace tilewire::lowering {
@@ -18,7 +17,7 @@ class ChangedLayouts {
 
   absl::StatusOr<OpDesc> operator()(ConvolutionDesc desc) const {
     if (request_.attributes.post_ops.HasMaxPooling())
-      return absl::UnimplementedError("a pooled destination has no gaps");
+      return Unimplemented("a pooled destination has no gaps");
     desc.src = Now(kArgSrc);
     desc.weights = Now(kArgWeights);
     desc.bias = Now(kArgBias);
@@ -40,8 +39,7 @@ class ChangedLayouts {
 
   template <typename Desc>
   absl::StatusOr<OpDesc> operator()(const Desc&) const {
-    return absl::UnimplementedError(
-        absl::StrCat(request_.whole->name(), " cannot take other layouts"));
+    return Unimplemented(request_.whole->name(), " cannot take other layouts");
   }
 
  private:
@@ -64,8 +62,7 @@ absl::StatusOr<std::shared_ptr<const Primitive>> RequestAgain(const PrimitiveReq
                         std::visit(ChangedLayouts(request, changed), request.desc));
   ABSL_ASSIGN_OR_RETURN(std::shared_ptr<const Primitive> again, create(desc, request.attributes));
   if (again->name() == request.whole->name()) return again;
-  return absl::UnimplementedError(
-      absl::StrCat(again->name(), " would take the place of ", request.whole->name()));
+  return Unimplemented(again->name(), " would take the place of ", request.whole->name());
 }
 
 }  // namespace tilewire::lowering

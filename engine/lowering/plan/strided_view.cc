@@ -4,7 +4,6 @@
 #include <variant>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/lowering/operation_table.h"
 #include "engine/runtime/tensor_layout.h"
@@ -38,7 +37,7 @@ absl::StatusOr<Dims> StridesAlong(std::vector<Run> runs, const Dims& dims) {
   for (size_t d = dims.size(); d-- > 0;) {
     if (dims[d] == 1) continue;
     if (runs.empty() || runs.back().size % dims[d] != 0)
-      return absl::UnimplementedError(absl::StrCat(DimsToString(dims), " takes several strides"));
+      return Unimplemented(DimsToString(dims), " takes several strides");
     strides[d] = runs.back().stride;
     runs.back() = {runs.back().size / dims[d], runs.back().stride * dims[d]};
     if (runs.back().size == 1) runs.pop_back();
@@ -56,17 +55,17 @@ bool IsOneBox(const network::Select& select) {
 
 absl::StatusOr<MemoryDesc> StridedView(const MemoryDesc& desc, const Dims& dims) {
   if (!desc.IsPlain() || desc.ElementCount() == 0)
-    return absl::UnimplementedError(absl::StrCat(desc.ToString(), " has no strides"));
+    return Unimplemented(desc.ToString(), " has no strides");
   if (ElementCount(dims) != desc.ElementCount()) {
-    return absl::InternalError(absl::StrCat("a view of the ", desc.ElementCount(), " elements of ",
-                                            desc.ToString(), " as ", DimsToString(dims)));
+    return Internal("a view of the ", desc.ElementCount(), " elements of ", desc.ToString(), " as ",
+                    DimsToString(dims));
   }
   ABSL_ASSIGN_OR_RETURN(const Dims strides, StridesAlong(RunsOf(desc), dims));
   // A part of what has as many elements more as there are before the first one.
   Dims whole = dims, offsets(dims.size(), 0);
   if (desc.offset0() != 0) {
     const auto unit = absl::c_find(strides, 1);
-    if (unit == strides.end()) return absl::UnimplementedError("no dimension has the stride 1");
+    if (unit == strides.end()) return Unimplemented("no dimension has the stride 1");
     const size_t d = unit - strides.begin();
     whole[d] += desc.offset0();
     offsets[d] = desc.offset0();

@@ -68,7 +68,7 @@ absl::Status EmitSteps(absl::Span<const FusedStep> steps, const Place& place,
       continue;
     }
     if (step.kind == FusedStep::Kind::kPRelu)
-      return absl::InternalError("a prelu that no post-op of its convolution computes");
+      return Internal("a prelu that no post-op of its convolution computes");
     ABSL_ASSIGN_OR_RETURN(const Place addend, context.InLayout(step.addend, place.desc));
     context.plan().Consume(step.addend);
     ABSL_ASSIGN_OR_RETURN(

@@ -49,7 +49,7 @@ class FileSource final : public ByteSource, public std::enable_shared_from_this<
 
   absl::Status Read(int64_t offset, int64_t count, void* dst) const override {
     if (offset < 0 || count < 0 || offset > size() || count > size() - offset) {
-      return absl::InvalidArgumentError("data beyond the end of the file");
+      return InvalidArgument("data beyond the end of the file");
     }
     char* out = static_cast<char*>(dst);
     while (count > 0) {
@@ -57,9 +57,8 @@ class FileSource final : public ByteSource, public std::enable_shared_from_this<
       const ssize_t got =
           pread(file_.get(), out, std::min<int64_t>(count, int64_t{1} << 30), offset);
       if (got < 0 && errno == EINTR) continue;
-      if (got < 0)
-        return absl::InvalidArgumentError(absl::StrCat("cannot read the file: ", strerror(errno)));
-      if (got == 0) return absl::InvalidArgumentError("the file became shorter while it was read");
+      if (got < 0) return InvalidArgument("cannot read the file: ", strerror(errno));
+      if (got == 0) return InvalidArgument("the file became shorter while it was read");
       out += got;
       offset += got;
       count -= got;
@@ -71,7 +70,7 @@ class FileSource final : public ByteSource, public std::enable_shared_from_this<
     struct stat now;
     if (fstat(file_.get(), &now) != 0 || now.st_size != opened_.st_size ||
         !Equal(now.st_mtim, opened_.st_mtim) || !Equal(now.st_ctim, opened_.st_ctim)) {
-      return absl::InvalidArgumentError("the file changed while it was read");
+      return InvalidArgument("the file changed while it was read");
     }
     return absl::OkStatus();
   }
@@ -86,7 +85,7 @@ class FileSource final : public ByteSource, public std::enable_shared_from_this<
 absl::StatusOr<struct stat> RegularFile(const Descriptor& file) {
   struct stat status;
   if (fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
-    return absl::InvalidArgumentError("not a regular file");
+    return InvalidArgument("not a regular file");
   }
   return status;
 }
@@ -98,7 +97,7 @@ constexpr int kOpenFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
 
 absl::Status MemorySource::Read(int64_t offset, int64_t count, void* dst) const {
   if (offset < 0 || count < 0 || offset > size() || count > size() - offset) {
-    return absl::InvalidArgumentError("data beyond the end of the message");
+    return InvalidArgument("data beyond the end of the message");
   }
   if (count > 0) memcpy(dst, bytes_.data() + offset, count);
   return absl::OkStatus();
@@ -116,8 +115,7 @@ absl::StatusOr<std::shared_ptr<const ByteSource>> OpenFileBeside(const std::stri
   const std::vector<std::string> parts = absl::StrSplit(location, '/');
   for (const std::string& part : parts) {
     if (part.empty() || part == ".." || absl::StrContains(part, '\0')) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("external data at '", location, "': not a path below the model"));
+      return InvalidArgument("external data at '", location, "': not a path below the model");
     }
   }
   const size_t slash = beside.rfind('/');
@@ -132,8 +130,8 @@ absl::StatusOr<std::shared_ptr<const ByteSource>> OpenFileBeside(const std::stri
   }
   // The kernel reports "not a directory" for a link in the place of a folder.
   if (at.get() < 0 && (error == ELOOP || error == ENOTDIR)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("external data at '", location, "' goes through a symbolic link or a file"));
+    return InvalidArgument("external data at '", location,
+                           "' goes through a symbolic link or a file");
   }
   if (at.get() < 0) {
     return absl::NotFoundError(
@@ -141,8 +139,7 @@ absl::StatusOr<std::shared_ptr<const ByteSource>> OpenFileBeside(const std::stri
   }
   absl::StatusOr<struct stat> status = RegularFile(at);
   if (!status.ok() || status->st_nlink != 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("external data at '", location, "' is not a regular file with one name"));
+    return InvalidArgument("external data at '", location, "' is not a regular file with one name");
   }
   return std::make_shared<const FileSource>(std::move(at), *status);
 }

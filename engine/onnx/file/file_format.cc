@@ -6,8 +6,8 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "engine/base/status_macros.h"
 
 namespace tilewire::reader {
 namespace {
@@ -77,8 +77,7 @@ absl::Status NamedByFormat(const absl::Status& error, const ByteSource& file) {
   std::string begin(std::min<int64_t>(file.size(), 512), '\0');
   if (!file.Read(0, static_cast<int64_t>(begin.size()), begin.data()).ok()) return error;
   const auto named = [](const Format& format) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("not an ONNX file: this is ", format.name, "; ", format.advice));
+    return InvalidArgument("not an ONNX file: this is ", format.name, "; ", format.advice);
   };
   if (absl::StartsWith(begin, "PK\x03\x04")) return named(ZipFormat(begin));
   const std::string lower = absl::AsciiStrToLower(begin);

@@ -46,18 +46,6 @@ std::string Node::Describe() const {
                       opset_ == 0 ? ", not imported" : absl::StrCat(", opset ", opset_), ")");
 }
 
-absl::Status Node::Invalid(absl::string_view what) const {
-  return absl::InvalidArgumentError(absl::StrCat(Describe(), ": ", what));
-}
-
-absl::Status Node::Unimplemented(absl::string_view what) const {
-  return absl::UnimplementedError(absl::StrCat(Describe(), ": ", what));
-}
-
-absl::Status Node::TooLarge(absl::string_view what) const {
-  return absl::ResourceExhaustedError(absl::StrCat(Describe(), ": ", what));
-}
-
 const AttributeProto* Node::Find(absl::string_view name) const {
   for (const AttributeProto& attribute : proto_->attribute()) {
     if (attribute.name() == name) return &attribute;
@@ -69,9 +57,9 @@ absl::StatusOr<const AttributeProto*> Node::FindTyped(absl::string_view name,
                                                       AttributeProto::AttributeType type) const {
   const AttributeProto* attribute = Find(name);
   if (attribute == nullptr || TypeOf(*attribute) == type) return attribute;
-  return Invalid(absl::StrCat("attribute '", name, "' has type ",
-                              AttributeProto::AttributeType_Name(TypeOf(*attribute)), ", expected ",
-                              AttributeProto::AttributeType_Name(type)));
+  return Invalid("attribute '", name, "' has type ",
+                 AttributeProto::AttributeType_Name(TypeOf(*attribute)), ", expected ",
+                 AttributeProto::AttributeType_Name(type));
 }
 
 absl::StatusOr<int64_t> Node::Int(absl::string_view name, int64_t absent) const {
@@ -93,8 +81,8 @@ absl::StatusOr<std::string> Node::OneOf(absl::string_view name, absl::string_vie
                                         absl::Span<const absl::string_view> known) const {
   ABSL_ASSIGN_OR_RETURN(std::string given, String(name, absent));
   if (std::find(known.begin(), known.end(), given) != known.end()) return given;
-  return Invalid(absl::StrCat(name, " '", given.substr(0, kLongestNameInMessage), "'; known are ",
-                              absl::StrJoin(known, ", ")));
+  return Invalid(name, " '", given.substr(0, kLongestNameInMessage), "'; known are ",
+                 absl::StrJoin(known, ", "));
 }
 
 absl::StatusOr<std::vector<int64_t>> Node::Ints(absl::string_view name,
@@ -133,10 +121,8 @@ absl::Status Node::CheckAttributes(absl::string_view known) const {
   for (const AttributeProto& attribute : proto_->attribute()) {
     const absl::string_view shown =
         absl::string_view(attribute.name()).substr(0, kLongestNameInMessage);
-    if (!names.contains(attribute.name()))
-      return Invalid(absl::StrCat("unknown attribute '", shown, "'"));
-    if (!seen.insert(attribute.name()).second)
-      return Invalid(absl::StrCat("attribute '", shown, "' twice"));
+    if (!names.contains(attribute.name())) return Invalid("unknown attribute '", shown, "'");
+    if (!seen.insert(attribute.name()).second) return Invalid("attribute '", shown, "' twice");
   }
   return absl::OkStatus();
 }

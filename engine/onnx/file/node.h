@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "engine/base/status_macros.h"
 #include "engine/memory/dims.h"
 #include "protos/onnx_subset.pb.h"
 
@@ -54,9 +55,19 @@ class Node {
   std::string name() const;
   // "node 'conv1' (Conv of ai.onnx, opset 13)", for messages.
   std::string Describe() const;
-  absl::Status Invalid(absl::string_view what) const;        // kInvalidArgument, with Describe()
-  absl::Status Unimplemented(absl::string_view what) const;  // kUnimplemented, with Describe()
-  absl::Status TooLarge(absl::string_view what) const;       // kResourceExhausted, with Describe()
+  // Errors that begin with Describe(): kInvalidArgument, kUnimplemented and kResourceExhausted.
+  template <typename... Parts>
+  absl::Status Invalid(const Parts&... what) const {
+    return InvalidArgument(Describe(), ": ", what...);
+  }
+  template <typename... Parts>
+  absl::Status Unimplemented(const Parts&... what) const {
+    return tilewire::Unimplemented(Describe(), ": ", what...);
+  }
+  template <typename... Parts>
+  absl::Status TooLarge(const Parts&... what) const {
+    return ResourceExhausted(Describe(), ": ", what...);
+  }
 
   bool HasAttribute(absl::string_view name) const { return Find(name) != nullptr; }
   // The attribute, or `absent` if the node does not have it. kInvalidArgument: it has another type.

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/utf8.h"
 #include "engine/onnx/file/tensor_reader.h"
@@ -38,7 +37,7 @@ struct Parts {
 absl::Status AppendBytes(const ByteSource& source, int64_t begin, int64_t end, std::string* bytes) {
   const size_t old_size = bytes->size();
   if (static_cast<int64_t>(old_size) + end - begin > kLargestSkeleton) {
-    return absl::InvalidArgumentError("more than 1 GiB beside the initializers");
+    return InvalidArgument("more than 1 GiB beside the initializers");
   }
   bytes->resize(old_size + (end - begin));
   return source.Read(begin, end - begin, bytes->data() + old_size);
@@ -47,7 +46,7 @@ absl::Status AppendBytes(const ByteSource& source, int64_t begin, int64_t end, s
 absl::Status ReadGraph(ByteWindow* window, const WireField& graph, TensorReader* tensors,
                        Parts* parts) {
   if (graph.type != WireType::kLengthDelimited)
-    return absl::InvalidArgumentError("not a model: malformed graph");
+    return InvalidArgument("not a model: malformed graph");
   parts->has_graph = true;
   WireCursor cursor(window, graph.offset, graph.offset + graph.length);
   while (!cursor.done()) {
@@ -57,7 +56,7 @@ absl::Status ReadGraph(ByteWindow* window, const WireField& graph, TensorReader*
       case onnx::GraphProto::kInitializerFieldNumber:
       case onnx::GraphProto::kSparseInitializerFieldNumber: {
         if (field.type != WireType::kLengthDelimited) {
-          return absl::InvalidArgumentError("not a model: malformed initializer");
+          return InvalidArgument("not a model: malformed initializer");
         }
         const bool is_sparse = field.number == onnx::GraphProto::kSparseInitializerFieldNumber;
         absl::StatusOr<network::ConstantPtr> tensor =
@@ -95,12 +94,12 @@ absl::Status ReadModel(ByteWindow* window, TensorReader* tensors, Parts* parts) 
     } else if (field.number == onnx::ModelProto::kOpsetImportFieldNumber) {
       ABSL_ASSIGN_OR_RETURN(const std::string bytes, ReadString(window, field, 65536));
       if (!parts->opsets.emplace_back().ParseFromString(bytes)) {
-        return absl::InvalidArgumentError("not a model: malformed opset_import");
+        return InvalidArgument("not a model: malformed opset_import");
       }
     } else if (field.number == onnx::ModelProto::kFunctionsFieldNumber) {
       ABSL_ASSIGN_OR_RETURN(const std::string bytes, ReadString(window, field, kLargestFunction));
       if (!parts->functions.emplace_back().ParseFromString(bytes))
-        return absl::InvalidArgumentError("not a model: malformed function");
+        return InvalidArgument("not a model: malformed function");
       parts->functions.back().DiscardUnknownFields();
     }
   }
@@ -109,8 +108,7 @@ absl::Status ReadModel(ByteWindow* window, TensorReader* tensors, Parts* parts) 
 
 absl::Status CheckName(const std::string& name) {
   if (IsUtf8(name)) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("not a model: the name '", Utf8Text(name), "' is not UTF-8"));
+  return InvalidArgument("not a model: the name '", Utf8Text(name), "' is not UTF-8");
 }
 
 // Checks everything that has a name in a part of a file: clients are told of it.
@@ -139,21 +137,21 @@ absl::Status CheckNames(const google::protobuf::Message& part) {
 absl::StatusOr<Opsets> ReadOpsets(const std::vector<onnx::OperatorSetIdProto>& entries,
                                   int64_t ir_version, Problems* problems) {
   if (entries.empty() && (ir_version == 1 || ir_version == 2)) return Opsets{{"", 1}};
-  if (entries.empty()) return absl::InvalidArgumentError("not a model: no opset_import");
+  if (entries.empty()) return InvalidArgument("not a model: no opset_import");
   int64_t opset = 0;
   Opsets opsets;
   for (const onnx::OperatorSetIdProto& entry : entries) {
     opsets[IsDefaultDomain(entry.domain()) ? "" : entry.domain()] = entry.version();
     if (!IsDefaultDomain(entry.domain())) continue;
     if (opset != 0 && entry.version() != opset)
-      return absl::InvalidArgumentError("two opsets of the default domain");
+      return InvalidArgument("two opsets of the default domain");
     opset = entry.version();
   }
   if (opsets.count("") == 0) return opsets;  // its nodes are all of other domains
   if (opset < kOldestOpset || opset > kNewestOpset) {
-    problems->Add(absl::UnimplementedError(
-        absl::StrCat("opset ", opset, " of domain 'ai.onnx'; supported are ", kOldestOpset, " to ",
-                     kNewestOpset, "; export the model again with one of these")));
+    problems->Add(Unimplemented("opset ", opset, " of domain 'ai.onnx'; supported are ",
+                                kOldestOpset, " to ", kNewestOpset,
+                                "; export the model again with one of these"));
   }
   return opsets;
 }
@@ -161,14 +159,14 @@ absl::StatusOr<Opsets> ReadOpsets(const std::vector<onnx::OperatorSetIdProto>& e
 }  // namespace
 
 absl::StatusOr<OnnxFile> ReadOnnxFile(const ByteSource& source, const std::string& model_path) {
-  if (source.size() == 0) return absl::InvalidArgumentError("not a model: an empty file");
+  if (source.size() == 0) return InvalidArgument("not a model: an empty file");
   Parts parts;
   ByteWindow window(&source);
   TensorReader tensors(model_path);
   ABSL_RETURN_IF_ERROR(ReadModel(&window, &tensors, &parts));
   ABSL_RETURN_IF_ERROR(source.CheckUnchanged());
   ABSL_RETURN_IF_ERROR(tensors.CheckUnchanged());
-  if (!parts.has_graph) return absl::InvalidArgumentError("not a model: no graph");
+  if (!parts.has_graph) return InvalidArgument("not a model: no graph");
 
   OnnxFile contents;
   contents.problems = std::move(parts.problems);
@@ -179,7 +177,7 @@ absl::StatusOr<OnnxFile> ReadOnnxFile(const ByteSource& source, const std::strin
   contents.functions = std::move(parts.functions);
   contents.graph = std::make_unique<onnx::GraphProto>();
   if (!contents.graph->ParseFromString(parts.skeleton)) {
-    return absl::InvalidArgumentError("not a model: malformed graph");
+    return InvalidArgument("not a model: malformed graph");
   }
   contents.graph->DiscardUnknownFields();
   ABSL_RETURN_IF_ERROR(CheckNames(*contents.graph));

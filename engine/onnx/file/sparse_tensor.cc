@@ -17,8 +17,7 @@ using network::ConstantPtr;
 namespace {
 
 absl::Status InvalidSparse(const Constant& values, absl::string_view what) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("sparse tensor '", values.name.substr(0, 200), "': ", what));
+  return InvalidArgument("sparse tensor '", values.name.substr(0, 200), "': ", what);
 }
 
 // Where value `i` is in row-major order; nullopt: outside.
@@ -62,9 +61,9 @@ absl::StatusOr<ConstantPtr> MakeDense(const ConstantPtr& values, const ConstantP
   if (indices->is_float || (indices->dims != values->dims && indices->dims != of_rank))
     return InvalidSparse(*values, "indices that do not fit the values");
   if (*elements > *room) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("sparse tensor '", values->name.substr(0, 200), "' of dims ",
-                     DimsToString(dims), ": it may have ", *room, " elements, zeros included"));
+    return ResourceExhausted("sparse tensor '", values->name.substr(0, 200), "' of dims ",
+                             DimsToString(dims), ": it may have ", *room,
+                             " elements, zeros included");
   }
   *room -= *elements;
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr given, network::InMemory(values));

@@ -56,7 +56,7 @@ int64_t FixedCount(const Record& record) {
 }
 
 absl::Status Invalid(const Record& record, absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat("tensor '", record.name, "': ", what));
+  return InvalidArgument("tensor '", record.name, "': ", what);
 }
 
 // One element or a packed run of float_data or double_data. Unpacked elements that follow each
@@ -241,9 +241,8 @@ absl::StatusOr<ConstantPtr> OfType(int type, const ConstantPtr& integers) {
     if (typed->integers == DataType::kS8) element = static_cast<int8_t>(element);
     if (type == TensorProto::BOOL) element = element != 0;
     if (type == TensorProto::UINT64 && element < 0) {
-      return absl::UnimplementedError(absl::StrCat("tensor '", integers->name, "' holds ",
-                                                   static_cast<uint64_t>(element),
-                                                   ", which is beyond s64"));
+      return Unimplemented("tensor '", integers->name, "' holds ", static_cast<uint64_t>(element),
+                           ", which is beyond s64");
     }
   }
   return typed;
@@ -255,8 +254,7 @@ absl::StatusOr<ConstantPtr> FromDoubles(const Record& record, int64_t count,
   if (count > 0) memcpy(doubles.data(), bytes.data(), count * sizeof(double));
   for (const double element : doubles) {
     if (std::isinf(static_cast<float>(element)) && !std::isinf(element)) {
-      return absl::UnimplementedError(
-          absl::StrCat("tensor '", record.name, "' holds ", element, ", which is beyond f32"));
+      return Unimplemented("tensor '", record.name, "' holds ", element, ", which is beyond f32");
     }
   }
   return network::MakeDoubles(record.name, Dims(record.dims.begin(), record.dims.end()),
@@ -373,7 +371,7 @@ absl::StatusOr<ConstantPtr> ReadElements(Record record, const StoredType& type, 
 
 absl::StatusOr<const ByteSource*> TensorReader::External(const std::string& location) {
   if (model_path_.empty())
-    return absl::UnimplementedError("external data of a tensor that is not an initializer");
+    return Unimplemented("external data of a tensor that is not an initializer");
   std::shared_ptr<const ByteSource>& source = external_[location];
   if (source == nullptr) {
     ABSL_ASSIGN_OR_RETURN(source, OpenFileBeside(model_path_, location));
@@ -385,9 +383,8 @@ absl::StatusOr<ConstantPtr> TensorReader::Read(ByteWindow* window, int64_t begin
   ABSL_ASSIGN_OR_RETURN(Record record, ReadRecord(window, begin, end));
   const std::optional<StoredType> type = StoredType::Of(record.type);
   if (!type) {
-    return absl::UnimplementedError(
-        absl::StrCat("tensor '", record.name, "' has ONNX element type ",
-                     ElementTypeText(record.type), ", which is not supported"));
+    return Unimplemented("tensor '", record.name, "' has ONNX element type ",
+                         ElementTypeText(record.type), ", which is not supported");
   }
   ABSL_ASSIGN_OR_RETURN(const int64_t count, CheckedCount(record));
   const ByteSource* source = &window->source();
@@ -417,11 +414,11 @@ absl::StatusOr<ConstantPtr> TensorReader::ReadSparse(ByteWindow* window, int64_t
     const int part = field.number - onnx::SparseTensorProto::kValuesFieldNumber;
     if (part != 0 && part != 1) continue;
     if (field.type != WireType::kLengthDelimited)
-      return absl::InvalidArgumentError("not a model: malformed sparse tensor");
+      return InvalidArgument("not a model: malformed sparse tensor");
     ABSL_ASSIGN_OR_RETURN(parts[part], Read(window, field.offset, field.offset + field.length));
   }
   if (parts[0] == nullptr || parts[1] == nullptr)
-    return absl::InvalidArgumentError("a sparse tensor without values or indices");
+    return InvalidArgument("a sparse tensor without values or indices");
   return MakeDense(parts[0], parts[1], Dims(dims.begin(), dims.end()), &room_for_sparse_);
 }
 

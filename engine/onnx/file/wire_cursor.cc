@@ -12,7 +12,7 @@ namespace {
 constexpr int kLongestVarint = 10;
 
 absl::Status Malformed(int64_t at, absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat("not a model: ", what, " at byte ", at));
+  return InvalidArgument("not a model: ", what, " at byte ", at);
 }
 
 }  // namespace

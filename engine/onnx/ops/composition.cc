@@ -26,7 +26,7 @@ std::vector<std::string> Words(absl::string_view text, char separator) {
 }
 
 absl::Status MalformedText(absl::string_view text) {
-  return absl::InternalError(absl::StrCat("a composition with a malformed part: ", text));
+  return Internal("a composition with a malformed part: ", text);
 }
 
 // Splits at commas that are not in brackets.

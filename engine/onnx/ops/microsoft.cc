@@ -30,14 +30,14 @@ absl::StatusOr<std::string> Activated(const Node& node, absl::string_view activa
   for (const auto& known : kActivations) {
     if (known.name != activation) continue;
     if (numbers.size() < known.count)
-      return node.Invalid(absl::StrCat(numbers.size(), " numbers for the activation ", activation));
+      return node.Invalid(numbers.size(), " numbers for the activation ", activation);
     std::string text = absl::StrCat("y = ", activation, "(x");
     for (size_t i = 0; i < known.count; ++i)
       absl::StrAppend(&text, ", ", known.attributes[i], "=", NumberText(numbers[i]));
     return absl::StrCat(text, ")");
   }
-  return node.Unimplemented(absl::StrCat("activation '", activation.substr(0, 200), "' with ",
-                                         numbers.size(), " numbers"));
+  return node.Unimplemented("activation '", activation.substr(0, 200), "' with ", numbers.size(),
+                            " numbers");
 }
 
 constexpr char kConv[] = "auto_pad dilations group kernel_shape pads strides";
@@ -118,7 +118,7 @@ absl::StatusOr<std::string> ComposeSimplified(const Node& node) {
 absl::StatusOr<std::string> ComposeEmbedding(const Node& node) {
   ABSL_ASSIGN_OR_RETURN(const float epsilon, node.Float("epsilon", 1e-12f));
   for (const int i : {2, 3, 5, 6}) {
-    if (!node.HasInput(i)) return node.Invalid(absl::StrCat("input ", i, " is missing"));
+    if (!node.HasInput(i)) return node.Invalid("input ", i, " is missing");
   }
   const bool has_segments = node.HasInput(4);
   if (has_segments != node.HasInput(1)) return node.Invalid("segments without their table");
@@ -147,7 +147,7 @@ absl::StatusOr<std::string> ComposeRotary(const Node& node) {
     if (node.HasAttribute(name)) {
       const bool is_usual = name == "scale" ? node.Float(name, 1).value_or(0) == 1
                                             : node.Int(name, 0).value_or(1) == 0;
-      if (!is_usual) return node.Unimplemented(absl::StrCat(name, " other than its default"));
+      if (!is_usual) return node.Unimplemented(name, " other than its default");
     }
   }
   return absl::StrCat("x, positions, cos, sin -> y: y = RotaryEmbedding(x, cos, sin, positions, ",

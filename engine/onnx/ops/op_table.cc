@@ -44,10 +44,9 @@ absl::Status CheckSupported(const Node& node) {
     return node.Unimplemented(
         "this operator is not supported; engine/onnx/README.md lists those that are");
   if (node.opset() < row->since)
-    return node.Invalid(absl::StrCat("this operator exists from opset ", row->since, " on"));
+    return node.Invalid("this operator exists from opset ", row->since, " on");
   const int inputs = node.proto().input_size();
-  if (inputs < row->min_inputs || inputs > row->max_inputs)
-    return node.Invalid(absl::StrCat(inputs, " inputs"));
+  if (inputs < row->min_inputs || inputs > row->max_inputs) return node.Invalid(inputs, " inputs");
   const auto& outputs = node.proto().output();
   const auto is_left_out = [](const std::string& name) { return name.empty(); };
   if (absl::c_all_of(outputs, is_left_out) || (!row->may_omit_first && is_left_out(outputs[0])))
@@ -65,28 +64,28 @@ absl::Status CheckInputsPresent(const Node& node) {
   const bool takes_any_number = row->max_inputs == INT_MAX && row->min_inputs > 0;
   const size_t required = takes_any_number ? node.inputs.size() : row->min_inputs;
   for (size_t i = 0; i < std::min(required, node.inputs.size()); ++i) {
-    if (node.inputs[i] == kNoTensor) return node.Invalid(absl::StrCat("input ", i, " is missing"));
+    if (node.inputs[i] == kNoTensor) return node.Invalid("input ", i, " is missing");
   }
   return absl::OkStatus();
 }
 
 absl::Status CheckReals(const Node& node, DataType first) {
   if (!FindOp(node)->is_of_reals || !IsIntegerOrBool(first)) return absl::OkStatus();
-  return node.Unimplemented(
-      absl::StrCat("takes ", DataTypeName(first), " here; supported are f32, f16, bf16 and f64"));
+  return node.Unimplemented("takes ", DataTypeName(first),
+                            " here; supported are f32, f16, bf16 and f64");
 }
 
 absl::Status CheckCountable(const Node& node, int64_t size) {
   constexpr int64_t kMost = int64_t{1} << 24;
   if (size <= kMost) return absl::OkStatus();
-  return node.Unimplemented(absl::StrCat("computed indices of ", size,
-                                         " elements; they are held in f32, which counts ", kMost));
+  return node.Unimplemented("computed indices of ", size,
+                            " elements; they are held in f32, which counts ", kMost);
 }
 
 absl::StatusOr<int> NormalizeAxis(const Node& node, int64_t axis, size_t rank) {
   const int64_t signed_rank = static_cast<int64_t>(rank);
   if (axis < -signed_rank || axis >= signed_rank) {
-    return node.Invalid(absl::StrCat("axis ", axis, " is outside rank ", rank));
+    return node.Invalid("axis ", axis, " is outside rank ", rank);
   }
   return static_cast<int>(axis < 0 ? axis + signed_rank : axis);
 }
@@ -99,10 +98,10 @@ absl::StatusOr<int> ReadAxis(const Node& node, int64_t absent, size_t rank) {
 absl::StatusOr<int64_t> NormalizeIndex(const Node& node, int64_t index, int64_t size, int input,
                                        size_t place) {
   if (index >= -size && index < size) return index < 0 ? index + size : index;
-  return node.Invalid(absl::StrCat(
+  return node.Invalid(
       "index ", index, ", element ", place, " of input ", input, ", is outside a dimension of ",
       size, ": ",
-      size == 0 ? "it has no elements" : absl::StrCat("allowed are ", -size, " to ", size - 1)));
+      size == 0 ? "it has no elements" : absl::StrCat("allowed are ", -size, " to ", size - 1));
 }
 
 absl::StatusOr<std::vector<int>> DistinctAxes(const Node& node, absl::Span<const int64_t> axes,
@@ -111,7 +110,7 @@ absl::StatusOr<std::vector<int>> DistinctAxes(const Node& node, absl::Span<const
   std::vector<bool> seen(rank, false);
   for (int64_t raw_axis : axes) {
     ABSL_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(node, raw_axis, rank));
-    if (seen[axis]) return node.Invalid(absl::StrCat("axis ", axis, " twice"));
+    if (seen[axis]) return node.Invalid("axis ", axis, " twice");
     seen[axis] = true;
     distinct.push_back(axis);
   }
@@ -123,13 +122,13 @@ absl::StatusOr<int64_t> ReadPower(const Node& node) {
   ABSL_ASSIGN_OR_RETURN(const float power, node.Float("p", 2));
   const auto whole = static_cast<int64_t>(std::clamp(power, 0.0f, 1024.0f));
   if (static_cast<float>(whole) == power) return whole;
-  return node.Unimplemented(absl::StrCat("p ", power, "; supported are integers"));
+  return node.Unimplemented("p ", power, "; supported are integers");
 }
 
 absl::Status CheckSaturate(const Node& node) {
   ABSL_ASSIGN_OR_RETURN(const int64_t saturate, node.Int("saturate", 1));
   if (saturate == 0 || saturate == 1) return absl::OkStatus();
-  return node.Invalid(absl::StrCat("saturate ", saturate));
+  return node.Invalid("saturate ", saturate);
 }
 
 }  // namespace tilewire::reader

@@ -89,8 +89,8 @@ Weights WeightsOf(const ConstantPtr& constant) {
 absl::StatusOr<std::vector<float>> ReadVector(const NodeContext& context, int i, int64_t length) {
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr vector, context.Floats(i));
   if (vector->dims != Dims{length}) {
-    return context.node.Invalid(absl::StrCat("input ", i, " has dims ", DimsToString(vector->dims),
-                                             ", expected [", length, "]"));
+    return context.node.Invalid("input ", i, " has dims ", DimsToString(vector->dims),
+                                ", expected [", length, "]");
   }
   return std::vector<float>(vector->floats.begin(), vector->floats.end());
 }
@@ -99,8 +99,8 @@ absl::StatusOr<ValueId> EmitScaleShift(NodeContext& context, ValueId src, std::v
                                        std::vector<float> shift, absl::string_view suffix) {
   const Dims dims = context.value(src).dims;
   if (dims.size() < 2 || dims.size() > 5) {
-    return context.node.Unimplemented(
-        absl::StrCat("scales per channel of rank ", dims.size(), "; supported are 2 to 5"));
+    return context.node.Unimplemented("scales per channel of rank ", dims.size(),
+                                      "; supported are 2 to 5");
   }
   const bool flat = dims.size() == 2;
   Dims spatial_dims = dims;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/op_table.h"
 #include "engine/onnx/stages/held_tensor.h"
@@ -31,8 +30,7 @@ class Walk {
   absl::StatusOr<Stage> ToLast(Stage stage, std::vector<Stage>* passed = nullptr) {
     while (!stage.cut->is_last()) {
       if (++stages_ > kMostStages) {
-        return absl::UnimplementedError(
-            absl::StrCat("sizes have to be waited for more than ", kMostStages, " times"));
+        return Unimplemented("sizes have to be waited for more than ", kMostStages, " times");
       }
       std::vector<StagedTensor> computed;
       for (const Node* node : stage.cut->late)
@@ -80,7 +78,7 @@ class Walk {
     } else {
       const Dims all = axis < 0 ? Dims{count} : src.dims;
       const size_t along = axis < 0 ? 0 : static_cast<size_t>(axis);
-      if (along >= all.size()) return node.Invalid(absl::StrCat("axis ", axis));
+      if (along >= all.size()) return node.Invalid("axis ", axis);
       add(0, WithFound(all, along, found), /*is_element=*/true);
       add(1, {std::min(found, all[along])}, /*is_element=*/false);
       add(2, {all[along]}, /*is_element=*/false);
@@ -92,7 +90,7 @@ class Walk {
   absl::Status AddLoop(const Node& node, const Cut& cut, std::vector<StagedTensor>* computed) {
     std::vector<StagedTensor> carried;
     for (size_t i = 2; i < node.inputs.size(); ++i) {
-      if (!node.HasInput(i)) return node.Invalid(absl::StrCat("input ", i, " is missing"));
+      if (!node.HasInput(i)) return node.Invalid("input ", i, " is missing");
       carried.push_back(OutputOf(cut, node.inputs[i]));
     }
     ABSL_ASSIGN_OR_RETURN(StageStart start, BodyStart(node, cut, carried));

@@ -6,7 +6,6 @@
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/network/network_check.h"
 #include "engine/onnx/deciding_inputs.h"
@@ -187,9 +186,9 @@ class StageBuilder {
       const Operand& operand = tensors()[node.inputs[i]];
       if (operand.value == kNoValue) continue;
       if (ElementCount(operand.dims).value_or(kLargestDeciding + 1) > kLargestDeciding) {
-        return node.TooLarge(absl::StrCat("needs the elements of input ", i, ", which has dims ",
-                                          DimsToString(operand.dims), "; supported are ",
-                                          kLargestDeciding, " elements"));
+        return node.TooLarge("needs the elements of input ", i, ", which has dims ",
+                             DimsToString(operand.dims), "; supported are ", kLargestDeciding,
+                             " elements");
       }
       waits = true;
       if (!absl::c_linear_search(cut_->known, node.inputs[i]))
@@ -221,10 +220,10 @@ class StageBuilder {
     }
     const Operand& operand = tensors()[id];
     if (operand.sequence != nullptr) {
-      kept_sequence_ = absl::UnimplementedError(
-          absl::StrCat("the sequence '", graph_.tensor_names[id].substr(0, 200),
-                       "' is read after sizes have been waited for; supported are sequences that "
-                       "are read before"));
+      kept_sequence_ =
+          Unimplemented("the sequence '", graph_.tensor_names[id].substr(0, 200),
+                        "' is read after sizes have been waited for; supported are sequences that "
+                        "are read before");
     }
     if (operand.value == kNoValue) return;
     const DataType type = network_.values[operand.value].type;
@@ -238,7 +237,7 @@ class StageBuilder {
     for (TensorId id : cut_->graph.outputs) {
       const bool comes = id != kNoTensor && (tensors()[id].defined() || missing_.contains(id));
       if (!comes || (cut_->is_last() && !tensors()[id].defined()))
-        return absl::InvalidArgumentError("a graph has an output that is not computed");
+        return InvalidArgument("a graph has an output that is not computed");
       Keep(id);
     }
     KeepForNodes(*cut_->graph.nodes);

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/memory/element_types.h"
 #include "engine/onnx/file/onnx_types.h"
@@ -22,7 +21,7 @@ constexpr int64_t kLargestInF32 = int64_t{1} << 24;
 absl::Status CheckOutputs(const Node& node, const std::vector<Operand>& tensors) {
   for (TensorId id : node.outputs) {
     if (id != kNoTensor && tensors[id].constant == nullptr)
-      return node.TooLarge(absl::StrCat("the result is larger than ", kLargestFold, " elements"));
+      return node.TooLarge("the result is larger than ", kLargestFold, " elements");
   }
   return absl::OkStatus();
 }
@@ -80,11 +79,10 @@ absl::StatusOr<HeldTensor> AsTensor(const Constant& constant, TensorId id, DataT
     for (int64_t i = 0; i < count; ++i) {
       const int64_t integer = constant.ints[i];
       if (integer > kLargestInF32 || integer < -kLargestInF32)
-        return absl::UnimplementedError(absl::StrCat("'", constant.name.substr(0, 200), "' has ",
-                                                     integer,
-                                                     "; it is held in f32 here, which "
-                                                     "counts to ",
-                                                     kLargestInF32));
+        return Unimplemented("'", constant.name.substr(0, 200), "' has ", integer,
+                             "; it is held in f32 here, which "
+                             "counts to ",
+                             kLargestInF32);
       floats[i] = static_cast<float>(integer);
     }
   } else {
@@ -118,8 +116,8 @@ absl::StatusOr<std::vector<HeldTensor>> ComputeLate(const Node& node, const Mode
   for (const HeldTensor& input : inputs) {
     const TensorId id = input.tensor.id;
     if (ElementCount(input.tensor.dims).value_or(kLargestFold + 1) > kLargestFold)
-      return node.TooLarge(absl::StrCat("takes ", DimsToString(input.tensor.dims),
-                                        "; supported are ", kLargestFold, " elements"));
+      return node.TooLarge("takes ", DimsToString(input.tensor.dims), "; supported are ",
+                           kLargestFold, " elements");
     if (input.tensor.type == DataType::kF64)
       return node.Unimplemented("takes computed elements of f64");
     tensors[id] = OperandOf(AsConstant(graph.tensor_names[id], input));
@@ -154,8 +152,8 @@ absl::StatusOr<StageStart> BodyStart(const Node& loop, const Cut& cut,
   const size_t states = carried.size();
   if (body.inputs.size() != states + 2 || body.outputs.size() < states + 1 ||
       loop.outputs.size() > body.outputs.size() - 1)
-    return loop.Invalid(absl::StrCat("a body with ", body.inputs.size(), " inputs and ",
-                                     body.outputs.size(), " outputs"));
+    return loop.Invalid("a body with ", body.inputs.size(), " inputs and ", body.outputs.size(),
+                        " outputs");
   StageStart start{{&body.nodes, body.outputs}, cut.tensors, {RunNumber(loop)}};
   for (size_t i = 0; i < states; ++i) {
     start.inputs.push_back(carried[i]);

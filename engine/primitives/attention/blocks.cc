@@ -236,9 +236,9 @@ StridedTileConfig ConfigOf(const AttentionDesc& desc, const BlockPlan& plan, con
 // Refuses tensors beyond the reach of a tile's 32-bit displacements.
 absl::Status RequireNear(const MemoryDesc& md) {
   constexpr int64_t kFarthest = std::numeric_limits<int32_t>::max() / 64;
-  if (!md.IsPlain()) return absl::UnimplementedError(absl::StrCat(md.ToString(), " has blocks"));
+  if (!md.IsPlain()) return Unimplemented(md.ToString(), " has blocks");
   if (md.stride(2) > kFarthest || md.stride(3) > kFarthest || md.dim(2) > kFarthest)
-    return absl::UnimplementedError("rows over 25 bits apart");
+    return Unimplemented("rows over 25 bits apart");
   return absl::OkStatus();
 }
 
@@ -279,12 +279,12 @@ absl::StatusOr<AttentionDesc> ResolveBlocks(const Request<AttentionDesc>& reques
   ABSL_ASSIGN_OR_RETURN(AttentionDesc resolved, ResolveReference(request));
   for (const MemoryDesc& src : resolved.srcs) {
     ABSL_RETURN_IF_ERROR(RequireNear(src));
-    if (src.ElementCount() == 0) return absl::UnimplementedError("nothing to add up");
+    if (src.ElementCount() == 0) return Unimplemented("nothing to add up");
   }
   ABSL_RETURN_IF_ERROR(RequireNear(resolved.dst));
-  if (resolved.dst.ElementCount() == 0) return absl::UnimplementedError("nothing to compute");
+  if (resolved.dst.ElementCount() == 0) return Unimplemented("nothing to compute");
   if (resolved.dst.dim(3) > 1 && resolved.dst.stride(3) != 1)
-    return absl::UnimplementedError("elements of a row of dst do not follow each other");
+    return Unimplemented("elements of a row of dst do not follow each other");
   return resolved;
 }
 
@@ -293,7 +293,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateBlocks(const Request<AttentionD
   const BlockPlan plan(desc, VectorUnit::Of(request.facts.isa));
   const int64_t slots = std::min<int64_t>(plan.pieces(), cpu::GrantedCores());
   const auto bytes = CheckedProduct({slots, plan.slot_elements(), kFloatBytes});
-  if (!bytes) return absl::UnimplementedError("the blocks overflow a size");
+  if (!bytes) return Unimplemented("the blocks overflow a size");
   ABSL_ASSIGN_OR_RETURN(Blocks::Tiles tiles, CompileTiles(desc, plan, request.facts));
   ABSL_ASSIGN_OR_RETURN(
       auto softmax, jit::Compile<SoftmaxRows>(request.facts.name, VectorUnit::Of(request.facts.isa),

@@ -15,8 +15,8 @@ namespace {
 absl::Status Mismatch(const AttentionDesc& desc, absl::string_view what) {
   std::string dims;
   for (const MemoryDesc& src : desc.srcs) absl::StrAppend(&dims, " ", DimsToString(src.dims()));
-  return absl::InvalidArgumentError(
-      absl::StrCat("attention: ", what, ": srcs", dims, ", dst ", DimsToString(desc.dst.dims())));
+  return InvalidArgument("attention: ", what, ": srcs", dims, ", dst ",
+                         DimsToString(desc.dst.dims()));
 }
 
 absl::Status CheckMasks(const AttentionDesc& desc, const Dims& scores) {

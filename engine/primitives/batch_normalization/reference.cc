@@ -79,8 +79,7 @@ absl::StatusOr<BatchNormalizationDesc> ResolveReference(
     const auto* eltwise = std::get_if<EltwisePostOp>(&entry);
     const bool relu = eltwise != nullptr && eltwise->op.function == EltwiseAlgorithm::kRelu;
     if (!relu || entries.size() > 1) {
-      return absl::UnimplementedError(
-          absl::StrCat("takes one relu at most, got ", request.attributes.post_ops.ToString()));
+      return Unimplemented("takes one relu at most, got ", request.attributes.post_ops.ToString());
     }
   }
   return WithDst(desc, OrLayoutOf(desc.dst, desc.src));

@@ -70,7 +70,7 @@ class Rows final : public Primitive {
 // One number per channel, in dst's layout.
 absl::StatusOr<MemoryDesc> LineOf(const BatchNormalizationDesc& desc) {
   for (const InnerBlock& block : desc.dst.inner_blocks()) {
-    if (block.dim != 1) return absl::UnimplementedError("blocked on another axis than 1");
+    if (block.dim != 1) return Unimplemented("blocked on another axis than 1");
   }
   Dims dims(desc.dst.rank(), 1);
   dims[1] = desc.dst.dim(1);
@@ -86,7 +86,7 @@ absl::StatusOr<ElementwisePlan> PlanOf(const BatchNormalizationDesc& desc, const
 
 absl::StatusOr<BatchNormalizationDesc> ResolveRows(const Request<BatchNormalizationDesc>& request) {
   ABSL_ASSIGN_OR_RETURN(BatchNormalizationDesc resolved, ResolveReference(request));
-  if (!request.desc.use_global_stats) return absl::UnimplementedError("statistics are not given");
+  if (!request.desc.use_global_stats) return Unimplemented("statistics are not given");
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc line, LineOf(resolved));
   ABSL_RETURN_IF_ERROR(PlanOf(resolved, line, request.facts.isa).status());
   return resolved;

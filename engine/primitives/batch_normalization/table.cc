@@ -19,7 +19,7 @@ absl::Status Validate(const BatchNormalizationDesc& desc, const Attributes&) {
   ABSL_RETURN_IF_ERROR(CheckSameDims("batch_normalization: src", desc.src, "dst", desc.dst));
   ABSL_RETURN_IF_ERROR(CheckRank("batch_normalization", desc.src, 2, 5));
   if (!std::isfinite(desc.epsilon)) {
-    return absl::InvalidArgumentError("batch_normalization: epsilon must be finite");
+    return InvalidArgument("batch_normalization: epsilon must be finite");
   }
   return absl::OkStatus();
 }

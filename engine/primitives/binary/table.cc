@@ -20,13 +20,11 @@ absl::Status Validate(const BinaryDesc& desc, const Attributes&) {
     fits = desc.src1.dim(d) == desc.src0.dim(d) || desc.src1.dim(d) == 1;
   }
   if (!fits) {
-    return absl::InvalidArgumentError(absl::StrCat("binary: src1 ", DimsToString(desc.src1.dims()),
-                                                   " cannot be broadcast to src0 ",
-                                                   DimsToString(desc.src0.dims())));
+    return InvalidArgument("binary: src1 ", DimsToString(desc.src1.dims()),
+                           " cannot be broadcast to src0 ", DimsToString(desc.src0.dims()));
   }
   if (!IsBinaryAlgorithm(desc.algorithm)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("binary: no algorithm ", static_cast<int>(desc.algorithm)));
+    return InvalidArgument("binary: no algorithm ", static_cast<int>(desc.algorithm));
   }
   return absl::OkStatus();
 }

@@ -126,14 +126,13 @@ absl::StatusOr<MemoryDesc> PartOf(const ConcatDesc& desc, size_t i, int64_t befo
   Dims offsets(src.rank(), 0);
   offsets[desc.axis] = before;
   if (src.inner_blocks() != desc.dst.inner_blocks()) {
-    return absl::UnimplementedError(absl::StrCat("source ", i, " and dst are blocked differently"));
+    return Unimplemented("source ", i, " and dst are blocked differently");
   }
   if (before % desc.dst.BlockSize(desc.axis) != 0) {
-    return absl::UnimplementedError(
-        absl::StrCat("source ", i, " begins inside a block of the axis"));
+    return Unimplemented("source ", i, " begins inside a block of the axis");
   }
   absl::StatusOr<MemoryDesc> part = desc.dst.SubMemory(src.dims(), offsets);
-  if (!part.ok()) return absl::UnimplementedError(part.status().message());
+  if (!part.ok()) return Unimplemented(part.status().message());
   return part;
 }
 

@@ -10,7 +10,7 @@ namespace tilewire::concat {
 
 absl::StatusOr<ConcatDesc> ResolveLanes(const Request<ConcatDesc>& request) {
   ABSL_ASSIGN_OR_RETURN(ConcatDesc resolved, ResolveReference(request));
-  if (resolved.axis != 1) return absl::UnimplementedError("not along the channels");
+  if (resolved.axis != 1) return Unimplemented("not along the channels");
   ABSL_RETURN_IF_ERROR(
       ChannelGather::Require(resolved.srcs, resolved.dst, VectorUnit::Of(request.facts.isa)));
   return resolved;

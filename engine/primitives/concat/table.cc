@@ -17,13 +17,12 @@ absl::Status ValidateSource(const ConcatDesc& desc, size_t i) {
     fits = d == desc.axis || src.dim(d) == desc.dst.dim(d);
   }
   if (fits) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("concat along axis ", desc.axis, ": source ", i,
-                                                 " is ", src.ToString(), ", the destination ",
-                                                 desc.dst.ToString()));
+  return InvalidArgument("concat along axis ", desc.axis, ": source ", i, " is ", src.ToString(),
+                         ", the destination ", desc.dst.ToString());
 }
 
 absl::Status Validate(const ConcatDesc& desc, const Attributes&) {
-  if (desc.srcs.empty()) return absl::InvalidArgumentError("concat: no source");
+  if (desc.srcs.empty()) return InvalidArgument("concat: no source");
   ABSL_RETURN_IF_ERROR(CheckAxis("concat", desc.axis, desc.dst));
   int64_t total = 0;
   for (size_t i = 0; i < desc.srcs.size(); ++i) {
@@ -31,9 +30,8 @@ absl::Status Validate(const ConcatDesc& desc, const Attributes&) {
     total += desc.srcs[i].dim(desc.axis);
   }
   if (total != desc.dst.dim(desc.axis)) {
-    return absl::InvalidArgumentError(absl::StrCat("concat: the sources have ", total,
-                                                   " along axis ", desc.axis, ", the destination ",
-                                                   desc.dst.dim(desc.axis)));
+    return InvalidArgument("concat: the sources have ", total, " along axis ", desc.axis,
+                           ", the destination ", desc.dst.dim(desc.axis));
   }
   return CheckDestination("concat: dst", desc.dst);
 }

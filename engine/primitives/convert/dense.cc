@@ -43,9 +43,9 @@ absl::StatusOr<ConvertDesc> ResolveDense(const Request<ConvertDesc>& request) {
   ABSL_ASSIGN_OR_RETURN(ConvertDesc resolved, ResolveReference(request));
   if (resolved.src.strides() != resolved.dst.strides() ||
       resolved.src.inner_blocks() != resolved.dst.inner_blocks()) {
-    return absl::UnimplementedError("layouts differ");
+    return Unimplemented("layouts differ");
   }
-  if (!resolved.dst.IsDense()) return absl::UnimplementedError("not dense");
+  if (!resolved.dst.IsDense()) return Unimplemented("not dense");
   return resolved;
 }
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/primitives/convert/convert.h"
 #include "engine/primitives/convert/implementations.h"
@@ -13,9 +12,8 @@ namespace {
 absl::Status Validate(const ConvertDesc& desc, const Attributes&) {
   ABSL_RETURN_IF_ERROR(CheckTensors("convert", desc.src, desc.dst));
   if (desc.via.size() > kMostConversionsBetween) {
-    return absl::InvalidArgumentError(absl::StrCat("convert: ", desc.via.size(),
-                                                   " types between; at most ",
-                                                   kMostConversionsBetween, " are allowed"));
+    return InvalidArgument("convert: ", desc.via.size(), " types between; at most ",
+                           kMostConversionsBetween, " are allowed");
   }
   return CheckSameDims("convert: src", desc.src, "dst", desc.dst);
 }

@@ -233,9 +233,8 @@ absl::StatusOr<ElementwisePlan> PlanOf(const ConvertDesc& desc, cpu::Isa isa) {
 absl::StatusOr<ConvertDesc> ResolveVectors(const Request<ConvertDesc>& request) {
   ABSL_ASSIGN_OR_RETURN(ConvertDesc resolved, ResolveReference(request));
   if (!HasVectors(VectorUnit::Of(request.facts.isa), TypesOf(resolved))) {
-    return absl::UnimplementedError(absl::StrCat("has no vectors from ",
-                                                 DataTypeName(resolved.src.data_type()), " to ",
-                                                 DataTypeName(resolved.dst.data_type())));
+    return Unimplemented("has no vectors from ", DataTypeName(resolved.src.data_type()), " to ",
+                         DataTypeName(resolved.dst.data_type()));
   }
   ABSL_RETURN_IF_ERROR(PlanOf(resolved, request.facts.isa).status());
   return resolved;

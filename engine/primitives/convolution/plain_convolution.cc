@@ -8,7 +8,6 @@
 #include <optional>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/primitives/convolution/direct/direct_layouts.h"
 #include "engine/primitives/convolution/geometry.h"
@@ -73,7 +72,7 @@ absl::StatusOr<InnerConvolution> FindRow(const Request<ConvolutionDesc>& request
         return inner.ok() ? std::optional(*std::move(inner)) : std::nullopt;
       });
   if (found) return *std::move(found);
-  return absl::UnimplementedError("no other row takes the descriptor between reorders");
+  return Unimplemented("no other row takes the descriptor between reorders");
 }
 
 absl::StatusOr<ConvolutionDesc> OfFirstImages(ConvolutionDesc desc, int64_t images) {
@@ -87,15 +86,14 @@ absl::StatusOr<ConvolutionDesc> OfFirstImages(ConvolutionDesc desc, int64_t imag
 absl::StatusOr<ConvolutionDesc> ResolvePlain(const Request<ConvolutionDesc>& request) {
   const ConvolutionDesc& desc = request.desc;
   ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.weights, desc.dst, desc.bias));
-  if (!desc.src.IsPlain() && !desc.dst.IsPlain())
-    return absl::UnimplementedError("is for a plain src or dst");
-  if (desc.src.dim(0) == 0) return absl::UnimplementedError("takes no batch of 0");
+  if (!desc.src.IsPlain() && !desc.dst.IsPlain()) return Unimplemented("is for a plain src or dst");
+  if (desc.src.dim(0) == 0) return Unimplemented("takes no batch of 0");
   ABSL_ASSIGN_OR_RETURN(const InnerConvolution row, FindRow(request));
   ConvolutionDesc resolved = row.resolved;
   if (desc.src.IsPlain()) resolved.src = desc.src;
   if (desc.dst.IsPlain()) resolved.dst = desc.dst;
   if (resolved.src == row.resolved.src && resolved.dst == row.resolved.dst)
-    return absl::UnimplementedError(absl::StrCat("has nothing to reorder for ", row.row->name));
+    return Unimplemented("has nothing to reorder for ", row.row->name);
   return resolved;
 }
 

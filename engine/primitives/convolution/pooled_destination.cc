@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/primitives/convolution/pooled_destination.h"
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/memory/layout.h"
 
@@ -11,22 +10,22 @@ absl::Status ValidateMaxPooling(const ConvolutionDesc& desc, const Attributes& a
   if (!attributes.post_ops.HasMaxPooling()) return absl::OkStatus();
   const MemoryDesc& dst = desc.dst;
   if (dst.rank() != 4) {
-    return absl::UnimplementedError(absl::StrCat(
-        "convolution: a max pooling post-op needs 2 spatial dimensions, dst has ", dst.rank() - 2));
+    return Unimplemented("convolution: a max pooling post-op needs 2 spatial dimensions, dst has ",
+                         dst.rank() - 2);
   }
   for (int d = 2; d < 4; ++d) {
     if (dst.dim(d) >= MaxPoolingPostOp::kSize) continue;
-    return absl::InvalidArgumentError(absl::StrCat("convolution: dst ", DimsToString(dst.dims()),
-                                                   " has no window of a max pooling post-op"));
+    return InvalidArgument("convolution: dst ", DimsToString(dst.dims()),
+                           " has no window of a max pooling post-op");
   }
   if (attributes.post_ops.HasSum()) {
-    return absl::UnimplementedError(
+    return Unimplemented(
         "convolution: a sum post-op adds a dst that is not pooled, with a max pooling post-op dst "
         "is pooled");
   }
   if (dst.IsAny() || (dst.IsDense() && dst.offset0() == 0)) return absl::OkStatus();
-  return absl::UnimplementedError(absl::StrCat(
-      "convolution: with a max pooling post-op dst is `any` or dense, not ", dst.ToString()));
+  return Unimplemented("convolution: with a max pooling post-op dst is `any` or dense, not ",
+                       dst.ToString());
 }
 
 absl::StatusOr<MemoryDesc> WrittenDst(const MemoryDesc& dst, const Attributes& attributes) {

@@ -18,7 +18,7 @@ absl::StatusOr<std::vector<ConvolutionDesc>> Ways(const Request<ConvolutionDesc>
 absl::Status RequireNoOverlap(const ConvolutionDesc& desc) {
   for (const MemoryDesc* tensor : {&desc.src, &desc.weights}) {
     if (!tensor->IsAny() && tensor->Overlaps())
-      return absl::UnimplementedError("copies no tensor whose elements overlap");
+      return Unimplemented("copies no tensor whose elements overlap");
   }
   return absl::OkStatus();
 }

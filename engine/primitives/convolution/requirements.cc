@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/primitives/convolution/requirements.h"
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
 
 namespace tilewire::convolution {
 
 absl::Status RefuseLayout(absl::string_view tensor, const MemoryDesc& desc) {
-  return absl::UnimplementedError(absl::StrCat("does not take ", tensor, " as ", desc.ToString()));
+  return Unimplemented("does not take ", tensor, " as ", desc.ToString());
 }
 
 absl::Status RequireDirect(const ConvolutionDesc& desc) {
   if (desc.algorithm == ConvolutionAlgorithm::kWinograd) {
-    return absl::UnimplementedError("is a direct convolution, Winograd was asked for");
+    return Unimplemented("is a direct convolution, Winograd was asked for");
   }
   if (desc.weights.format_kind() == FormatKind::kWinograd) {
-    return absl::UnimplementedError("is a direct convolution, the weights are transformed");
+    return Unimplemented("is a direct convolution, the weights are transformed");
   }
   return absl::OkStatus();
 }

@@ -12,12 +12,13 @@
 namespace tilewire::convolution {
 namespace {
 
-absl::Status Invalid(absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat("convolution: ", what));
+template <typename... Parts>
+absl::Status Invalid(const Parts&... what) {
+  return InvalidArgument("convolution: ", what...);
 }
 
 absl::Status Differ(absl::string_view a, int64_t x, absl::string_view b, int64_t y) {
-  return Invalid(absl::StrCat(a, " is ", x, ", but ", b, " is ", y));
+  return Invalid(a, " is ", x, ", but ", b, " is ", y);
 }
 
 absl::Status ValidateRanks(const ConvolutionDesc& desc) {
@@ -26,15 +27,15 @@ absl::Status ValidateRanks(const ConvolutionDesc& desc) {
   }
   const int rank = desc.src.rank();
   if (rank < 3 || rank > 5) {
-    return Invalid(absl::StrCat("src has rank ", rank, ", allowed are 3, 4 and 5"));
+    return Invalid("src has rank ", rank, ", allowed are 3, 4 and 5");
   }
   if (desc.dst.rank() != rank) return Differ("rank of dst", desc.dst.rank(), "rank of src", rank);
   if (desc.weights.rank() != rank && desc.weights.rank() != rank + 1) {
-    return Invalid(absl::StrCat("weights have rank ", desc.weights.rank(), ", allowed are ", rank,
-                                " and, with groups, ", rank + 1));
+    return Invalid("weights have rank ", desc.weights.rank(), ", allowed are ", rank,
+                   " and, with groups, ", rank + 1);
   }
   if (!desc.bias.IsZero() && desc.bias.rank() != 1) {
-    return Invalid(absl::StrCat("bias has rank ", desc.bias.rank(), ", allowed is 1"));
+    return Invalid("bias has rank ", desc.bias.rank(), ", allowed is 1");
   }
   for (const auto& [name, values] :
        {std::pair{"strides", &desc.strides}, std::pair{"dilations", &desc.dilations},
@@ -52,7 +53,7 @@ absl::Status ValidateChannels(const ConvolutionDesc& desc) {
   const int group = desc.weights.rank() - desc.src.rank();
   const int64_t groups = group == 1 ? desc.weights.dim(0) : 1;
   for (int i = 0; i < desc.weights.rank(); ++i) {
-    if (desc.weights.dim(i) < 1) return Invalid(absl::StrCat("weights dimension ", i, " is empty"));
+    if (desc.weights.dim(i) < 1) return Invalid("weights dimension ", i, " is empty");
   }
   const std::optional<int64_t> oc = CheckedMul(groups, desc.weights.dim(group));
   const std::optional<int64_t> ic = CheckedMul(groups, desc.weights.dim(group + 1));
@@ -88,26 +89,24 @@ absl::Status ValidateSpatial(const ConvolutionDesc& desc) {
   for (int i = 0; i < spatial; ++i) {
     const std::string name = kNames[3 - spatial + i];
     if (desc.strides[i] < 1 || desc.strides[i] > kLargest) {
-      return Invalid(absl::StrCat("stride along ", name, " is ", desc.strides[i],
-                                  "; allowed are 1 to ", kLargest));
+      return Invalid("stride along ", name, " is ", desc.strides[i], "; allowed are 1 to ",
+                     kLargest);
     }
     if (desc.dilations[i] < 0 || desc.dilations[i] > kLargest) {
-      return Invalid(absl::StrCat("dilation along ", name, " is ", desc.dilations[i],
-                                  "; allowed are 0 to ", kLargest));
+      return Invalid("dilation along ", name, " is ", desc.dilations[i], "; allowed are 0 to ",
+                     kLargest);
     }
     for (int64_t padding : {desc.padding_left[i], desc.padding_right[i]}) {
       if (padding < 0 || padding > kLargest) {
-        return Invalid(
-            absl::StrCat("padding along ", name, " is ", padding, "; allowed are 0 to ", kLargest));
+        return Invalid("padding along ", name, " is ", padding, "; allowed are 0 to ", kLargest);
       }
     }
     const int64_t in = desc.src.dim(2 + i);
-    if (in < 1) return Invalid(absl::StrCat(name, " of src is empty"));
+    if (in < 1) return Invalid(name, " of src is empty");
     const int64_t kernel = desc.weights.dim(desc.weights.rank() - spatial + i);
     const std::optional<int64_t> out = OutputSize(desc, i, in, kernel);
     if (!out) {
-      return Invalid(
-          absl::StrCat(name, " ", in, " with its padding is smaller than the kernel ", kernel));
+      return Invalid(name, " ", in, " with its padding is smaller than the kernel ", kernel);
     }
     if (*out != desc.dst.dim(2 + i)) {
       return Differ(absl::StrCat(name, " of dst"), desc.dst.dim(2 + i),
@@ -121,16 +120,16 @@ absl::Status ValidateRange(const ConvolutionDesc& desc) {
   const MemoryDesc& range = desc.range;
   const int32_t zero_point = desc.weights_zero_point;
   if (zero_point < -128 || zero_point > 127 || (range.IsZero() && zero_point != 0)) {
-    return Invalid(absl::StrCat("the weights' zero point is ", zero_point, ", allowed ",
-                                range.IsZero() ? "is 0 without a range" : "are -128 to 127"));
+    return Invalid("the weights' zero point is ", zero_point, ", allowed ",
+                   range.IsZero() ? "is 0 without a range" : "are -128 to 127");
   }
   if (range.IsZero()) return absl::OkStatus();
   if (range.dims() != Dims{2} || range.data_type() != DataType::kF32 || !range.IsPlain() ||
       range.stride(0) != 1) {
-    return Invalid(absl::StrCat("the range is ", range.ToString(), ", expected f32 [2]"));
+    return Invalid("the range is ", range.ToString(), ", expected f32 [2]");
   }
   if (desc.src.data_type() == DataType::kU8) return absl::OkStatus();
-  return absl::UnimplementedError("convolution: only a src of u8 has a range");
+  return Unimplemented("convolution: only a src of u8 has a range");
 }
 
 }  // namespace
@@ -138,7 +137,7 @@ absl::Status ValidateRange(const ConvolutionDesc& desc) {
 absl::Status Validate(const ConvolutionDesc& desc, const Attributes& attributes) {
   if (desc.prop_kind != PropKind::kForwardInference &&
       desc.prop_kind != PropKind::kForwardTraining) {
-    return absl::UnimplementedError("convolution: only forward propagation is implemented");
+    return Unimplemented("convolution: only forward propagation is implemented");
   }
   ABSL_RETURN_IF_ERROR(ValidateRanks(desc));
   ABSL_RETURN_IF_ERROR(ValidateChannels(desc));

@@ -65,9 +65,8 @@ absl::StatusOr<DeconvolutionDesc> ResolveDirect(const Request<DeconvolutionDesc>
   ABSL_RETURN_IF_ERROR(RequireBlocked(resolved.dst, lanes));
   const Geometry geometry = GeometryOf(resolved);
   if (geometry.groups > 1 && (geometry.ic % lanes != 0 || geometry.oc % lanes != 0)) {
-    return absl::UnimplementedError(absl::StrCat("takes groups of multiples of ", lanes,
-                                                 " channels, not of ", geometry.ic, " and ",
-                                                 geometry.oc));
+    return Unimplemented("takes groups of multiples of ", lanes, " channels, not of ", geometry.ic,
+                         " and ", geometry.oc);
   }
   return resolved;
 }

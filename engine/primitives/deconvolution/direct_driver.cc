@@ -191,8 +191,7 @@ absl::Status RequireBlocked(const MemoryDesc& md, int64_t lanes) {
   const int width = md.rank() - 1;
   if (md.inner_blocks() != InnerBlocks{{1, lanes}} ||
       (md.dim(width) > 1 && md.stride(width) != lanes)) {
-    return absl::UnimplementedError(
-        absl::StrCat("takes channels in blocks of ", lanes, ", not ", md.ToString()));
+    return Unimplemented("takes channels in blocks of ", lanes, ", not ", md.ToString());
   }
   return absl::OkStatus();
 }
@@ -210,16 +209,16 @@ absl::StatusOr<DeconvolutionDesc> ResolveTiles(const DeconvolutionDesc& desc,
       MemoryDesc::CreatePattern(desc.weights.dims(), DataType::kF32, layouts.weights));
   if (resolved.weights.IsAny()) resolved.weights = packed;
   if (resolved.weights != packed) {
-    return absl::UnimplementedError(absl::StrCat("weights are not ", packed.ToString()));
+    return Unimplemented("weights are not ", packed.ToString());
   }
   if (!resolved.bias.IsZero() && resolved.bias.dim(0) > 1 && resolved.bias.stride(0) != 1) {
-    return absl::UnimplementedError("bias is not dense");
+    return Unimplemented("bias is not dense");
   }
   // Displacements inside a tile are 32-bit immediates.
   constexpr int64_t kLargest = int64_t{1} << 28;
   if (resolved.src.stride(1) > kLargest || resolved.dst.stride(1) > kLargest ||
       packed.PaddedElementCount() > kLargest || GeometryOf(resolved).axes[2].stride > (1 << 16)) {
-    return absl::UnimplementedError("strides over 28 bits");
+    return Unimplemented("strides over 28 bits");
   }
   return resolved;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 #include "engine/memory/layout.h"
@@ -29,7 +28,7 @@ absl::Status RequireFewOutputs(const Geometry& geometry, int64_t lanes) {
       outputs < kFewestVectors * lanes ||
       geometry.oc * (DivUp(geometry.ic, lanes) * steps + kLaneSums) >=
           geometry.ic * steps + kStore) {
-    return absl::UnimplementedError("is for few output channels of many pixels, without groups");
+    return Unimplemented("is for few output channels of many pixels, without groups");
   }
   return absl::OkStatus();
 }
@@ -88,7 +87,7 @@ absl::StatusOr<DeconvolutionDesc> ResolveFewOutputs(const Request<DeconvolutionD
   const Geometry geometry = GeometryOf(desc);
   ABSL_RETURN_IF_ERROR(RequireFewOutputs(geometry, lanes));
   if (request.attributes.post_ops.HasSum() && geometry.axes[2].stride > PhasesOf(geometry).columns)
-    return absl::UnimplementedError("takes no sum of outputs that are apart");
+    return Unimplemented("takes no sum of outputs that are apart");
   const int rank = desc.src.rank();
   ABSL_ASSIGN_OR_RETURN(const DeconvolutionDesc resolved,
                         ResolveTiles(desc, {.lanes = lanes,
@@ -96,8 +95,7 @@ absl::StatusOr<DeconvolutionDesc> ResolveFewOutputs(const Request<DeconvolutionD
                                             .weights = BlockedPattern(rank, lanes)}));
   const int width = rank - 1;
   if (!resolved.dst.IsPlain() || (resolved.dst.dim(width) > 1 && resolved.dst.stride(width) != 1)) {
-    return absl::UnimplementedError(
-        absl::StrCat("takes plain rows of dst, not ", resolved.dst.ToString()));
+    return Unimplemented("takes plain rows of dst, not ", resolved.dst.ToString());
   }
   return resolved;
 }

@@ -3,7 +3,6 @@
 
 #include <optional>
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
@@ -11,8 +10,9 @@
 namespace tilewire::deconvolution {
 namespace {
 
-absl::Status Invalid(absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat("deconvolution: ", what));
+template <typename... Parts>
+absl::Status Invalid(const Parts&... what) {
+  return InvalidArgument("deconvolution: ", what...);
 }
 
 absl::Status ValidateRanks(const DeconvolutionDesc& desc) {
@@ -21,15 +21,15 @@ absl::Status ValidateRanks(const DeconvolutionDesc& desc) {
   if (rank < 3 || rank > 5 || desc.dst.rank() != rank ||
       (desc.weights.rank() != rank && desc.weights.rank() != rank + 1) ||
       (!desc.bias.IsZero() && desc.bias.rank() != 1)) {
-    return Invalid(absl::StrCat(
-        "src ", DimsToString(desc.src.dims()), ", weights ", DimsToString(desc.weights.dims()),
-        ", bias ", DimsToString(desc.bias.dims()), ", dst ", DimsToString(desc.dst.dims()),
-        ": takes rank 3 to 5, weights of one more with groups"));
+    return Invalid("src ", DimsToString(desc.src.dims()), ", weights ",
+                   DimsToString(desc.weights.dims()), ", bias ", DimsToString(desc.bias.dims()),
+                   ", dst ", DimsToString(desc.dst.dims()),
+                   ": takes rank 3 to 5, weights of one more with groups");
   }
   for (const Dims* values :
        {&desc.strides, &desc.dilations, &desc.padding_left, &desc.padding_right}) {
     if (static_cast<int>(values->size()) != rank - 2) {
-      return Invalid(absl::StrCat("strides, dilations and paddings need ", rank - 2, " values"));
+      return Invalid("strides, dilations and paddings need ", rank - 2, " values");
     }
   }
   return absl::OkStatus();
@@ -38,17 +38,16 @@ absl::Status ValidateRanks(const DeconvolutionDesc& desc) {
 absl::Status ValidateChannels(const DeconvolutionDesc& desc) {
   const int group = desc.weights.rank() - desc.src.rank();
   for (int d = 0; d < desc.weights.rank(); ++d) {
-    if (desc.weights.dim(d) < 1) return Invalid(absl::StrCat("weights dimension ", d, " is empty"));
+    if (desc.weights.dim(d) < 1) return Invalid("weights dimension ", d, " is empty");
   }
   const int64_t groups = group == 1 ? desc.weights.dim(0) : 1;
   const std::optional<int64_t> oc = CheckedMul(groups, desc.weights.dim(group));
   const std::optional<int64_t> ic = CheckedMul(groups, desc.weights.dim(group + 1));
   if (desc.src.dim(0) != desc.dst.dim(0) || desc.src.dim(1) != ic || desc.dst.dim(1) != oc ||
       (!desc.bias.IsZero() && desc.bias.dim(0) != oc)) {
-    return Invalid(absl::StrCat("batch or channels of src ", DimsToString(desc.src.dims()),
-                                ", weights ", DimsToString(desc.weights.dims()), ", bias ",
-                                DimsToString(desc.bias.dims()), " and dst ",
-                                DimsToString(desc.dst.dims()), " do not fit"));
+    return Invalid("batch or channels of src ", DimsToString(desc.src.dims()), ", weights ",
+                   DimsToString(desc.weights.dims()), ", bias ", DimsToString(desc.bias.dims()),
+                   " and dst ", DimsToString(desc.dst.dims()), " do not fit");
   }
   return absl::OkStatus();
 }
@@ -60,17 +59,16 @@ absl::Status ValidateSpatial(const DeconvolutionDesc& desc, int i) {
   for (int64_t value : {desc.strides[i] - 1, desc.dilations[i], desc.padding_left[i],
                         desc.padding_right[i], in - 1, kernel - 1}) {
     if (value < 0 || value >= kLargest) {
-      return Invalid(absl::StrCat("spatial dimension ", i, ": src ", in, ", kernel ", kernel,
-                                  ", stride ", desc.strides[i], ", dilation ", desc.dilations[i],
-                                  ", padding ", desc.padding_left[i], " and ",
-                                  desc.padding_right[i]));
+      return Invalid("spatial dimension ", i, ": src ", in, ", kernel ", kernel, ", stride ",
+                     desc.strides[i], ", dilation ", desc.dilations[i], ", padding ",
+                     desc.padding_left[i], " and ", desc.padding_right[i]);
     }
   }
   const int64_t expected = (in - 1) * desc.strides[i] + (kernel - 1) * (desc.dilations[i] + 1) + 1 -
                            desc.padding_left[i] - desc.padding_right[i];
   if (out != expected || out < 1) {
-    return Invalid(absl::StrCat("spatial dimension ", i, ": dst has ", out,
-                                ", src, kernel, stride and padding give ", expected));
+    return Invalid("spatial dimension ", i, ": dst has ", out,
+                   ", src, kernel, stride and padding give ", expected);
   }
   return absl::OkStatus();
 }

@@ -33,8 +33,7 @@ absl::Status RequireTypes(const ElementwiseDesc& desc) {
   const bool is_defined = is_integer ? functions::TakesIntegers(desc.function.function)
                                      : !functions::IsBitwise(desc.function.function);
   if (is_defined) return absl::OkStatus();
-  return absl::UnimplementedError(
-      absl::StrCat("the function is not defined for ", DataTypeName(type)));
+  return Unimplemented("the function is not defined for ", DataTypeName(type));
 }
 
 template <typename T>

@@ -17,16 +17,14 @@ absl::Status ValidateSource(const ElementwiseDesc& desc, size_t i) {
     fits = src.dim(d) == 1 || src.dim(d) == desc.dst.dim(d);
   }
   if (fits) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("elementwise: source ", i, " ", DimsToString(src.dims()),
-                   " is not broadcast to dst ", DimsToString(desc.dst.dims())));
+  return InvalidArgument("elementwise: source ", i, " ", DimsToString(src.dims()),
+                         " is not broadcast to dst ", DimsToString(desc.dst.dims()));
 }
 
 absl::Status Validate(const ElementwiseDesc& desc, const Attributes&) {
   const int arity = functions::ArityOf(desc.function.function);
   if (static_cast<int>(desc.srcs.size()) != arity) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("elementwise: ", desc.srcs.size(), " sources of a function of ", arity));
+    return InvalidArgument("elementwise: ", desc.srcs.size(), " sources of a function of ", arity);
   }
   ABSL_RETURN_IF_ERROR(CheckDestination("elementwise: dst", desc.dst));
   for (size_t i = 0; i < desc.srcs.size(); ++i) ABSL_RETURN_IF_ERROR(ValidateSource(desc, i));

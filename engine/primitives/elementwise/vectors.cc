@@ -64,8 +64,7 @@ absl::StatusOr<ElementwiseDesc> ResolveVectors(const Request<ElementwiseDesc>& r
   const VectorUnit unit = VectorUnit::Of(request.facts.isa);
   if (type == DataType::kF64 ||
       !jit::ElementwiseEmitter::Has(unit, request.desc.function.function, LanesOf(resolved))) {
-    return absl::UnimplementedError(
-        absl::StrCat("has no vectors for the function of ", DataTypeName(type)));
+    return Unimplemented("has no vectors for the function of ", DataTypeName(type));
   }
   ABSL_RETURN_IF_ERROR(PlanOf(resolved, request.facts.isa).status());
   return resolved;

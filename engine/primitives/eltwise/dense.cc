@@ -38,11 +38,11 @@ class DenseGenerator final : public DenseRunGenerator {
 absl::StatusOr<EltwiseDesc> ResolveDense(const Request<EltwiseDesc>& request) {
   ABSL_ASSIGN_OR_RETURN(EltwiseDesc resolved, ResolveReference(request));
   if (resolved.src != resolved.dst) {
-    return absl::UnimplementedError("layouts of src and dst differ");
+    return Unimplemented("layouts of src and dst differ");
   }
-  if (!resolved.dst.IsDense()) return absl::UnimplementedError("not dense");
+  if (!resolved.dst.IsDense()) return Unimplemented("not dense");
   if (!functions::HasCode(resolved.op.function))
-    return absl::UnimplementedError(functions::RowOf(resolved.op.function).no_code);
+    return Unimplemented(functions::RowOf(resolved.op.function).no_code);
   return resolved;
 }
 

@@ -13,8 +13,7 @@ absl::Status Validate(const EltwiseDesc& desc, const Attributes&) {
   ABSL_RETURN_IF_ERROR(CheckTensors("eltwise", desc.src, desc.dst));
   ABSL_RETURN_IF_ERROR(CheckSameShape("eltwise", desc.src, desc.dst));
   if (!functions::IsOfOneReal(desc.op.function)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("eltwise: no algorithm ", static_cast<int>(desc.op.function)));
+    return InvalidArgument("eltwise: no algorithm ", static_cast<int>(desc.op.function));
   }
   return absl::OkStatus();
 }

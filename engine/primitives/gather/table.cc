@@ -24,10 +24,9 @@ absl::Status Validate(const GatherDesc& desc, const Attributes&) {
   if (dims == desc.dst.dims() && desc.src.data_type() == desc.dst.data_type()) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("gather along axis ", desc.axis, ": ", desc.indices.ToString(), " of ",
-                   desc.src.ToString(), " give ", DataTypeName(desc.src.data_type()), " ",
-                   DimsToString(dims), ", not ", desc.dst.ToString()));
+  return InvalidArgument("gather along axis ", desc.axis, ": ", desc.indices.ToString(), " of ",
+                         desc.src.ToString(), " give ", DataTypeName(desc.src.data_type()), " ",
+                         DimsToString(dims), ", not ", desc.dst.ToString());
 }
 
 int64_t PlaceOfInteger(int64_t index, int64_t size) {
@@ -62,8 +61,7 @@ absl::Status RequireIndexType(const MemoryDesc& indices) {
   const DataType type = indices.data_type();
   if (type == DataType::kF32 || type == DataType::kS32 || type == DataType::kS64)
     return absl::OkStatus();
-  return absl::UnimplementedError(
-      absl::StrCat("takes indices of f32, s32 and s64 only, not ", DataTypeName(type)));
+  return Unimplemented("takes indices of f32, s32 and s64 only, not ", DataTypeName(type));
 }
 
 absl::Status CheckIndices(const GatherDesc& desc, const void* indices) {
@@ -73,9 +71,8 @@ absl::Status CheckIndices(const GatherDesc& desc, const void* indices) {
   ForEachIndex(desc.indices.dims(), [&](const Dims& at) {
     const int64_t i = desc.indices.Offset(at);
     if (!status.ok() || PlaceOfIndex(type, indices, i, size) != kOutside) return;
-    status = absl::InvalidArgumentError(absl::StrCat("index ", IndexText(type, indices, i),
-                                                     " is outside the ", size,
-                                                     " elements along axis ", desc.axis));
+    status = InvalidArgument("index ", IndexText(type, indices, i), " is outside the ", size,
+                             " elements along axis ", desc.axis);
   });
   return status;
 }

@@ -15,29 +15,26 @@ absl::Status ValidateSource(const GatherChannelsDesc& desc, size_t i) {
   bool fits = src.rank() == desc.dst.rank() && src.data_type() == desc.dst.data_type();
   for (int d = 0; fits && d < src.rank(); ++d) fits = d == 1 || src.dim(d) == desc.dst.dim(d);
   if (fits) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("gather_channels: source ", i, " is ",
-                                                 src.ToString(), ", the destination ",
-                                                 desc.dst.ToString()));
+  return InvalidArgument("gather_channels: source ", i, " is ", src.ToString(),
+                         ", the destination ", desc.dst.ToString());
 }
 
 absl::Status Validate(const GatherChannelsDesc& desc, const Attributes&) {
-  if (desc.srcs.empty()) return absl::InvalidArgumentError("gather_channels: no source");
+  if (desc.srcs.empty()) return InvalidArgument("gather_channels: no source");
   ABSL_RETURN_IF_ERROR(CheckDestination("gather_channels: dst", desc.dst));
   if (desc.dst.rank() < 2) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("gather_channels: dst has no channels: ", desc.dst.ToString()));
+    return InvalidArgument("gather_channels: dst has no channels: ", desc.dst.ToString());
   }
   for (size_t i = 0; i < desc.srcs.size(); ++i) ABSL_RETURN_IF_ERROR(ValidateSource(desc, i));
   if (static_cast<int64_t>(desc.channels.size()) != desc.dst.dim(1)) {
-    return absl::InvalidArgumentError(absl::StrCat("gather_channels: ", desc.channels.size(),
-                                                   " entries for the ", desc.dst.dim(1),
-                                                   " channels of dst"));
+    return InvalidArgument("gather_channels: ", desc.channels.size(), " entries for the ",
+                           desc.dst.dim(1), " channels of dst");
   }
   for (const ChannelSource& from : desc.channels) {
     const bool is_tensor = from.tensor >= 0 && from.tensor < static_cast<int>(desc.srcs.size());
     if (is_tensor && from.channel >= 0 && from.channel < desc.srcs[from.tensor].dim(1)) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("gather_channels: no channel ", from.channel, " of a source ", from.tensor));
+    return InvalidArgument("gather_channels: no channel ", from.channel, " of a source ",
+                           from.tensor);
   }
   return absl::OkStatus();
 }

@@ -88,10 +88,9 @@ absl::StatusOr<MemoryDesc> PairedWeights(const InnerProductDesc& desc) {
   const int64_t size =
       is_blocked ? desc.src.inner_blocks().back().size : desc.src.dim(innermost - 'a');
   if (size % kPairNumbers != 0 && size != desc.src.stride(0))
-    return absl::UnimplementedError("the innermost size of an image is odd");
+    return Unimplemented("the innermost size of an image is odd");
   if (is_blocked) {
-    if (desc.src.inner_blocks().size() > 1)
-      return absl::UnimplementedError("src has more than one block");
+    if (desc.src.inner_blocks().size() > 1) return Unimplemented("src has more than one block");
     inputs.erase(inputs.size() - absl::StrCat(size).size() - 1);
     absl::StrAppend(&inputs, size / kPairNumbers, std::string(1, innermost));
   } else {
@@ -115,8 +114,7 @@ absl::StatusOr<InnerProductDesc> ResolvePairs(const Request<InnerProductDesc>& r
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc packed, PairedWeights(resolved));
   const bool may_pack = desc.weights.IsAny() && desc.weights.data_type() == DataType::kF32;
   if (may_pack) resolved.weights = packed;
-  if (resolved.weights != packed)
-    return absl::UnimplementedError(absl::StrCat("weights are not ", packed.ToString()));
+  if (resolved.weights != packed) return Unimplemented("weights are not ", packed.ToString());
   return resolved;
 }
 
@@ -125,7 +123,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreatePairs(const Request<InnerProduc
   const int64_t rows = desc.src.dim(0), numbers = desc.src.stride(0);
   const int64_t row_bytes = DivUp(numbers, kBf16LineNumbers) * kBf16LineBytes;
   const auto bytes = CheckedMul(rows, row_bytes);
-  if (!bytes) return absl::ResourceExhaustedError("the rounded copy of src is too large");
+  if (!bytes) return ResourceExhausted("the rounded copy of src is too large");
   const PackedProduct::Shape shape = {.k = DivUp(numbers, kPairNumbers),
                                       .outputs = desc.dst.dim(1),
                                       .pairs = true,

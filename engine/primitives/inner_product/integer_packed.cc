@@ -212,7 +212,7 @@ absl::StatusOr<InnerProductDesc> ResolveIntegerPacked(const Request<InnerProduct
   ABSL_RETURN_IF_ERROR(RequireForwardInteger(desc));
   constexpr int64_t kFewestRows = 8, kFewestChannels = 32;
   if (kind.is_matrix && (desc.src.dim(0) < kFewestRows || desc.src.dim(1) < kFewestChannels)) {
-    return absl::UnimplementedError("is for 8 rows of 32 channels and more");
+    return Unimplemented("is for 8 rows of 32 channels and more");
   }
   InnerProductDesc resolved = desc;
   const int rank = desc.src.rank();
@@ -221,20 +221,20 @@ absl::StatusOr<InnerProductDesc> ResolveIntegerPacked(const Request<InnerProduct
   ABSL_ASSIGN_OR_RETURN(resolved.dst, OrPlain(desc.dst));
   ABSL_ASSIGN_OR_RETURN(resolved.bias, OrPlain(desc.bias));
   if (resolved.src.ElementCount() == 0 || resolved.dst.ElementCount() == 0) {
-    return absl::UnimplementedError("nothing to compute");
+    return Unimplemented("nothing to compute");
   }
   const MemoryDesc &dst = resolved.dst, &bias = resolved.bias;
   if (!dst.IsPlain() || (dst.stride(1) != 1 && dst.dim(1) != 1)) {
-    return absl::UnimplementedError("dst is not nc");
+    return Unimplemented("dst is not nc");
   }
   if (!bias.IsZero() && ((bias.stride(0) != 1 && bias.dim(0) != 1) || bias.offset0() != 0)) {
-    return absl::UnimplementedError("bias is not dense");
+    return Unimplemented("bias is not dense");
   }
   // Every offset inside a tile is a 32-bit immediate.
   constexpr int64_t kMaxOffset = std::numeric_limits<int32_t>::max() / 64;
   if (StagedBytes(resolved.src, kind.step()) > kMaxOffset || resolved.src.stride(0) > kMaxOffset ||
       dst.stride(0) > kMaxOffset) {
-    return absl::UnimplementedError("strides over 31 bits");
+    return Unimplemented("strides over 31 bits");
   }
   ABSL_ASSIGN_OR_RETURN(
       MemoryDesc packed,
@@ -244,7 +244,7 @@ absl::StatusOr<InnerProductDesc> ResolveIntegerPacked(const Request<InnerProduct
   }
   if (resolved.weights.IsAny()) resolved.weights = packed;
   if (resolved.weights != packed) {
-    return absl::UnimplementedError(absl::StrCat("weights are not ", packed.ToString()));
+    return Unimplemented("weights are not ", packed.ToString());
   }
   return resolved;
 }
@@ -262,7 +262,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateIntegerPacked(
     src_row = desc.src.stride(0);
   } else {
     const auto bytes = CheckedMul(desc.src.dim(0), src_row);
-    if (!bytes) return absl::ResourceExhaustedError("the copy of src is too large");
+    if (!bytes) return ResourceExhausted("the copy of src is too large");
     info.scratchpad_bytes = *bytes;
   }
   const int max_rows = kind.MaxRows(request.attributes.post_ops);

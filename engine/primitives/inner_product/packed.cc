@@ -41,7 +41,7 @@ absl::StatusOr<InnerProductDesc> ResolvePacked(const Request<InnerProductDesc>& 
                                                   PackedPattern(resolved.src, lanes)));
   if (resolved.weights.IsAny()) resolved.weights = packed;
   if (resolved.weights != packed) {
-    return absl::UnimplementedError(absl::StrCat("weights are not ", packed.ToString()));
+    return Unimplemented("weights are not ", packed.ToString());
   }
   return resolved;
 }

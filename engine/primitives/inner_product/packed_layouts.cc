@@ -22,16 +22,16 @@ absl::Status ResolveSrcAndDst(InnerProductDesc* desc) {
   const MemoryDesc &src = desc->src, &dst = desc->dst;
   const int64_t image = src.dim(0) == 0 ? 0 : src.PaddedElementCount() / src.dim(0);
   if (!src.IsDense() || src.BlockSize(0) != 1 || src.stride(0) != image) {
-    return absl::UnimplementedError("src is not one dense image after the other");
+    return Unimplemented("src is not one dense image after the other");
   }
-  if (!dst.IsPlain() || dst.stride(1) != 1) return absl::UnimplementedError("dst is not nc");
+  if (!dst.IsPlain() || dst.stride(1) != 1) return Unimplemented("dst is not nc");
   if (!desc->bias.IsZero() && (desc->bias.stride(0) != 1 || desc->bias.offset0() != 0)) {
-    return absl::UnimplementedError("bias is not dense");
+    return Unimplemented("bias is not dense");
   }
   if (dst.ElementCount() == 0 || src.ElementCount() == 0)
-    return absl::UnimplementedError("nothing to compute");
+    return Unimplemented("nothing to compute");
   if (src.stride(0) > PackedProduct::kLongestRow || dst.stride(0) > PackedProduct::kLongestStride)
-    return absl::UnimplementedError("strides over 31 bits");
+    return Unimplemented("strides over 31 bits");
   return absl::OkStatus();
 }
 

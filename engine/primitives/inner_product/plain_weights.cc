@@ -76,21 +76,20 @@ class PlainWeights final : public Primitive {
 absl::StatusOr<InnerProductDesc> ResolvePlainWeights(const Request<InnerProductDesc>& request) {
   ABSL_RETURN_IF_ERROR(RequireForwardF32(request.desc, request.attributes));
   if (request.attributes.precision == Precision::kBf16)
-    return absl::UnimplementedError("products of bf16 are faster");
+    return Unimplemented("products of bf16 are faster");
   InnerProductDesc resolved = request.desc;
   ABSL_RETURN_IF_ERROR(ResolveSrcAndDst(&resolved));
   const MemoryDesc &src = resolved.src, &weights = resolved.weights;
-  if (!weights.IsPlain()) return absl::UnimplementedError("weights are not plain");
-  if (!src.IsPlain()) return absl::UnimplementedError("src is not plain");
+  if (!weights.IsPlain()) return Unimplemented("weights are not plain");
+  if (!src.IsPlain()) return Unimplemented("src is not plain");
   if (!StepOfInputs(resolved))
-    return absl::UnimplementedError("the inputs of weights are not in the order of src");
+    return Unimplemented("the inputs of weights are not in the order of src");
   const StridedProduct::Shape shape = ProductOf(resolved, request.attributes.post_ops);
   for (const int64_t stride : {shape.src_row, shape.weights_k, shape.weights_n, shape.dst_row}) {
-    if (stride > StridedProduct::kLongestStride)
-      return absl::UnimplementedError("strides over 25 bits");
+    if (stride > StridedProduct::kLongestStride) return Unimplemented("strides over 25 bits");
   }
   if (StridedProduct::CopiesPanels(shape))
-    return absl::UnimplementedError("neither rows nor columns of weights are neighbours");
+    return Unimplemented("neither rows nor columns of weights are neighbours");
   return resolved;
 }
 
@@ -101,7 +100,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreatePlainWeights(
                                            ProductOf(request.desc, request.attributes.post_ops)));
   const int64_t slots = std::min<int64_t>(product->pieces(), cpu::GrantedCores());
   const auto bytes = CheckedProduct({slots, product->sums_elements(), int64_t{sizeof(float)}});
-  if (!bytes) return absl::UnimplementedError("the sums overflow a size");
+  if (!bytes) return Unimplemented("the sums overflow a size");
   PrimitiveInfo info = WithCode(InfoOf(request), *product);
   info.scratchpad_bytes = *bytes;
   return std::make_unique<PlainWeights>(std::move(info), slots, std::move(product));

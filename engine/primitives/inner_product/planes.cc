@@ -26,9 +26,9 @@ absl::StatusOr<InnerProductDesc> ResolvePlanes(const Request<InnerProductDesc>& 
   ABSL_ASSIGN_OR_RETURN(InnerProductDesc resolved, ResolvePacked(request.With(unsplit)));
   const int64_t numbers = resolved.src.stride(0);
   if (numbers < kFewestNumbers || numbers > kMostNumbers || desc.dst.dim(1) < kFewestOutputs)
-    return absl::UnimplementedError("is for 32 to 65536 numbers and from 16 outputs on");
+    return Unimplemented("is for 32 to 65536 numbers and from 16 outputs on");
   if (resolved.dst.stride(0) > std::numeric_limits<int32_t>::max() / 64 / kNumberBytes)
-    return absl::UnimplementedError("strides exceed 32-bit displacements");
+    return Unimplemented("strides exceed 32-bit displacements");
   const PlaneLayout layout = {.planes = PlanesFor(request.facts.traits.precision),
                               .matrices = 1,
                               .outputs = desc.dst.dim(1),

@@ -132,9 +132,8 @@ absl::Status RequireDense(const MemoryDesc& desc, const MemoryDesc& dst) {
   const absl::StatusOr<MemoryDesc> as_dst = desc.WithDataType(dst.data_type());
   const bool same = as_dst.ok() && *as_dst == dst;
   if (same && desc.IsDense() && !desc.HasPadding() && desc.offset0() == 0) return absl::OkStatus();
-  return absl::UnimplementedError(
-      absl::StrCat("takes integers that lie densely in one layout, not ", desc.ToString(), " to ",
-                   dst.ToString()));
+  return Unimplemented("takes integers that lie densely in one layout, not ", desc.ToString(),
+                       " to ", dst.ToString());
 }
 
 }  // namespace

@@ -15,11 +15,9 @@ absl::StatusOr<IntegerSumDesc> ResolveReference(const Request<IntegerSumDesc>& r
   const IntegerSumDesc& desc = request.desc;
   ABSL_RETURN_IF_ERROR(RequireNoPostOps(request.attributes));
   for (const MemoryDesc& src : desc.srcs) {
-    if (!IsByte(src.data_type()))
-      return absl::UnimplementedError(absl::StrCat("does not add up ", src.ToString()));
+    if (!IsByte(src.data_type())) return Unimplemented("does not add up ", src.ToString());
   }
-  if (!IsByte(desc.dst.data_type()))
-    return absl::UnimplementedError(absl::StrCat("does not write ", desc.dst.ToString()));
+  if (!IsByte(desc.dst.data_type())) return Unimplemented("does not write ", desc.dst.ToString());
   if (!desc.dst.IsAny()) return desc;
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc like, desc.srcs[0].WithDataType(desc.dst.data_type()));
   return WithDst(desc, OrLayoutOf(desc.dst, like));

@@ -12,11 +12,11 @@ namespace integer_sum {
 namespace {
 
 absl::Status Validate(const IntegerSumDesc& desc, const Attributes&) {
-  if (desc.srcs.empty()) return absl::InvalidArgumentError("integer_sum: no source");
+  if (desc.srcs.empty()) return InvalidArgument("integer_sum: no source");
   if (desc.scales.size() != desc.srcs.size() || desc.zero_points.size() != desc.srcs.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("integer_sum: ", desc.scales.size(), " scales and ", desc.zero_points.size(),
-                     " zero points for ", desc.srcs.size(), " sources"));
+    return InvalidArgument("integer_sum: ", desc.scales.size(), " scales and ",
+                           desc.zero_points.size(), " zero points for ", desc.srcs.size(),
+                           " sources");
   }
   ABSL_RETURN_IF_ERROR(CheckDestination("integer_sum: dst", desc.dst));
   for (size_t i = 0; i < desc.srcs.size(); ++i) {
@@ -27,7 +27,7 @@ absl::Status Validate(const IntegerSumDesc& desc, const Attributes&) {
   const bool positive =
       std::all_of(desc.scales.begin(), desc.scales.end(), [](float scale) { return scale > 0; });
   if (positive && desc.dst_scale > 0) return absl::OkStatus();
-  return absl::InvalidArgumentError("integer_sum: a scale is not positive");
+  return InvalidArgument("integer_sum: a scale is not positive");
 }
 
 }  // namespace

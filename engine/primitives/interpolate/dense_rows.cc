@@ -79,8 +79,7 @@ absl::Status RequireAlike(const MemoryDesc& src, const MemoryDesc& dst) {
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc like,
                         MemoryDesc::CreatePattern(dst.dims(), dst.data_type(), LayoutPattern(src)));
   if (like == dst) return absl::OkStatus();
-  return absl::UnimplementedError(
-      absl::StrCat("layouts differ: ", src.ToString(), " and ", dst.ToString()));
+  return Unimplemented("layouts differ: ", src.ToString(), " and ", dst.ToString());
 }
 
 }  // namespace
@@ -90,7 +89,7 @@ absl::StatusOr<InterpolateDesc> ResolveDenseRows(const Request<InterpolateDesc>&
   for (const MemoryDesc* tensor : {&resolved.src, &resolved.dst}) {
     const bool takes =
         tensor->IsDense() && tensor->offset0() == 0 && tensor->BlockSize(request.desc.axis) == 1;
-    if (!takes) return absl::UnimplementedError("a layout with gaps or in blocks along the axis");
+    if (!takes) return Unimplemented("a layout with gaps or in blocks along the axis");
   }
   ABSL_RETURN_IF_ERROR(RequireAlike(resolved.src, resolved.dst));
   return resolved;

@@ -16,14 +16,13 @@ absl::Status ValidateTaps(const InterpolateDesc& desc) {
       desc.taps < 1 ? std::nullopt : CheckedMul(desc.taps, dst_size);
   if (!count || static_cast<int64_t>(desc.indices.size()) != *count ||
       desc.weights.size() != desc.indices.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("interpolate: ", desc.indices.size(), " indices and ", desc.weights.size(),
-                     " weights for ", desc.taps, " taps of each of ", dst_size, " elements"));
+    return InvalidArgument("interpolate: ", desc.indices.size(), " indices and ",
+                           desc.weights.size(), " weights for ", desc.taps, " taps of each of ",
+                           dst_size, " elements");
   }
   for (int64_t index : desc.indices) {
     if (index >= 0 && index < src_size) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("interpolate: index ", index, " of a source of ", src_size));
+    return InvalidArgument("interpolate: index ", index, " of a source of ", src_size);
   }
   return absl::OkStatus();
 }
@@ -34,9 +33,8 @@ absl::Status Validate(const InterpolateDesc& desc, const Attributes&) {
   Dims dims = desc.src.dims();
   if (desc.dst.rank() == desc.src.rank()) dims[desc.axis] = desc.dst.dim(desc.axis);
   if (dims == desc.dst.dims()) return ValidateTaps(desc);
-  return absl::InvalidArgumentError(absl::StrCat("interpolate along axis ", desc.axis, ": src is ",
-                                                 desc.src.ToString(), ", dst ",
-                                                 desc.dst.ToString()));
+  return InvalidArgument("interpolate along axis ", desc.axis, ": src is ", desc.src.ToString(),
+                         ", dst ", desc.dst.ToString());
 }
 
 }  // namespace

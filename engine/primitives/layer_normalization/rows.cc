@@ -301,13 +301,12 @@ absl::StatusOr<LayerNormalizationDesc> ResolveRows(const Request<LayerNormalizat
   for (const MemoryDesc* md : {&resolved.src, &resolved.dst, &resolved.addend, &resolved.sum}) {
     if (md->IsZero()) continue;
     if (!md->IsPlain() || (md->dim(axis) > 1 && md->stride(axis) != 1)) {
-      return absl::UnimplementedError(
-          absl::StrCat(md->ToString(), ": elements of a row do not follow each other"));
+      return Unimplemented(md->ToString(), ": elements of a row do not follow each other");
     }
   }
   constexpr int64_t kLongest = int64_t{1} << 28;
   if (desc.src.dim(axis) < 1 || desc.src.dim(axis) > kLongest) {
-    return absl::UnimplementedError(absl::StrCat("takes rows of 1 to ", kLongest));
+    return Unimplemented("takes rows of 1 to ", kLongest);
   }
   return resolved;
 }

@@ -18,11 +18,11 @@ absl::Status Validate(const LayerNormalizationDesc& desc, const Attributes&) {
   ABSL_RETURN_IF_ERROR(CheckSameDims("layer_normalization: src", desc.src, "dst", desc.dst));
   ABSL_RETURN_IF_ERROR(CheckRank("layer_normalization", desc.src, 2, 5));
   if (!std::isfinite(desc.epsilon)) {
-    return absl::InvalidArgumentError("layer_normalization: epsilon must be finite");
+    return InvalidArgument("layer_normalization: epsilon must be finite");
   }
   if (!HasAddend(desc) && desc.sum.IsZero()) return absl::OkStatus();
   if (!HasAddend(desc) || desc.sum.IsZero() || desc.use_global_stats) {
-    return absl::InvalidArgumentError(
+    return InvalidArgument(
         "layer_normalization: addend and sum go together, and without given statistics");
   }
   ABSL_RETURN_IF_ERROR(CheckTensors("layer_normalization", desc.addend, desc.sum));

@@ -166,13 +166,12 @@ class Blocked final : public SingleSource<float> {
 
 absl::Status RequireBlocked(const MemoryDesc& md, int64_t lanes) {
   if (md.inner_blocks() != InnerBlocks{{1, lanes}}) {
-    return absl::UnimplementedError(
-        absl::StrCat("takes channels in blocks of ", lanes, ", not ", md.ToString()));
+    return Unimplemented("takes channels in blocks of ", lanes, ", not ", md.ToString());
   }
   int64_t step = lanes;
   for (int d = md.rank() - 1; d >= 2; --d) {
     if (md.dim(d) != 1 && md.stride(d) != step) {
-      return absl::UnimplementedError("pixels do not follow each other");
+      return Unimplemented("pixels do not follow each other");
     }
     step *= md.dim(d);
   }
@@ -186,11 +185,11 @@ absl::StatusOr<LrnDesc> ResolveBlocked(const Request<LrnDesc>& request) {
   ABSL_ASSIGN_OR_RETURN(LrnDesc resolved, ResolveDefaults(desc, request.attributes));
   const int64_t lanes = VectorUnit::Of(request.facts.isa).lanes();
   if (desc.algorithm != LrnAlgorithm::kAcrossChannels) {
-    return absl::UnimplementedError("not across channels");
+    return Unimplemented("not across channels");
   }
   if (ReachOf(desc) > lanes) {
-    return absl::UnimplementedError(absl::StrCat("local_size ", desc.local_size,
-                                                 " reaches beyond the next ", lanes, " channels"));
+    return Unimplemented("local_size ", desc.local_size, " reaches beyond the next ", lanes,
+                         " channels");
   }
   ABSL_RETURN_IF_ERROR(RequireBlocked(resolved.src, lanes));
   ABSL_RETURN_IF_ERROR(RequireBlocked(resolved.dst, lanes));

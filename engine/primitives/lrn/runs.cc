@@ -186,22 +186,22 @@ absl::StatusOr<LrnDesc> ResolveRuns(const Request<LrnDesc>& request) {
   const LrnDesc& desc = request.desc;
   ABSL_ASSIGN_OR_RETURN(LrnDesc resolved, ResolveDefaults(desc, request.attributes));
   const MemoryDesc& md = resolved.src;
-  if (resolved.dst != md) return absl::UnimplementedError("layouts of src and dst differ");
+  if (resolved.dst != md) return Unimplemented("layouts of src and dst differ");
   for (const InnerBlock& block : md.inner_blocks()) {
-    if (block.dim != 1) return absl::UnimplementedError("blocked on another axis than 1");
+    if (block.dim != 1) return Unimplemented("blocked on another axis than 1");
   }
   const RunLayout layout = RunLayoutOf(md);
   if (desc.algorithm == LrnAlgorithm::kWithinChannel) {
-    if (ReachOf(desc) > 64) return absl::UnimplementedError("local_size over 129");
+    if (ReachOf(desc) > 64) return Unimplemented("local_size over 129");
     if (layout.size[2] > 1 && layout.stride[2] != layout.cell) {
-      return absl::UnimplementedError("pixels of a row do not follow each other");
+      return Unimplemented("pixels of a row do not follow each other");
     }
     return resolved;
   }
-  if (!md.inner_blocks().empty()) return absl::UnimplementedError("channels in blocks");
+  if (!md.inner_blocks().empty()) return Unimplemented("channels in blocks");
   const int64_t step = PixelStep(layout);
   if (layout.cell == 1 ? step != 1 : step == 0) {
-    return absl::UnimplementedError("neither pixels nor channels follow each other");
+    return Unimplemented("neither pixels nor channels follow each other");
   }
   return resolved;
 }

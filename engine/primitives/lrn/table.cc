@@ -24,17 +24,15 @@ absl::Status Validate(const LrnDesc& desc, const Attributes&) {
   const bool within = desc.algorithm == LrnAlgorithm::kWithinChannel;
   const int least = within ? 3 : 2, rank = desc.src.rank();
   if (rank < least || rank > 5) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("lrn: src has rank ", rank, ", allowed are ", least, " to 5"));
+    return InvalidArgument("lrn: src has rank ", rank, ", allowed are ", least, " to 5");
   }
   constexpr int64_t kLargest = int64_t{1} << 20;
   if (desc.local_size < 1 || desc.local_size > kLargest) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("lrn: local_size ", desc.local_size, " is not in [1, ", kLargest, "]"));
+    return InvalidArgument("lrn: local_size ", desc.local_size, " is not in [1, ", kLargest, "]");
   }
   for (float value : {desc.alpha, desc.beta, desc.k}) {
     if (!std::isfinite(value)) {
-      return absl::InvalidArgumentError("lrn: alpha, beta and k must be finite");
+      return InvalidArgument("lrn: alpha, beta and k must be finite");
     }
   }
   return absl::OkStatus();
@@ -46,7 +44,7 @@ absl::StatusOr<LrnDesc> ResolveDefaults(const LrnDesc& desc, const Attributes& a
   ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
   ABSL_RETURN_IF_ERROR(RequireF32(desc.src));
   ABSL_RETURN_IF_ERROR(RequireF32(desc.dst));
-  if (desc.prop_kind == PropKind::kBackwardData) return absl::UnimplementedError("backward");
+  if (desc.prop_kind == PropKind::kBackwardData) return Unimplemented("backward");
   LrnDesc resolved = desc;
   ABSL_ASSIGN_OR_RETURN(resolved.dst, OrLayoutOf(desc.dst, desc.src));
   return resolved;

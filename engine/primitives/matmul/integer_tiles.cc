@@ -288,7 +288,7 @@ absl::Status RequireNearRows(const MatmulDesc& desc, const IntegerPlan& plan) {
   constexpr int64_t kMaxOffset = std::numeric_limits<int32_t>::max() / 64;
   if (plan.k > kMaxOffset || StrideOf(desc.src, 1) > kMaxOffset ||
       StrideOf(desc.dst, 1) > kMaxOffset / 4) {
-    return absl::UnimplementedError("strides over 31 bits");
+    return Unimplemented("strides over 31 bits");
   }
   return absl::OkStatus();
 }
@@ -298,22 +298,20 @@ absl::Status RequireNearRows(const MatmulDesc& desc, const IntegerPlan& plan) {
 absl::StatusOr<MatmulDesc> ResolveIntegerTiles(const Request<MatmulDesc>& request) {
   const MatmulDesc& desc = request.desc;
   constexpr int64_t kFewestRows = 8, kFewestProducts = 32;
-  if (!IsInteger(desc)) return absl::UnimplementedError("takes u8 and s8 only");
+  if (!IsInteger(desc)) return Unimplemented("takes u8 and s8 only");
   ABSL_RETURN_IF_ERROR(RequireInteger(desc, request.attributes));
   ABSL_ASSIGN_OR_RETURN(MatmulDesc resolved, WithPlainTensors(desc));
   for (const MemoryDesc* md : {&resolved.src, &resolved.weights, &resolved.dst}) {
-    if (!md->IsPlain())
-      return absl::UnimplementedError(absl::StrCat(md->ToString(), " has blocks"));
+    if (!md->IsPlain()) return Unimplemented(md->ToString(), " has blocks");
   }
   const Shape shape = ShapeOf(resolved);
-  if (resolved.dst.ElementCount() == 0 || shape.k == 0)
-    return absl::UnimplementedError("nothing to compute");
+  if (resolved.dst.ElementCount() == 0 || shape.k == 0) return Unimplemented("nothing to compute");
   if (shape.n > 1 && StrideOf(resolved.dst, 0) != 1)
-    return absl::UnimplementedError("elements of a row of dst do not follow each other");
+    return Unimplemented("elements of a row of dst do not follow each other");
   const IntegerPlan plan(resolved, request.attributes.post_ops, request.facts.isa);
   if (plan.kind.is_matrix && (shape.m < kFewestRows || shape.k < kFewestProducts))
-    return absl::UnimplementedError("is for 8 rows of 32 products and more");
-  if (!plan.scratchpad_bytes) return absl::UnimplementedError("the copies overflow a size");
+    return Unimplemented("is for 8 rows of 32 products and more");
+  if (!plan.scratchpad_bytes) return Unimplemented("the copies overflow a size");
   ABSL_RETURN_IF_ERROR(RequireNearRows(resolved, plan));
   return resolved;
 }

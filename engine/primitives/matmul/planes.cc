@@ -46,10 +46,10 @@ absl::StatusOr<MatmulDesc> ResolvePlanes(const Request<MatmulDesc>& request) {
   ABSL_ASSIGN_OR_RETURN(MatmulDesc resolved, ResolveTiles(request));
   const Shape shape = ShapeOf(resolved);
   if (shape.k < kFewestProducts || shape.k > kMostProducts || shape.n < kFewestColumns)
-    return absl::UnimplementedError("is for K from 32 to 65536 and N from 16 on");
-  if (resolved.dst.ElementCount() == 0) return absl::UnimplementedError("nothing to compute");
+    return Unimplemented("is for K from 32 to 65536 and N from 16 on");
+  if (resolved.dst.ElementCount() == 0) return Unimplemented("nothing to compute");
   if (StrideOf(resolved.src, 0) != 1)
-    return absl::UnimplementedError("elements of a row of src do not follow each other");
+    return Unimplemented("elements of a row of src do not follow each other");
   return resolved;
 }
 

@@ -18,9 +18,8 @@ absl::Status CheckZeroPoint(absl::string_view tensor, const MemoryDesc& md, int3
   const int32_t lowest = type == DataType::kS8 ? -128 : 0;
   const int32_t highest = type == DataType::kS8 ? 127 : type == DataType::kU8 ? 255 : 0;
   if (zero >= lowest && zero <= highest) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("matmul: ", tensor, "'s zero point ", zero, " of ",
-                                                 DataTypeName(type), " is not in [", lowest, ", ",
-                                                 highest, "]"));
+  return InvalidArgument("matmul: ", tensor, "'s zero point ", zero, " of ", DataTypeName(type),
+                         " is not in [", lowest, ", ", highest, "]");
 }
 
 absl::Status CheckRanges(const MatmulDesc& desc) {
@@ -30,14 +29,14 @@ absl::Status CheckRanges(const MatmulDesc& desc) {
         range->stride(0) == 1) {
       continue;
     }
-    return absl::InvalidArgumentError(
-        absl::StrCat("matmul: a range is ", range->ToString(), ", expected f32 [2], and both"));
+    return InvalidArgument("matmul: a range is ", range->ToString(),
+                           ", expected f32 [2], and both");
   }
   if (desc.src.data_type() == DataType::kU8 && desc.weights.data_type() == DataType::kU8 &&
       desc.src_zero_point == 0 && desc.weights_zero_point == 0) {
     return absl::OkStatus();
   }
-  return absl::UnimplementedError("matmul: ranges are of u8, without known zero points");
+  return Unimplemented("matmul: ranges are of u8, without known zero points");
 }
 
 absl::Status Validate(const MatmulDesc& desc, const Attributes& attributes) {
@@ -76,13 +75,12 @@ bool IsInteger(const MatmulDesc& desc) { return IsByte(desc.src.data_type()); }
 
 absl::Status RequireInteger(const MatmulDesc& desc, const Attributes& attributes) {
   if (!IsByte(desc.weights.data_type())) {
-    return absl::UnimplementedError(
-        absl::StrCat("weights of ", DataTypeName(desc.weights.data_type())));
+    return Unimplemented("weights of ", DataTypeName(desc.weights.data_type()));
   }
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc weights, desc.weights.WithDataType(DataType::kS8));
   ABSL_RETURN_IF_ERROR(RequireIntegerTypes(desc.src, weights, desc.bias, desc.dst));
-  if (!desc.bias.IsZero()) return absl::UnimplementedError("a bias of integers");
-  if (attributes.output_scales.mask != 0) return absl::UnimplementedError("more than one scale");
+  if (!desc.bias.IsZero()) return Unimplemented("a bias of integers");
+  if (attributes.output_scales.mask != 0) return Unimplemented("more than one scale");
   return absl::OkStatus();
 }
 

@@ -127,10 +127,10 @@ class Tiles final : public Primitive {
 };
 
 absl::Status RequireStrides(const MemoryDesc& md) {
-  if (!md.IsPlain()) return absl::UnimplementedError(absl::StrCat(md.ToString(), " has blocks"));
+  if (!md.IsPlain()) return Unimplemented(md.ToString(), " has blocks");
   for (int back = 0; back < 2; ++back) {
     if (StrideOf(md, back) > StridedProduct::kLongestStride)
-      return absl::UnimplementedError("strides over 25 bits");
+      return Unimplemented("strides over 25 bits");
   }
   return absl::OkStatus();
 }
@@ -163,14 +163,14 @@ absl::StatusOr<MatmulDesc> ResolveTiles(const Request<MatmulDesc>& request) {
   }
   const int last = resolved.dst.rank() - 1;
   if (resolved.dst.dim(last) > 1 && resolved.dst.stride(last) != 1) {
-    return absl::UnimplementedError("elements of a row of dst do not follow each other");
+    return Unimplemented("elements of a row of dst do not follow each other");
   }
   const MemoryDesc& bias = resolved.bias;
   if (bias.IsZero()) return resolved;
   const int64_t n = resolved.dst.dim(last);
   if (bias.ElementCount() != n || bias.dim(last) != n || (n > 1 && bias.stride(last) != 1) ||
       !bias.IsPlain()) {
-    return absl::UnimplementedError("bias is not one dense row");
+    return Unimplemented("bias is not one dense row");
   }
   return resolved;
 }
@@ -186,7 +186,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateTiles(const Request<MatmulDesc>
                                       product->panel_elements(), int64_t{sizeof(float)}});
   const auto sums = CheckedProduct({slots, product->sums_elements(), int64_t{sizeof(float)}});
   const auto bytes = copies && sums ? CheckedAdd(*copies, *sums) : std::nullopt;
-  if (!bytes) return absl::UnimplementedError("the copied weights overflow a size");
+  if (!bytes) return Unimplemented("the copied weights overflow a size");
   PrimitiveInfo info = WithCode(InfoOf(request), *product);
   info.scratchpad_bytes = *bytes;
   return std::make_unique<Tiles>(std::move(info), one, slots, std::move(product));

@@ -82,7 +82,7 @@ absl::Status RequireTyped(const MatmulDesc& desc, const Attributes& attributes) 
   ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
   const bool is_wide_integer = IsIntegerType(type) && !IsByte(type);
   if ((!is_wide_integer && type != DataType::kF64) || !desc.bias.IsZero())
-    return absl::UnimplementedError("takes f64 and integers of 16 bits and more, without bias");
+    return Unimplemented("takes f64 and integers of 16 bits and more, without bias");
   return RequireType(type, {&desc.src, &desc.weights});
 }
 

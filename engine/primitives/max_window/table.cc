@@ -19,10 +19,10 @@ absl::Status ValidateDimension(const MaxWindowDesc& desc, int i) {
                     Within(desc.dilations[i], 0) && Within(desc.padding_left[i], 0) &&
                     Within(desc.src.dim(i + 2), 0) && Within(desc.dst.dim(i + 2), 0);
   if (fits) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "max_window: dimension ", i + 2, ": kernel ", desc.kernel[i], ", stride ", desc.strides[i],
-      ", dilation ", desc.dilations[i], ", padding ", desc.padding_left[i], " from ",
-      desc.src.dim(i + 2), " to ", desc.dst.dim(i + 2)));
+  return InvalidArgument("max_window: dimension ", i + 2, ": kernel ", desc.kernel[i], ", stride ",
+                         desc.strides[i], ", dilation ", desc.dilations[i], ", padding ",
+                         desc.padding_left[i], " from ", desc.src.dim(i + 2), " to ",
+                         desc.dst.dim(i + 2));
 }
 
 absl::Status Validate(const MaxWindowDesc& desc, const Attributes&) {
@@ -30,14 +30,14 @@ absl::Status Validate(const MaxWindowDesc& desc, const Attributes&) {
   const int rank = desc.src.rank();
   if (rank < 3 || rank > 5 || desc.dst.rank() != rank || desc.src.dim(0) != desc.dst.dim(0) ||
       desc.src.dim(1) != desc.dst.dim(1)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("max_window: src is ", desc.src.ToString(), ", dst ", desc.dst.ToString()));
+    return InvalidArgument("max_window: src is ", desc.src.ToString(), ", dst ",
+                           desc.dst.ToString());
   }
   const size_t spatial = rank - 2;
   for (const Dims* sizes : {&desc.kernel, &desc.strides, &desc.dilations, &desc.padding_left}) {
     if (sizes->size() == spatial) continue;
-    return absl::InvalidArgumentError(absl::StrCat("max_window: ", DimsToString(*sizes), " for ",
-                                                   spatial, " spatial dimensions"));
+    return InvalidArgument("max_window: ", DimsToString(*sizes), " for ", spatial,
+                           " spatial dimensions");
   }
   for (int i = 0; i < rank - 2; ++i) ABSL_RETURN_IF_ERROR(ValidateDimension(desc, i));
   return absl::OkStatus();

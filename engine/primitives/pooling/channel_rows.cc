@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
@@ -47,12 +46,12 @@ absl::Status RequireLayouts(const VectorUnit& unit, const PoolingDesc& desc) {
   const InnerBlocks& blocks = src.inner_blocks();
   const bool blocked = blocks.size() == 1 && blocks[0].dim == 1 && dst.inner_blocks() == blocks;
   if (!blocked && !(IsPlain(src) && IsPlain(dst))) {
-    return absl::UnimplementedError(absl::StrCat("takes channels that are neighbours, not ",
-                                                 src.ToString(), " and ", dst.ToString()));
+    return Unimplemented("takes channels that are neighbours, not ", src.ToString(), " and ",
+                         dst.ToString());
   }
   if (LanesOf(unit, desc) == 0) {
-    return absl::UnimplementedError(absl::StrCat(
-        "has no vector for ", blocked ? src.BlockSize(1) : src.dim(1), " neighbouring channels"));
+    return Unimplemented("has no vector for ", blocked ? src.BlockSize(1) : src.dim(1),
+                         " neighbouring channels");
   }
   return absl::OkStatus();
 }
@@ -63,12 +62,11 @@ constexpr int64_t kReach = int64_t{1} << 30;
 absl::Status RequireSizes(const PoolingDesc& desc) {
   const Axis w = AxisOf(desc, 0);
   if (w.kernel > 512 || w.stride > 512) {
-    return absl::UnimplementedError(
-        absl::StrCat("takes a width and stride up to 512, not ", w.kernel, " and ", w.stride));
+    return Unimplemented("takes a width and stride up to 512, not ", w.kernel, " and ", w.stride);
   }
   const int64_t pixels = std::max({w.in, w.out, 32 * w.stride, w.kernel});
   if (pixels > kReach / std::max<int64_t>({w.src_stride, w.dst_stride, 1})) {
-    return absl::UnimplementedError("rows over 2^30 bytes");
+    return Unimplemented("rows over 2^30 bytes");
   }
   return absl::OkStatus();
 }
@@ -227,7 +225,7 @@ class ChannelRows final : public SingleSource<std::byte> {
 absl::StatusOr<PoolingDesc> ResolveBf16Maximum(const Request<PoolingDesc>& request) {
   ABSL_RETURN_IF_ERROR(RequireType(DataType::kBf16, {&request.desc.src}));
   ABSL_ASSIGN_OR_RETURN(PoolingDesc resolved, ResolveDefaults(request.desc, request.attributes));
-  if (resolved.src.IsPlain()) return absl::UnimplementedError("takes blocks of channels");
+  if (resolved.src.IsPlain()) return Unimplemented("takes blocks of channels");
   ABSL_RETURN_IF_ERROR(RequireLayouts(VectorUnit::Of(request.facts.isa), resolved));
   ABSL_RETURN_IF_ERROR(RequireSizes(resolved));
   return resolved;

@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/jit/vector_unit.h"
 #include "engine/kernels/elements/element_conversion.h"
@@ -157,20 +156,19 @@ class PlainRows final : public SingleSource<std::byte> {
 
 absl::StatusOr<PoolingDesc> ResolvePlainRows(const Request<PoolingDesc>& request) {
   if (request.desc.src.data_type() == DataType::kBf16)
-    return absl::UnimplementedError("takes f32 and integers, not bf16");
+    return Unimplemented("takes f32 and integers, not bf16");
   ABSL_ASSIGN_OR_RETURN(PoolingDesc resolved, ResolveDefaults(request.desc, request.attributes));
   const int last = resolved.src.rank() - 1;
   for (const MemoryDesc* tensor : {&resolved.src, &resolved.dst}) {
     if (!tensor->IsPlain() || (tensor->stride(last) != 1 && tensor->dim(last) > 1)) {
-      return absl::UnimplementedError(
-          absl::StrCat("takes pixels that are neighbours, not ", tensor->ToString()));
+      return Unimplemented("takes pixels that are neighbours, not ", tensor->ToString());
     }
   }
   const Axis w = AxisOf(resolved, 0);
   constexpr int64_t kLongest = 1 << 20;
   if (w.kernel > 512 || w.stride > 512 || std::max(w.in, (w.out + 16) * w.stride) > kLongest) {
-    return absl::UnimplementedError(absl::StrCat("a width of ", w.in, " with windows of ", w.kernel,
-                                                 " and steps of ", w.stride));
+    return Unimplemented("a width of ", w.in, " with windows of ", w.kernel, " and steps of ",
+                         w.stride);
   }
   return resolved;
 }

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 #include "engine/memory/layout.h"
@@ -37,7 +36,7 @@ absl::Status RequireInteger(const MemoryDesc& desc) {
   if (IsByte(type) || type == DataType::kS32) {
     return absl::OkStatus();
   }
-  return absl::UnimplementedError(absl::StrCat("takes u8, s8 and s32, not ", DataTypeName(type)));
+  return Unimplemented("takes u8, s8 and s32, not ", DataTypeName(type));
 }
 
 namespace {
@@ -47,14 +46,13 @@ absl::Status CheckSpatial(const PoolingDesc& desc, int d) {
   const int64_t kernel = desc.kernel[d], stride = desc.strides[d], left = desc.padding_left[d];
   constexpr int64_t kLargest = int64_t{1} << 30;
   if (in < 1) {
-    return absl::InvalidArgumentError(absl::StrCat("spatial dimension ", d, " of src is empty"));
+    return InvalidArgument("spatial dimension ", d, " of src is empty");
   }
   if (kernel < 1 || stride < 1 || left < 0 || desc.padding_right[d] < 0 || left >= kernel ||
       std::max({kernel, stride, desc.padding_right[d]}) > kLargest) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("spatial dimension ", d, ": kernel ", kernel, ", stride ", stride,
-                     ", padding ", left, " and ", desc.padding_right[d],
-                     " (1 <= kernel and stride <= 2^30, 0 <= padding on the left < kernel)"));
+    return InvalidArgument("spatial dimension ", d, ": kernel ", kernel, ", stride ", stride,
+                           ", padding ", left, " and ", desc.padding_right[d],
+                           " (1 <= kernel and stride <= 2^30, 0 <= padding on the left < kernel)");
   }
   // No sum below overflows: a tensor's size is below 2^62.
   const int64_t allowed = (in + left + desc.padding_right[d] - kernel) / stride + 1;
@@ -62,10 +60,9 @@ absl::Status CheckSpatial(const PoolingDesc& desc, int d) {
   const std::optional<int64_t> last = CheckedMul(out - 1, stride);  // where the last window starts
   const bool rounded_up = last && *last - left < in;
   if (out < 1 || !rounded_up || (room ? out < allowed || out > allowed + 1 : out != 1)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("spatial dimension ", d, ": dst has ", out, ", src of ", in, " with kernel ",
-                     kernel, ", stride ", stride, ", padding ", left, " and ",
-                     desc.padding_right[d], " gives ", room ? allowed : 0));
+    return InvalidArgument("spatial dimension ", d, ": dst has ", out, ", src of ", in,
+                           " with kernel ", kernel, ", stride ", stride, ", padding ", left,
+                           " and ", desc.padding_right[d], " gives ", room ? allowed : 0);
   }
   return absl::OkStatus();
 }
@@ -73,21 +70,19 @@ absl::Status CheckSpatial(const PoolingDesc& desc, int d) {
 absl::Status Validate(const PoolingDesc& desc, const Attributes&) {
   if (desc.prop_kind != PropKind::kForwardInference &&
       desc.prop_kind != PropKind::kForwardTraining) {
-    return absl::InvalidArgumentError("pooling runs forward only");
+    return InvalidArgument("pooling runs forward only");
   }
   ABSL_RETURN_IF_ERROR(CheckSource("src", desc.src));
   ABSL_RETURN_IF_ERROR(CheckDestination("dst", desc.dst));
   const int spatial = desc.src.rank() - 2;
   if (spatial < 1 || spatial > 3 || desc.dst.rank() != desc.src.rank()) {
-    return absl::InvalidArgumentError(absl::StrCat("src ", DimsToString(desc.src.dims()), ", dst ",
-                                                   DimsToString(desc.dst.dims()),
-                                                   ": pooling needs rank 3 to 5"));
+    return InvalidArgument("src ", DimsToString(desc.src.dims()), ", dst ",
+                           DimsToString(desc.dst.dims()), ": pooling needs rank 3 to 5");
   }
   for (const Dims* values :
        {&desc.kernel, &desc.strides, &desc.padding_left, &desc.padding_right}) {
     if (values->size() != spatial) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("kernel, strides and paddings need ", spatial, " values"));
+      return InvalidArgument("kernel, strides and paddings need ", spatial, " values");
     }
   }
   for (int d = 0; d < 2; ++d) {

@@ -112,7 +112,7 @@ class Dense final : public Primitive {
 
 absl::StatusOr<QuantizationRangeDesc> ResolveDenseExtremes(
     const Request<QuantizationRangeDesc>& request) {
-  if (!request.desc.src.IsDense()) return absl::UnimplementedError("src is not dense");
+  if (!request.desc.src.IsDense()) return Unimplemented("src is not dense");
   return ResolveReference(request);
 }
 

@@ -17,7 +17,7 @@ absl::StatusOr<QuantizationRangeDesc> ResolveReference(
   ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.dst));
   QuantizationRangeDesc resolved = desc;
   ABSL_ASSIGN_OR_RETURN(resolved.dst, OrPlain(desc.dst));
-  if (resolved.dst.stride(0) != 1) return absl::UnimplementedError("dst is not dense");
+  if (resolved.dst.stride(0) != 1) return Unimplemented("dst is not dense");
   return resolved;
 }
 

@@ -14,8 +14,7 @@ namespace {
 absl::Status Validate(const QuantizationRangeDesc& desc, const Attributes&) {
   ABSL_RETURN_IF_ERROR(CheckTensors("quantization_range", desc.src, desc.dst));
   if (desc.dst.dims() == Dims{2}) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("quantization_range: dst is ", desc.dst.ToString(), ", expected [2]"));
+  return InvalidArgument("quantization_range: dst is ", desc.dst.ToString(), ", expected [2]");
 }
 
 }  // namespace

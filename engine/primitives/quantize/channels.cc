@@ -165,15 +165,15 @@ class Channels final : public SingleSource<std::byte, float> {
 absl::StatusOr<QuantizeDesc> ResolveChannels(const Request<QuantizeDesc>& request) {
   const QuantizeDesc& desc = request.desc;
   if (!desc.range.IsZero() || desc.dst.data_type() != DataType::kF32)
-    return absl::UnimplementedError("gives real numbers by known scales");
+    return Unimplemented("gives real numbers by known scales");
   ABSL_ASSIGN_OR_RETURN(QuantizeDesc resolved, ResolveReference(request));
   const MemoryDesc& dst = resolved.dst;
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc as_dst, resolved.src.WithDataType(DataType::kF32));
   const bool is_one = desc.scales.size() == 1;
   if (as_dst != dst || !dst.IsDense() || dst.HasPadding() || (!is_one && !dst.IsPlain()))
-    return absl::UnimplementedError("takes src and dst in one order, without gaps");
+    return Unimplemented("takes src and dst in one order, without gaps");
   if (RunsOf(resolved, VectorUnit::Of(request.facts.isa).lanes()).vectors > kMostVectors)
-    return absl::UnimplementedError("takes patterns of up to 16 vectors");
+    return Unimplemented("takes patterns of up to 16 vectors");
   return resolved;
 }
 

@@ -146,17 +146,17 @@ bool HasDenseRows(const MemoryDesc& desc) {
 
 absl::StatusOr<QuantizeDesc> ResolveByRange(const Request<QuantizeDesc>& request) {
   const QuantizeDesc& desc = request.desc;
-  if (desc.range.IsZero()) return absl::UnimplementedError("takes a range of run time");
+  if (desc.range.IsZero()) return Unimplemented("takes a range of run time");
   ABSL_ASSIGN_OR_RETURN(QuantizeDesc resolved, ResolveReference(request));
   const MemoryDesc &src = resolved.src, &dst = resolved.dst;
   if (src.dims() == dst.dims()) {
     ABSL_ASSIGN_OR_RETURN(const MemoryDesc as_dst, src.WithDataType(DataType::kU8));
     if (as_dst == dst && dst.IsDense() && !dst.HasPadding()) return resolved;
-    return absl::UnimplementedError("takes src and dst in one order, without gaps");
+    return Unimplemented("takes src and dst in one order, without gaps");
   }
   if (desc.padding_left.size() + 2 > static_cast<size_t>(src.rank()) || desc.padding_left.empty() ||
       !HasDenseRows(src) || !HasDenseRows(dst)) {
-    return absl::UnimplementedError("takes padding of channels-last tensors");
+    return Unimplemented("takes padding of channels-last tensors");
   }
   return resolved;
 }

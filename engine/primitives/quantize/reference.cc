@@ -49,8 +49,7 @@ absl::StatusOr<QuantizeDesc> ResolveReference(const Request<QuantizeDesc>& reque
   const bool quantizes = from == DataType::kF32 && IsByte(to);
   const bool returns = to == DataType::kF32 && (IsByte(from) || from == DataType::kF32);
   if ((!quantizes && !returns) || (!desc.range.IsZero() && to != DataType::kU8)) {
-    return absl::UnimplementedError(
-        absl::StrCat("does not go from ", DataTypeName(from), " to ", DataTypeName(to)));
+    return Unimplemented("does not go from ", DataTypeName(from), " to ", DataTypeName(to));
   }
   if (!desc.dst.IsAny()) return desc;
   if (desc.dst.dims() != desc.src.dims()) return WithDst(desc, OrPlain(desc.dst));

@@ -151,7 +151,7 @@ std::unique_ptr<Primitive> MakeRows(const Request<QuantizeDesc>& request) {
 }  // namespace
 
 absl::StatusOr<QuantizeDesc> ResolveRows(const Request<QuantizeDesc>& request) {
-  if (!request.desc.range.IsZero()) return absl::UnimplementedError("takes known scales");
+  if (!request.desc.range.IsZero()) return Unimplemented("takes known scales");
   ABSL_ASSIGN_OR_RETURN(QuantizeDesc resolved, ResolveReference(request));
   ABSL_RETURN_IF_ERROR(TensorRows::RequireTables(resolved.dst));
   return resolved;

@@ -16,31 +16,26 @@ bool Holds(DataType type, int32_t zero_point) {
 
 absl::Status ValidateParams(const QuantizeDesc& desc) {
   if (desc.scales.size() != 1 && (desc.axis < 0 || desc.axis >= desc.src.rank())) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("quantize: axis ", desc.axis, " of a tensor of rank ", desc.src.rank()));
+    return InvalidArgument("quantize: axis ", desc.axis, " of a tensor of rank ", desc.src.rank());
   }
   const int64_t count = static_cast<int64_t>(desc.scales.size());
   if ((count != 1 && count != desc.src.dim(desc.axis)) ||
       desc.zero_points.size() != desc.scales.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("quantize: ", count, " scales and ",
-                                                   desc.zero_points.size(), " zero points for ",
-                                                   desc.src.ToString(), " along axis ", desc.axis));
+    return InvalidArgument("quantize: ", count, " scales and ", desc.zero_points.size(),
+                           " zero points for ", desc.src.ToString(), " along axis ", desc.axis);
   }
   const bool gives_integers = IsByte(desc.dst.data_type());
   if (!desc.shifts.empty() && (gives_integers || desc.shifts.size() != desc.scales.size())) {
-    return absl::InvalidArgumentError(absl::StrCat("quantize: ", desc.shifts.size(), " shifts of ",
-                                                   desc.dst.ToString(), ", ", count, " scales"));
+    return InvalidArgument("quantize: ", desc.shifts.size(), " shifts of ", desc.dst.ToString(),
+                           ", ", count, " scales");
   }
   for (float scale : desc.scales) {
-    if (!(scale > 0))
-      return absl::InvalidArgumentError(
-          absl::StrCat("quantize: scale ", scale, " is not positive"));
+    if (!(scale > 0)) return InvalidArgument("quantize: scale ", scale, " is not positive");
   }
   for (int32_t zero_point : desc.zero_points) {
     if (!Holds(desc.dst.data_type(), zero_point)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("quantize: ", DataTypeName(desc.dst.data_type()),
-                       " does not hold zero point ", zero_point));
+      return InvalidArgument("quantize: ", DataTypeName(desc.dst.data_type()),
+                             " does not hold zero point ", zero_point);
     }
   }
   return absl::OkStatus();
@@ -59,9 +54,9 @@ absl::Status ValidateRange(const QuantizeDesc& desc) {
     fits = left >= 0 && (d < rank - padded ? larger == 0 : larger >= left);
   }
   if (fits) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "quantize: range ", desc.range.ToString(), ", padding ", DimsToString(desc.padding_left),
-      ", src ", desc.src.ToString(), " and dst ", desc.dst.ToString(), " do not fit"));
+  return InvalidArgument("quantize: range ", desc.range.ToString(), ", padding ",
+                         DimsToString(desc.padding_left), ", src ", desc.src.ToString(),
+                         " and dst ", desc.dst.ToString(), " do not fit");
 }
 
 absl::Status Validate(const QuantizeDesc& desc, const Attributes&) {

@@ -3,7 +3,6 @@
 #include <limits>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/kernels/moves/strided_loops.h"
 #include "engine/primitives/creation.h"
@@ -33,7 +32,7 @@ absl::StatusOr<Plan> PlanOf(const ReductionDesc& desc) {
     const StridedLoop innermost = loops.back();
     loops.pop_back();
     if (innermost.strides[0] != 1 || innermost.strides[1] > 1) {
-      return absl::UnimplementedError("elements do not follow each other");
+      return Unimplemented("elements do not follow each other");
     }
     (innermost.strides[1] == 0 ? plan.line : plan.columns) = innermost.count;
   }
@@ -42,12 +41,12 @@ absl::StatusOr<Plan> PlanOf(const ReductionDesc& desc) {
     if (loop->strides[1] != 0) {
       plan.kept.insert(plan.kept.begin(), *loop);
     } else if (++reduced > 2) {
-      return absl::UnimplementedError("reduces more than two loops beside the innermost");
+      return Unimplemented("reduces more than two loops beside the innermost");
     } else {
       (reduced == 1 ? plan.inner : plan.outer) = *loop;
     }
     if (loop->strides[0] > std::numeric_limits<int32_t>::max() / 4) {
-      return absl::UnimplementedError("a step beyond 31 bits");
+      return Unimplemented("a step beyond 31 bits");
     }
   }
   return plan;
@@ -112,8 +111,8 @@ absl::Status RequireOwnMemory(const MemoryDesc& src) {
   if (elements <= kMostSharedElements || src.SizeBytes() / SizeOf(src.data_type()) >= elements) {
     return absl::OkStatus();
   }
-  return absl::UnimplementedError(
-      absl::StrCat("takes ", kMostSharedElements, " elements that share memory, not ", elements));
+  return Unimplemented("takes ", kMostSharedElements, " elements that share memory, not ",
+                       elements);
 }
 
 absl::StatusOr<ReductionDesc> ResolveStrided(const Request<ReductionDesc>& request) {
@@ -123,11 +122,11 @@ absl::StatusOr<ReductionDesc> ResolveStrided(const Request<ReductionDesc>& reque
   const bool notices = IsExtremum(desc.algorithm) || desc.algorithm == ReductionAlgorithm::kMul;
   for (int d = 0; notices && d < desc.src.rank(); ++d) {
     if (desc.dst.dim(d) == 1 && desc.src.dim(d) != desc.src.padded_dims()[d]) {
-      return absl::UnimplementedError(absl::StrCat("dimension ", d, " of src has a padded tail"));
+      return Unimplemented("dimension ", d, " of src has a padded tail");
     }
   }
   if (desc.src.ElementCount() == 0 && desc.dst.ElementCount() != 0)
-    return absl::UnimplementedError("reduces no element");
+    return Unimplemented("reduces no element");
   ABSL_RETURN_IF_ERROR(RequireOwnMemory(desc.src));
   ABSL_RETURN_IF_ERROR(PlanOf(resolved).status());
   return resolved;

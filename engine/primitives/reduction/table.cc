@@ -33,18 +33,16 @@ absl::Status Validate(const ReductionDesc& desc, const Attributes&) {
     fits = desc.dst.dim(d) == desc.src.dim(d) || desc.dst.dim(d) == 1;
   }
   if (!fits) {
-    return absl::InvalidArgumentError(absl::StrCat("reduction: src ", DimsToString(desc.src.dims()),
-                                                   " does not reduce to dst ",
-                                                   DimsToString(desc.dst.dims())));
+    return InvalidArgument("reduction: src ", DimsToString(desc.src.dims()),
+                           " does not reduce to dst ", DimsToString(desc.dst.dims()));
   }
   if (static_cast<int>(desc.algorithm) >= kReductionAlgorithmCount) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("reduction: no algorithm ", static_cast<int>(desc.algorithm)));
+    return InvalidArgument("reduction: no algorithm ", static_cast<int>(desc.algorithm));
   }
   if (IsNorm(desc.algorithm) &&
       !(desc.p >= 1 && std::isfinite(desc.p) && std::isfinite(desc.eps))) {
-    return absl::InvalidArgumentError(absl::StrCat("reduction: p ", desc.p, ", eps ", desc.eps,
-                                                   ": takes a finite p >= 1 and a finite eps"));
+    return InvalidArgument("reduction: p ", desc.p, ", eps ", desc.eps,
+                           ": takes a finite p >= 1 and a finite eps");
   }
   return absl::OkStatus();
 }

@@ -211,7 +211,7 @@ absl::StatusOr<ReorderDesc> ResolveBlockedCopy(const Request<ReorderDesc>& reque
   int64_t elements = 1;
   for (int d = 0; d < desc.src.rank(); ++d) {
     elements *= std::lcm(desc.src.BlockSize(d), desc.dst.BlockSize(d));
-    if (elements > kMaxTile) return absl::UnimplementedError("blocks too large");
+    if (elements > kMaxTile) return Unimplemented("blocks too large");
   }
   return desc;
 }

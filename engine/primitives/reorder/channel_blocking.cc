@@ -259,10 +259,10 @@ absl::Status RequireArithmetic(const ReorderDesc& desc, const Attributes& attrib
   const DataType type = desc.src.data_type();
   const bool half = type == DataType::kF16 || type == DataType::kBf16;
   if (half && RequirePlainCopy(desc, attributes).ok()) {
-    return absl::UnimplementedError("would quieten NaN of a type that is only copied");
+    return Unimplemented("would quieten NaN of a type that is only copied");
   }
   if ((attributes.output_scales.mask & ~2) != 0) {
-    return absl::UnimplementedError("scales along other dimensions than channels");
+    return Unimplemented("scales along other dimensions than channels");
   }
   return RequireSumAtMost(desc, attributes);
 }
@@ -297,25 +297,25 @@ ReorderDesc WalkedDesc(const ReorderDesc& desc, const Attributes& attributes) {
 
 absl::Status RequireOrders(const ReorderDesc& desc, const Attributes& attributes) {
   const int rank = desc.src.rank();
-  if (rank < 3 || rank > 5) return absl::UnimplementedError("not 1 to 3 spatial dimensions");
+  if (rank < 3 || rank > 5) return Unimplemented("not 1 to 3 spatial dimensions");
   const MemoryDesc &src = desc.src, &dst = desc.dst;
   for (const MemoryDesc* side : {&src, &dst}) {
     if (!side->IsPlain() && !IsChannelBlocked(*side)) {
-      return absl::UnimplementedError("blocks other than 16 or 8 channels");
+      return Unimplemented("blocks other than 16 or 8 channels");
     }
   }
-  if (!HasLanes(src) && !HasLanes(dst)) return absl::UnimplementedError("no neighbouring channels");
+  if (!HasLanes(src) && !HasLanes(dst)) return Unimplemented("no neighbouring channels");
   if (src.IsPlain() && dst.IsPlain() && src.stride(1) == dst.stride(1)) {
-    return absl::UnimplementedError("no other order of dimensions");
+    return Unimplemented("no other order of dimensions");
   }
   if (src.inner_blocks() == dst.inner_blocks() && IsChannelBlocked(src) &&
       RequirePlainCopy(desc, attributes).ok()) {
-    return absl::UnimplementedError("the same blocks of the same type");
+    return Unimplemented("the same blocks of the same type");
   }
   for (const MemoryDesc* side : {&src, &dst}) {
     if (HasLanes(*side) || side->dim(1) <= 1) continue;
     if (side->stride(rank - 1) != 1 && RunOf(desc).count > 1) {
-      return absl::UnimplementedError("neither channels nor pixels are neighbours");
+      return Unimplemented("neither channels nor pixels are neighbours");
     }
   }
   return absl::OkStatus();

@@ -66,8 +66,8 @@ class Compensated final : public Primitive {
 
 absl::StatusOr<ReorderDesc> ResolveCompensated(const Request<ReorderDesc>& request) {
   const ReorderDesc& desc = request.desc;
-  if (!desc.dst.HasCompensation()) return absl::UnimplementedError("dst carries no compensation");
-  if (desc.dst.ElementCount() == 0) return absl::UnimplementedError("nothing to sum up");
+  if (!desc.dst.HasCompensation()) return Unimplemented("dst carries no compensation");
+  if (desc.dst.ElementCount() == 0) return Unimplemented("nothing to sum up");
   return desc;
 }
 

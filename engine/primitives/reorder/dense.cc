@@ -183,15 +183,14 @@ DenseConfig DenseConfigOf(const ReorderDesc& desc, const Attributes& attributes,
 
 absl::StatusOr<ReorderDesc> ResolveDense(const Request<ReorderDesc>& request) {
   const ReorderDesc& desc = request.desc;
-  if (RequirePlainCopy(desc, request.attributes).ok())
-    return absl::UnimplementedError("a copy of bytes");
+  if (RequirePlainCopy(desc, request.attributes).ok()) return Unimplemented("a copy of bytes");
   ABSL_RETURN_IF_ERROR(RequireBlocked(desc));
   ABSL_RETURN_IF_ERROR(RequireSumAtMost(desc, request.attributes));
   if (desc.src.strides() != desc.dst.strides() ||
       desc.src.inner_blocks() != desc.dst.inner_blocks()) {
-    return absl::UnimplementedError("layouts differ");
+    return Unimplemented("layouts differ");
   }
-  if (!desc.dst.IsDense()) return absl::UnimplementedError("not dense");
+  if (!desc.dst.IsDense()) return Unimplemented("not dense");
   return desc;
 }
 

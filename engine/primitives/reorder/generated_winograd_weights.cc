@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/jit/vector_unit.h"
 #include "engine/primitives/creation.h"
@@ -105,12 +104,12 @@ absl::StatusOr<ReorderDesc> ResolveGeneratedWinograd(const Request<ReorderDesc>&
   ABSL_RETURN_IF_ERROR(ResolveWinogradWeights(request).status());
   const int lanes = VectorUnit::Of(request.facts.isa).lanes();
   if (desc.dst.winograd().lanes != lanes) {
-    return absl::UnimplementedError(absl::StrCat("dst has no vectors of ", lanes));
+    return Unimplemented("dst has no vectors of ", lanes);
   }
   const MemoryDesc& src = desc.src;
   const bool dense = src.IsPlain() && src.stride(3) == 1 && src.stride(2) == 3 &&
                      (src.dim(1) == 1 || src.stride(1) == kWindowTaps);
-  if (!dense) return absl::UnimplementedError("src does not hold the taps of channels as oihw");
+  if (!dense) return Unimplemented("src does not hold the taps of channels as oihw");
   return desc;
 }
 

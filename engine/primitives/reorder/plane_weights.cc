@@ -105,7 +105,7 @@ absl::StatusOr<ReorderDesc> ResolvePlaneWeights(const Request<ReorderDesc>& requ
   const ReorderDesc& desc = request.desc;
   if (desc.src.format_kind() != FormatKind::kBlocked ||
       (desc.dst.format_kind() != FormatKind::kPlanes && desc.dst.winograd().planes == 0)) {
-    return absl::UnimplementedError("writes planes of weights only");
+    return Unimplemented("writes planes of weights only");
   }
   ABSL_RETURN_IF_ERROR(RequireF32(desc.src));
   ABSL_RETURN_IF_ERROR(RequireNoPostOps(request.attributes));

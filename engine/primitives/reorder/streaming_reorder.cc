@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
-#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "engine/memory/element_types.h"
 #include "engine/memory/zero_padding.h"
 
@@ -86,8 +86,7 @@ class Streaming final : public StreamingReorder {
 
   absl::Status Append(absl::string_view piece) override {
     if (static_cast<int64_t>(piece.size()) > total_bytes_ - received_bytes_) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("more bytes than the ", total_bytes_, " of the tensor"));
+      return InvalidArgument("more bytes than the ", total_bytes_, " of the tensor");
     }
     received_bytes_ += static_cast<int64_t>(piece.size());
     if (carried_ > 0) {
@@ -106,8 +105,7 @@ class Streaming final : public StreamingReorder {
 
   absl::Status Finish() override {
     if (received_bytes_ == total_bytes_) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat(received_bytes_, " bytes of the ", total_bytes_, " of the tensor"));
+    return InvalidArgument(received_bytes_, " bytes of the ", total_bytes_, " of the tensor");
   }
 
  private:
@@ -223,25 +221,21 @@ class Streaming final : public StreamingReorder {
 
 absl::Status ValidateStreaming(const MemoryDesc& src, const MemoryDesc& dst) {
   if (!src.IsPlain() || !src.IsDense() || src.offset0() != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("streaming reorder: src ", src.ToString(), " is not plain and dense"));
+    return InvalidArgument("streaming reorder: src ", src.ToString(), " is not plain and dense");
   }
   if (dst.IsOpaque()) {
-    return absl::UnimplementedError("streaming reorder: dst is transformed, not copied");
+    return Unimplemented("streaming reorder: dst is transformed, not copied");
   }
   if (dst.format_kind() != FormatKind::kBlocked || dst.Overlaps()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("streaming reorder: dst ", dst.ToString(), " has no layout to write"));
+    return InvalidArgument("streaming reorder: dst ", dst.ToString(), " has no layout to write");
   }
   if (src.dims() != dst.dims()) {
-    return absl::InvalidArgumentError(absl::StrCat("streaming reorder: shapes differ: src ",
-                                                   DimsToString(src.dims()), ", dst ",
-                                                   DimsToString(dst.dims())));
+    return InvalidArgument("streaming reorder: shapes differ: src ", DimsToString(src.dims()),
+                           ", dst ", DimsToString(dst.dims()));
   }
   if (src.data_type() != dst.data_type()) {
-    return absl::UnimplementedError(absl::StrCat("streaming reorder from ",
-                                                 DataTypeName(src.data_type()), " to ",
-                                                 DataTypeName(dst.data_type())));
+    return Unimplemented("streaming reorder from ", DataTypeName(src.data_type()), " to ",
+                         DataTypeName(dst.data_type()));
   }
   return absl::OkStatus();
 }

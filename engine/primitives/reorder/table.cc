@@ -18,8 +18,7 @@ absl::Status Validate(const ReorderDesc& desc, const Attributes& attributes) {
   ABSL_RETURN_IF_ERROR(CheckSameDims("reorder: src", desc.src, "dst", desc.dst));
   ABSL_RETURN_IF_ERROR(CheckDestination("reorder: dst", desc.dst));
   if (desc.src.HasCompensation()) {
-    return absl::UnimplementedError(
-        "reorder: src carries compensation: packed weights are not read back");
+    return Unimplemented("reorder: src carries compensation: packed weights are not read back");
   }
   return CheckOutputScales("reorder", desc.dst, attributes.output_scales);
 }
@@ -29,8 +28,7 @@ absl::Status Validate(const ReorderDesc& desc, const Attributes& attributes) {
 absl::Status RequireBlocked(const ReorderDesc& desc) {
   for (const MemoryDesc* tensor : {&desc.src, &desc.dst}) {
     if (tensor->format_kind() != FormatKind::kBlocked) {
-      return absl::UnimplementedError(
-          "neither reads nor writes Winograd's layout or planes of weights");
+      return Unimplemented("neither reads nor writes Winograd's layout or planes of weights");
     }
   }
   return absl::OkStatus();
@@ -38,17 +36,17 @@ absl::Status RequireBlocked(const ReorderDesc& desc) {
 
 absl::Status RequirePlainCopy(const ReorderDesc& desc, const Attributes& attributes) {
   ABSL_RETURN_IF_ERROR(RequireBlocked(desc));
-  if (desc.src.data_type() != desc.dst.data_type()) return absl::UnimplementedError("types differ");
-  if (desc.dst.HasCompensation()) return absl::UnimplementedError("dst carries compensation");
+  if (desc.src.data_type() != desc.dst.data_type()) return Unimplemented("types differ");
+  if (desc.dst.HasCompensation()) return Unimplemented("dst carries compensation");
   return RequireNoPostOps(attributes);
 }
 
 absl::Status RequireSumAtMost(const ReorderDesc& desc, const Attributes& attributes) {
-  if (desc.dst.HasCompensation()) return absl::UnimplementedError("dst carries compensation");
+  if (desc.dst.HasCompensation()) return Unimplemented("dst carries compensation");
   const auto entries = attributes.post_ops.entries();
   if (entries.empty()) return absl::OkStatus();
   if (entries.size() == 1 && std::holds_alternative<SumPostOp>(entries[0])) return absl::OkStatus();
-  return absl::UnimplementedError("post-ops other than one sum");
+  return Unimplemented("post-ops other than one sum");
 }
 
 }  // namespace reorder

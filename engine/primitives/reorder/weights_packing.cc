@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/jit/vector_unit.h"
 #include "engine/memory/separable_offsets.h"
@@ -144,17 +143,16 @@ class WeightsPacking final : public SingleSource<std::byte> {
 absl::Status RequireRun(const ReorderDesc& desc) {
   const Split split = SplitDims(desc);
   if (split.run_elements < kShortestRun || split.run_elements > kLongestRun) {
-    return absl::UnimplementedError(absl::StrCat("src holds ", split.run_elements,
-                                                 " elements side by side, not ", kShortestRun,
-                                                 " to ", kLongestRun));
+    return Unimplemented("src holds ", split.run_elements, " elements side by side, not ",
+                         kShortestRun, " to ", kLongestRun);
   }
   for (int d : split.outer) {
     if (desc.dst.BlockSize(d) != 1) {
-      return absl::UnimplementedError("a blocked dimension is not dense in src");
+      return Unimplemented("a blocked dimension is not dense in src");
     }
   }
   if (RunReach(desc, split) > std::numeric_limits<int32_t>::max()) {
-    return absl::UnimplementedError("dst exceeds 32-bit displacements");
+    return Unimplemented("dst exceeds 32-bit displacements");
   }
   return absl::OkStatus();
 }
@@ -166,13 +164,13 @@ absl::StatusOr<ReorderDesc> ResolveWeightsPacking(const Request<ReorderDesc>& re
   const int lanes = jit::VectorUnit::Of(request.facts.isa).lanes();
   ABSL_RETURN_IF_ERROR(RequirePlainCopy(desc, request.attributes));
   if (SizeOf(desc.src.data_type()) != kBytes) {
-    return absl::UnimplementedError("elements of other than four bytes");
+    return Unimplemented("elements of other than four bytes");
   }
-  if (!desc.src.IsPlain()) return absl::UnimplementedError("src is not plain");
+  if (!desc.src.IsPlain()) return Unimplemented("src is not plain");
   const InnerBlocks& blocks = desc.dst.inner_blocks();
   if (blocks.empty() || blocks.back().size != lanes ||
       desc.dst.BlockSize(blocks.back().dim) != lanes) {
-    return absl::UnimplementedError(absl::StrCat("dst has no innermost block of ", lanes));
+    return Unimplemented("dst has no innermost block of ", lanes);
   }
   ABSL_RETURN_IF_ERROR(RequireRun(desc));
   return desc;

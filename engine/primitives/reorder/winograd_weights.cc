@@ -102,12 +102,12 @@ absl::StatusOr<ReorderDesc> ResolveWinogradWeights(const Request<ReorderDesc>& r
   const ReorderDesc& desc = request.desc;
   if (desc.src.format_kind() != FormatKind::kBlocked ||
       desc.dst.format_kind() != FormatKind::kWinograd) {
-    return absl::UnimplementedError("writes Winograd's layout only");
+    return Unimplemented("writes Winograd's layout only");
   }
-  if (desc.dst.winograd().planes > 0) return absl::UnimplementedError("writes no planes");
+  if (desc.dst.winograd().planes > 0) return Unimplemented("writes no planes");
   ABSL_RETURN_IF_ERROR(RequireF32(desc.src));
   ABSL_RETURN_IF_ERROR(RequireNoPostOps(request.attributes));
-  if (desc.dst.winograd().lanes > kMaxLanes) return absl::UnimplementedError("too many lanes");
+  if (desc.dst.winograd().lanes > kMaxLanes) return Unimplemented("too many lanes");
   return desc;
 }
 

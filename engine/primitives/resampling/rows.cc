@@ -152,15 +152,14 @@ class Rows final : public SingleSource<float> {
 
 absl::Status RequireCells(const MemoryDesc& md, int64_t cell) {
   for (const InnerBlock& block : md.inner_blocks()) {
-    if (block.dim != 1) return absl::UnimplementedError("blocked on another axis than 1");
+    if (block.dim != 1) return Unimplemented("blocked on another axis than 1");
   }
   const int width = md.rank() - 1;
   if (CellOf(md) != cell || (md.dim(width) > 1 && md.stride(width) != cell)) {
-    return absl::UnimplementedError(
-        absl::StrCat(md.ToString(), ": pixels of a row do not follow each other"));
+    return Unimplemented(md.ToString(), ": pixels of a row do not follow each other");
   }
   if (md.dim(width) * cell > std::numeric_limits<int32_t>::max() / 8) {
-    return absl::UnimplementedError("rows beyond 31 bits");
+    return Unimplemented("rows beyond 31 bits");
   }
   return absl::OkStatus();
 }
@@ -170,7 +169,7 @@ absl::Status RequireCells(const MemoryDesc& md, int64_t cell) {
 absl::StatusOr<ResamplingDesc> ResolveRows(const Request<ResamplingDesc>& request) {
   ABSL_ASSIGN_OR_RETURN(ResamplingDesc resolved, ResolveReference(request));
   const int64_t cell = CellOf(resolved.dst);
-  if (cell == 0) return absl::UnimplementedError("there are no channels");  // it is divided by
+  if (cell == 0) return Unimplemented("there are no channels");  // it is divided by
   ABSL_RETURN_IF_ERROR(RequireCells(resolved.src, cell));
   ABSL_RETURN_IF_ERROR(RequireCells(resolved.dst, cell));
   return resolved;

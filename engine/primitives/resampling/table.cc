@@ -23,12 +23,11 @@ absl::Status Validate(const ResamplingDesc& desc, const Attributes&) {
   const MemoryDesc &src = desc.src, &dst = desc.dst;
   if (src.rank() < 3 || src.rank() > 5 || dst.rank() != src.rank() || dst.dim(0) != src.dim(0) ||
       dst.dim(1) != src.dim(1)) {
-    return absl::InvalidArgumentError(absl::StrCat("resampling: src ", DimsToString(src.dims()),
-                                                   ", dst ", DimsToString(dst.dims()),
-                                                   ": takes rank 3 to 5 and one N and C"));
+    return InvalidArgument("resampling: src ", DimsToString(src.dims()), ", dst ",
+                           DimsToString(dst.dims()), ": takes rank 3 to 5 and one N and C");
   }
   if (src.ElementCount() == 0 && dst.ElementCount() != 0) {
-    return absl::InvalidArgumentError("resampling: src is empty");
+    return InvalidArgument("resampling: src is empty");
   }
   return absl::OkStatus();
 }

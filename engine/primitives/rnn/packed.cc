@@ -273,7 +273,7 @@ absl::Status Fix(absl::string_view pattern, int lanes, MemoryDesc* tensor) {
                                 absl::StrCat(pattern, lanes, pattern.size() == 5 ? "e" : "d")));
   if (tensor->IsAny()) *tensor = packed;
   if (*tensor == packed) return absl::OkStatus();
-  return absl::UnimplementedError(absl::StrCat(tensor->ToString(), " is not ", packed.ToString()));
+  return Unimplemented(tensor->ToString(), " is not ", packed.ToString());
 }
 
 absl::Status FixPlain(const RnnDesc& desc, MemoryDesc* tensor) {
@@ -281,8 +281,7 @@ absl::Status FixPlain(const RnnDesc& desc, MemoryDesc* tensor) {
   ABSL_ASSIGN_OR_RETURN(*tensor, OrPlain(*tensor));
   const bool is_layer = tensor == &desc.src_layer || tensor == &desc.dst_layer;
   if (!tensor->IsPlain() || (is_layer && tensor->dim(2) > 1 && tensor->stride(2) != 1))
-    return absl::UnimplementedError(
-        absl::StrCat(tensor->ToString(), ": elements of a step are not neighbours"));
+    return Unimplemented(tensor->ToString(), ": elements of a step are not neighbours");
   return absl::OkStatus();
 }
 
@@ -291,12 +290,12 @@ absl::Status CheckSizes(const Plan& plan) {
   const RnnSizes& sizes = plan.sizes;
   constexpr int64_t kMost = int64_t{1} << 20, kMostRows = int64_t{1} << 40;
   if (plan.desc.dst_layer.ElementCount() == 0 || plan.desc.src_layer.ElementCount() == 0)
-    return absl::UnimplementedError("nothing to compute");
+    return Unimplemented("nothing to compute");
   if (sizes.inputs > kMost || sizes.states > kMost || sizes.sequences > kMostRows ||
       sizes.sequences * plan.width > PackedProduct::kLongestStride ||
       std::max(plan.desc.src_layer.stride(0), plan.desc.src_layer.stride(1)) >
           PackedProduct::kLongestRow) {
-    return absl::UnimplementedError("sizes or strides over 31 bits");
+    return Unimplemented("sizes or strides over 31 bits");
   }
   return absl::OkStatus();
 }

@@ -5,7 +5,6 @@
 #include <limits>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/rnn/implementations.h"
@@ -18,8 +17,8 @@ namespace {
 
 absl::Status Expect(absl::string_view name, const MemoryDesc& desc, const Dims& dims) {
   if (desc.IsZero() || desc.dims() == dims) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("rnn: ", name, " is ", DimsToString(desc.dims()),
-                                                 ", expected ", DimsToString(dims)));
+  return InvalidArgument("rnn: ", name, " is ", DimsToString(desc.dims()), ", expected ",
+                         DimsToString(dims));
 }
 
 absl::Status ValidateStates(const RnnDesc& desc, const RnnSizes& sizes) {
@@ -53,8 +52,7 @@ constexpr float kLeastNormal = std::numeric_limits<float>::min();
 absl::Status ValidateFunctions(const RnnDesc& desc) {
   const int wanted = functions::DirectionsOf(desc.direction) * functions::ActivationsOf(desc.cell);
   if (static_cast<int>(desc.activations.size()) != wanted) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("rnn: ", desc.activations.size(), " activations, expected ", wanted));
+    return InvalidArgument("rnn: ", desc.activations.size(), " activations, expected ", wanted);
   }
   for (const RnnActivation& activation : desc.activations)
     ABSL_RETURN_IF_ERROR(functions::CheckHasCode("rnn: activation", activation.function));
@@ -62,13 +60,12 @@ absl::Status ValidateFunctions(const RnnDesc& desc) {
   const auto bits = std::bit_cast<uint32_t>(desc.clip);
   const bool is_denormal = bits > 0 && bits < std::bit_cast<uint32_t>(kLeastNormal);
   if (!std::isfinite(desc.clip) || desc.clip < 0 || is_denormal) {
-    return absl::InvalidArgumentError(absl::StrCat("rnn: clip ", desc.clip));
+    return InvalidArgument("rnn: clip ", desc.clip);
   }
   const bool has_memory =
       desc.couples_gates || !desc.src_iter_c.IsZero() || !desc.dst_iter_c.IsZero();
   if (desc.cell != RnnCell::kLstm && (has_memory || !desc.weights_peephole.IsZero())) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("rnn: ", AlgorithmName(desc.cell), " with what an lstm alone has"));
+    return InvalidArgument("rnn: ", AlgorithmName(desc.cell), " with what an lstm alone has");
   }
   return absl::OkStatus();
 }
@@ -79,13 +76,13 @@ absl::Status Validate(const RnnDesc& desc, const Attributes&) {
   const auto has_rank = [](const MemoryDesc& tensor, int rank) { return tensor.rank() == rank; };
   if (!has_rank(desc.src_layer, 3) || !has_rank(desc.weights_layer, 5) ||
       !has_rank(desc.weights_iter, 5)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("rnn: src_layer ", DimsToString(desc.src_layer.dims()), ", weights_layer ",
-                     DimsToString(desc.weights_layer.dims()), ", weights_iter ",
-                     DimsToString(desc.weights_iter.dims()), " are not of ranks 3, 5 and 5"));
+    return InvalidArgument("rnn: src_layer ", DimsToString(desc.src_layer.dims()),
+                           ", weights_layer ", DimsToString(desc.weights_layer.dims()),
+                           ", weights_iter ", DimsToString(desc.weights_iter.dims()),
+                           " are not of ranks 3, 5 and 5");
   }
   if (desc.weights_layer.dim(0) != 1) {
-    return absl::UnimplementedError("rnn: takes one layer at a time");
+    return Unimplemented("rnn: takes one layer at a time");
   }
   const RnnSizes sizes(desc);
   ABSL_RETURN_IF_ERROR(ValidateFunctions(desc));
@@ -140,8 +137,7 @@ absl::Status CheckLengths(const RnnDesc& desc, const ExecuteArgs& args) {
   for (int64_t n = 0; n < tensor.dim(0); ++n) {
     const int64_t length = lengths[tensor.Offset({n})];
     if (length < 0 || length > steps) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("rnn: sequence ", n, " has length ", length, " of ", steps, " steps"));
+      return InvalidArgument("rnn: sequence ", n, " has length ", length, " of ", steps, " steps");
     }
   }
   return absl::OkStatus();

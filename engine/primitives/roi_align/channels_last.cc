@@ -118,7 +118,7 @@ class ChannelsLast final : public Primitive {
 absl::Status RequireChannelsLast(const MemoryDesc& desc) {
   if (desc.IsDense() && desc.offset0() == 0 && LayoutPattern(desc) == kChannelsLast)
     return absl::OkStatus();
-  return absl::UnimplementedError(absl::StrCat("takes nhwc tensors only, not ", desc.ToString()));
+  return Unimplemented("takes nhwc tensors only, not ", desc.ToString());
 }
 
 }  // namespace

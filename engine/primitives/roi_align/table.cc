@@ -18,19 +18,17 @@ absl::Status Validate(const RoiAlignDesc& desc, const Attributes&) {
   ABSL_RETURN_IF_ERROR(CheckSource("roi_align: batches", desc.batches));
   ABSL_RETURN_IF_ERROR(CheckDestination("roi_align: dst", desc.dst));
   if (!(desc.scale > 0) || !std::isfinite(desc.scale))
-    return absl::InvalidArgumentError(
-        absl::StrCat("roi_align: scale ", desc.scale, "; it must be positive"));
+    return InvalidArgument("roi_align: scale ", desc.scale, "; it must be positive");
   if (desc.samples_per_bin < 0 || desc.samples_per_bin > kMostSamples)
-    return absl::InvalidArgumentError(absl::StrCat("roi_align: ", desc.samples_per_bin,
-                                                   " samples per bin; at most ", kMostSamples));
+    return InvalidArgument("roi_align: ", desc.samples_per_bin, " samples per bin; at most ",
+                           kMostSamples);
   const bool fits = desc.src.rank() == 4 && desc.dst.rank() == 4 && desc.rois.rank() == 2 &&
                     desc.rois.dim(1) == 4 && desc.batches.rank() == 1 &&
                     desc.rois.dim(0) == desc.batches.dim(0) &&
                     desc.dst.dim(0) == desc.rois.dim(0) && desc.dst.dim(1) == desc.src.dim(1);
   if (fits) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("roi_align: src ", desc.src.ToString(), ", rois ", desc.rois.ToString(),
-                   ", batches ", desc.batches.ToString(), ", dst ", desc.dst.ToString()));
+  return InvalidArgument("roi_align: src ", desc.src.ToString(), ", rois ", desc.rois.ToString(),
+                         ", batches ", desc.batches.ToString(), ", dst ", desc.dst.ToString());
 }
 
 }  // namespace
@@ -50,14 +48,14 @@ absl::Status CheckRegions(const RoiAlignDesc& desc, const ExecuteArgs& args) {
   for (int64_t r = 0; r < desc.rois.dim(0); ++r) {
     const int64_t image = batches[desc.batches.Offset({r})];
     if (image < 0 || image >= desc.src.dim(0))
-      return absl::InvalidArgumentError(
-          absl::StrCat("region ", r, " is of image ", image, ", of ", desc.src.dim(0), " images"));
+      return InvalidArgument("region ", r, " is of image ", image, ", of ", desc.src.dim(0),
+                             " images");
     const Region region = RegionOf(desc, rois, batches, r);
     const bool finite = std::isfinite(region.high.start + region.high.bin) &&
                         std::isfinite(region.wide.start + region.wide.bin);
     if (!finite || std::max(region.high.samples, region.wide.samples) > kMostSamples)
-      return absl::InvalidArgumentError(absl::StrCat(
-          "region ", r, " is not finite, or has more than ", kMostSamples, " samples along a bin"));
+      return InvalidArgument("region ", r, " is not finite, or has more than ", kMostSamples,
+                             " samples along a bin");
   }
   return absl::OkStatus();
 }

@@ -26,35 +26,32 @@ absl::Status ValidateDimension(const SelectDesc& desc, int d) {
   std::optional<int64_t> count = desc.from[d].empty() ? src_size : 0;
   for (const IndexRun& run : desc.from[d]) {
     if (run.count < 0 || !IsInside(run, src_size)) {
-      return absl::InvalidArgumentError(absl::StrCat("select: dimension ", d, ": ", run.count,
-                                                     " indices from ", run.start, " on, ", run.step,
-                                                     " apart, of a source of ", src_size));
+      return InvalidArgument("select: dimension ", d, ": ", run.count, " indices from ", run.start,
+                             " on, ", run.step, " apart, of a source of ", src_size);
     }
     count = count ? CheckedAdd(*count, run.count) : count;
   }
   if (count == dst_size) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("select: dimension ", d, ": the indices of ",
-                                                 src_size, " elements do not make the ", dst_size,
-                                                 " of dst"));
+  return InvalidArgument("select: dimension ", d, ": the indices of ", src_size,
+                         " elements do not make the ", dst_size, " of dst");
 }
 
 absl::Status Validate(const SelectDesc& desc, const Attributes&) {
   ABSL_RETURN_IF_ERROR(CheckTensors("select", desc.src, desc.dst));
   if (desc.src.rank() != desc.dst.rank() || desc.src.data_type() != desc.dst.data_type()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("select: src is ", desc.src.ToString(), ", dst ", desc.dst.ToString()));
+    return InvalidArgument("select: src is ", desc.src.ToString(), ", dst ", desc.dst.ToString());
   }
   if (static_cast<int>(desc.from.size()) != desc.dst.rank()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("select: ", desc.from.size(), " lists of indices for rank ", desc.dst.rank()));
+    return InvalidArgument("select: ", desc.from.size(), " lists of indices for rank ",
+                           desc.dst.rank());
   }
   for (int d = 0; d < desc.dst.rank(); ++d) ABSL_RETURN_IF_ERROR(ValidateDimension(desc, d));
   uint64_t element = 0;
   StoreElement(desc.dst.data_type(), desc.fill, &element, 0);
   const float held = LoadElement(desc.dst.data_type(), &element, 0);
   if (held == desc.fill || held != held) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("select: ", DataTypeName(desc.dst.data_type()),
-                                                 " does not hold the fill ", desc.fill));
+  return InvalidArgument("select: ", DataTypeName(desc.dst.data_type()), " does not hold the fill ",
+                         desc.fill);
 }
 
 }  // namespace

@@ -90,14 +90,14 @@ absl::StatusOr<ShuffleDesc> ResolveBlocked(const Request<ShuffleDesc>& request) 
   ABSL_ASSIGN_OR_RETURN(ShuffleDesc resolved, ResolveReference(request));
   const MemoryDesc& md = resolved.src;
   if (resolved.axis != 1 || md.rank() < 3) {
-    return absl::UnimplementedError("not axis 1 of [N, C, spatial...]");
+    return Unimplemented("not axis 1 of [N, C, spatial...]");
   }
   for (const InnerBlock& block : md.inner_blocks()) {
-    if (block.dim != 1) return absl::UnimplementedError("blocked on another axis than 1");
+    if (block.dim != 1) return Unimplemented("blocked on another axis than 1");
   }
   int64_t step = md.stride(md.rank() - 1);
   for (int d = md.rank() - 1; d >= 2; --d) {
-    if (md.stride(d) != step) return absl::UnimplementedError("pixels without a constant step");
+    if (md.stride(d) != step) return Unimplemented("pixels without a constant step");
     step *= md.dim(d);
   }
   return resolved;

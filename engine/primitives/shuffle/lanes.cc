@@ -29,7 +29,7 @@ class Lanes final : public Primitive {
 
 absl::StatusOr<ShuffleDesc> ResolveLanes(const Request<ShuffleDesc>& request) {
   ABSL_ASSIGN_OR_RETURN(ShuffleDesc resolved, ResolveReference(request));
-  if (resolved.axis != 1) return absl::UnimplementedError("not along the channels");
+  if (resolved.axis != 1) return Unimplemented("not along the channels");
   ABSL_RETURN_IF_ERROR(
       ChannelGather::Require({&resolved.src, 1}, resolved.dst, VectorUnit::Of(request.facts.isa)));
   return resolved;

@@ -16,7 +16,7 @@ absl::StatusOr<ShuffleDesc> ResolveReference(const Request<ShuffleDesc>& request
   if (desc.prop_kind == PropKind::kBackwardData) ABSL_RETURN_IF_ERROR(RequireF32(desc.src));
   ABSL_RETURN_IF_ERROR(RequireNoPostOps(request.attributes));
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst, OrLayoutOf(desc.dst, desc.src));
-  if (dst != desc.src) return absl::UnimplementedError("layouts of src and dst differ");
+  if (dst != desc.src) return Unimplemented("layouts of src and dst differ");
   return WithDst(desc, dst);
 }
 

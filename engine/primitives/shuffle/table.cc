@@ -15,9 +15,8 @@ absl::Status Validate(const ShuffleDesc& desc, const Attributes&) {
   ABSL_RETURN_IF_ERROR(CheckAxis("shuffle", desc.axis, desc.src));
   const int64_t size = desc.src.dim(desc.axis);
   if (desc.group_size < 1 || size % desc.group_size != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("shuffle: group size ", desc.group_size,
-                                                   " does not divide ", size, " (axis ", desc.axis,
-                                                   ")"));
+    return InvalidArgument("shuffle: group size ", desc.group_size, " does not divide ", size,
+                           " (axis ", desc.axis, ")");
   }
   return absl::OkStatus();
 }

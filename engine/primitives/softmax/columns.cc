@@ -112,13 +112,13 @@ ColumnsConfig ConfigOf(const SoftmaxDesc& desc, const VectorUnit& unit) {
 absl::StatusOr<SoftmaxDesc> ResolveColumns(const Request<SoftmaxDesc>& request) {
   ABSL_ASSIGN_OR_RETURN(SoftmaxDesc resolved, ResolveReference(request));
   const MemoryDesc& md = resolved.src;
-  if (resolved.dst != md) return absl::UnimplementedError("layouts of src and dst differ");
-  if (md.ElementCount() == 0) return absl::UnimplementedError("nothing to compute");
+  if (resolved.dst != md) return Unimplemented("layouts of src and dst differ");
+  if (md.ElementCount() == 0) return Unimplemented("nothing to compute");
   if (md.IsPlain() && md.IsDense()) return resolved;
   const int lanes = VectorUnit::Of(request.facts.isa).lanes();
   if (IsInChannelBlocks(resolved, lanes)) return resolved;
-  return absl::UnimplementedError(
-      absl::StrCat("neither plain and dense nor in blocks of ", lanes, " channels along the axis"));
+  return Unimplemented("neither plain and dense nor in blocks of ", lanes,
+                       " channels along the axis");
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateColumns(const Request<SoftmaxDesc>& request) {

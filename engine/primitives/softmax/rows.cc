@@ -41,10 +41,10 @@ class Rows final : public SingleSource<float> {
 absl::StatusOr<SoftmaxDesc> ResolveRows(const Request<SoftmaxDesc>& request) {
   ABSL_ASSIGN_OR_RETURN(SoftmaxDesc resolved, ResolveReference(request));
   const MemoryDesc& md = resolved.src;
-  if (resolved.dst != md) return absl::UnimplementedError("layouts of src and dst differ");
+  if (resolved.dst != md) return Unimplemented("layouts of src and dst differ");
   const bool is_row = md.dim(resolved.axis) == 1 || md.stride(resolved.axis) == 1;
   if (md.IsPlain() && md.IsDense() && is_row) return resolved;
-  return absl::UnimplementedError("not dense with the axis innermost");
+  return Unimplemented("not dense with the axis innermost");
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(const Request<SoftmaxDesc>& request) {
@@ -52,7 +52,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(const Request<SoftmaxDesc>
   const int64_t size = desc.dst.dim(desc.axis);
   if (size > 0 && size <= MostNarrow(VectorUnit::Of(request.facts.isa).lanes()))
     return CreateNarrow(request);
-  if (size >= int64_t{1} << 28) return absl::UnimplementedError("rows of 1 GiB and more");
+  if (size >= int64_t{1} << 28) return Unimplemented("rows of 1 GiB and more");
   ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<SoftmaxRows>(request.facts.name,
                                                                   VectorUnit::Of(request.facts.isa),
                                                                   size, /*stride=*/size));

@@ -52,9 +52,9 @@ class DenseGenerator final : public DenseRunGenerator {
 
 absl::StatusOr<SumDesc> ResolveDense(const Request<SumDesc>& request) {
   ABSL_ASSIGN_OR_RETURN(SumDesc resolved, ResolveReference(request));
-  if (!resolved.dst.IsDense()) return absl::UnimplementedError("dst is not dense");
+  if (!resolved.dst.IsDense()) return Unimplemented("dst is not dense");
   for (const MemoryDesc& src : resolved.srcs) {
-    if (src != resolved.dst) return absl::UnimplementedError("layouts differ");
+    if (src != resolved.dst) return Unimplemented("layouts differ");
   }
   return resolved;
 }

@@ -10,17 +10,17 @@ namespace sum {
 namespace {
 
 absl::Status Validate(const SumDesc& desc, const Attributes&) {
-  if (desc.srcs.empty()) return absl::InvalidArgumentError("sum: no source");
+  if (desc.srcs.empty()) return InvalidArgument("sum: no source");
   if (desc.scales.size() != desc.srcs.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("sum: ", desc.scales.size(), " scales for ", desc.srcs.size(), " sources"));
+    return InvalidArgument("sum: ", desc.scales.size(), " scales for ", desc.srcs.size(),
+                           " sources");
   }
   for (size_t i = 0; i < desc.srcs.size(); ++i) {
     const MemoryDesc& src = desc.srcs[i];
     ABSL_RETURN_IF_ERROR(CheckSource(absl::StrCat("sum: source ", i), src));
     if (src.dims() != desc.dst.dims() || src.data_type() != desc.dst.data_type()) {
-      return absl::InvalidArgumentError(absl::StrCat("sum: source ", i, " is ", src.ToString(),
-                                                     ", the destination ", desc.dst.ToString()));
+      return InvalidArgument("sum: source ", i, " is ", src.ToString(), ", the destination ",
+                             desc.dst.ToString());
     }
   }
   return CheckDestination("sum: dst", desc.dst);

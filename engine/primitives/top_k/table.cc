@@ -17,9 +17,8 @@ absl::Status Validate(const TopKDesc& desc, const Attributes&) {
     fits = d == desc.axis ? desc.dst.dim(d) <= desc.src.dim(d) : desc.dst.dim(d) == desc.src.dim(d);
   }
   if (fits) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("top_k along axis ", desc.axis, ": src is ",
-                                                 desc.src.ToString(), ", dst ",
-                                                 desc.dst.ToString()));
+  return InvalidArgument("top_k along axis ", desc.axis, ": src is ", desc.src.ToString(), ", dst ",
+                         desc.dst.ToString());
 }
 
 }  // namespace

@@ -25,10 +25,10 @@ absl::StatusOr<float> ReadBound(const NodeContext& context, int input, absl::str
                                 float absent) {
   if (context.node.opset() < 11) return context.node.Float(name, absent);
   if (context.node.HasAttribute(name))
-    return context.node.Invalid(absl::StrCat("unknown attribute '", name, "'"));
+    return context.node.Invalid("unknown attribute '", name, "'");
   if (!context.Has(input)) return absent;
   const network::Constant& bound = *context.input(input).constant;
-  if (bound.count() != 1) return context.node.Invalid(absl::StrCat(name, " is not one number"));
+  if (bound.count() != 1) return context.node.Invalid(name, " is not one number");
   ABSL_ASSIGN_OR_RETURN(const network::HeldFloats held, network::LoadNumbers(bound));
   return held.values[0];
 }
@@ -72,7 +72,7 @@ absl::Status ClipByFunctions(NodeContext& context) {
     if (!context.Has(i)) continue;
     ABSL_ASSIGN_OR_RETURN(const Operand bound, numbers(i));
     if (ElementCount(bound.dims) != 1)
-      return context.node.Invalid(absl::StrCat("input ", i, " is not one number"));
+      return context.node.Invalid("input ", i, " is not one number");
     const Elementwise bounded{i == 1 ? Elementwise::Function::kMax : Elementwise::Function::kMin};
     ABSL_ASSIGN_OR_RETURN(
         result, ElementwiseOf(context, bounded, {result, bound}, absl::StrCat("/bounded", i)));
@@ -118,8 +118,8 @@ absl::Status BuildClip(NodeContext& context) {
     return ClipByFunctions(context);
   if (own == DataType::kF64) return ClipDoubles(context);
   if (in_type)
-    return context.node.Invalid(
-        absl::StrCat("takes ", DataTypeName(own), "; before opset 11 it is of real numbers"));
+    return context.node.Invalid("takes ", DataTypeName(own),
+                                "; before opset 11 it is of real numbers");
   constexpr float kMost = std::numeric_limits<float>::max();
   ABSL_ASSIGN_OR_RETURN(const float low, ReadBound(context, 1, "min", -kMost));
   ABSL_ASSIGN_OR_RETURN(const float high, ReadBound(context, 2, "max", kMost));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/onnx/ops/activations/activation_of.h"
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/activations/double_activations.h"
 #include "engine/onnx/ops/arithmetic/element_functions.h"
@@ -19,8 +18,7 @@ absl::StatusOr<Elementwise> FunctionOf(const NodeContext& context, const functio
   if (op.function == Algorithm::kAbs) return op;
   if (op.function == Algorithm::kLinear && op.alpha == -1 && op.beta == 0)
     return Elementwise{Elementwise::Function::kNegate};
-  return context.node.Unimplemented(
-      absl::StrCat("takes ", DataTypeName(type), " here; supported is f32"));
+  return context.node.Unimplemented("takes ", DataTypeName(type), " here; supported is f32");
 }
 
 }  // namespace

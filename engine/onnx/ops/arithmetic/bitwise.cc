@@ -3,7 +3,6 @@
 // Functions of the bits of integers, which keep their type.
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/arithmetic/element_functions.h"
 #include "engine/onnx/ops/ops.h"
@@ -24,7 +23,7 @@ template <Function kFunction>
 absl::Status BuildBits(NodeContext& context) {
   const DataType type = context.ElementType(0);
   if (!IsIntegerType(type))
-    return context.node.Invalid(absl::StrCat("of ", DataTypeName(type), "; it is of integers"));
+    return context.node.Invalid("of ", DataTypeName(type), "; it is of integers");
   const bool is_folded = context.AllConstant() && IsSameInAllTypes(kFunction);
   std::vector<Operand> operands;
   for (int i = 0; i < context.input_count(); ++i) {

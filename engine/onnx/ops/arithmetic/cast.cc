@@ -11,7 +11,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/memory/element_types.h"
 #include "engine/memory/narrow_floats.h"
@@ -149,7 +148,7 @@ absl::StatusOr<int64_t> TargetOf(const Node& node) {
   ABSL_ASSIGN_OR_RETURN(const std::string name, node.String("to", ""));
   onnx::TensorProto::DataType type = onnx::TensorProto::UNDEFINED;
   if (onnx::TensorProto::DataType_Parse(name, &type)) return type;
-  return node.Invalid(absl::StrCat("to '", name.substr(0, 200), "', which is not a type"));
+  return node.Invalid("to '", name.substr(0, 200), "', which is not a type");
 }
 
 absl::Status BuildCast(NodeContext& context) {
@@ -158,8 +157,8 @@ absl::Status BuildCast(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const int64_t number, TargetOf(node));
   const std::optional<DataType> to = TypeOfElements(number);
   if (!to)
-    return node.Unimplemented(absl::StrCat("to ONNX element type ", ElementTypeText(number),
-                                           "; supported are numbers and BOOL"));
+    return node.Unimplemented("to ONNX element type ", ElementTypeText(number),
+                              "; supported are numbers and BOOL");
   return CastTo(context, *to);
 }
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/ops.h"
 
@@ -42,11 +41,11 @@ absl::Status BuildDet(NodeContext& context) {
   const Node& node = context.node;
   const Dims dims = context.input(0).dims;
   if (dims.size() < 2 || dims.back() != dims[dims.size() - 2])
-    return node.Invalid(absl::StrCat("of ", DimsToString(dims), ", which are not square matrices"));
+    return node.Invalid("of ", DimsToString(dims), ", which are not square matrices");
   ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr matrices, context.Floats(0));
   constexpr int64_t kLargest = 1024;  // rows: the work is their third power
   const int64_t size = dims.back(), area = size * size;
-  if (size > kLargest) return node.Unimplemented(absl::StrCat("of more than ", kLargest, " rows"));
+  if (size > kLargest) return node.Unimplemented("of more than ", kLargest, " rows");
   const Dims result = DimsOfDeterminants(dims);
   std::vector<float> determinants;
   for (int64_t i = 0, count = ElementCount(result).value_or(0); i < count; ++i) {

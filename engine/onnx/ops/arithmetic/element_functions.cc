@@ -90,8 +90,7 @@ absl::StatusOr<Operand> FoldElementwise(const NodeContext& context, const Elemen
                                         const std::vector<Operand>& operands, const Dims& dims,
                                         std::string name) {
   if (*ElementCount(dims) > kLargestFold)
-    return context.node.TooLarge(
-        absl::StrCat("constants of more than ", kLargestFold, " elements"));
+    return context.node.TooLarge("constants of more than ", kLargestFold, " elements");
   std::vector<ConstantPtr> srcs;
   bool is_float = false, is_double = false;
   // The condition of kWhere holds integers whatever the types of the others.
@@ -210,8 +209,8 @@ absl::StatusOr<Operand> ElementwiseOf(NodeContext& context, const Elementwise& f
     constant = constant && operands[i].constant != nullptr;
   }
   if (!dims || !ElementCount(*dims)) {
-    return context.node.Invalid(absl::StrCat(DimsToString(operands[0].dims), " and ",
-                                             DimsToString(operands.back().dims), " do not fit"));
+    return context.node.Invalid(DimsToString(operands[0].dims), " and ",
+                                DimsToString(operands.back().dims), " do not fit");
   }
   if (constant) {
     return FoldElementwise(context, function, operands, *dims,

@@ -33,7 +33,7 @@ absl::StatusOr<Operand> SecondOfOpset6(NodeContext& context) {
     if (first != second) return context.node.Invalid("dims that differ, without broadcast");
     return context.input(1);
   }
-  if (axis < 0 || axis > last) return context.node.Invalid(absl::StrCat("axis ", axis));
+  if (axis < 0 || axis > last) return context.node.Invalid("axis ", axis);
   Dims dims(second);
   dims.resize(first.size() - axis, 1);
   return ReshapeOf(context, context.input(1), std::move(dims), "/broadcast");

@@ -111,8 +111,8 @@ absl::StatusOr<Operand> ReduceInType(NodeContext& context, Reduction function, c
   const bool divides = function == Reduction::kMean && context.TypeOf(src) == DataType::kF64;
   if ((function == Reduction::kMean && !divides) || ElementCount(src.dims).value_or(0) == 0 ||
       ElementCount(src.dims) > kLargestFold) {
-    return context.node.Unimplemented(
-        absl::StrCat("takes ", DataTypeName(context.TypeOf(src)), " here; supported is f32"));
+    return context.node.Unimplemented("takes ", DataTypeName(context.TypeOf(src)),
+                                      " here; supported is f32");
   }
   ABSL_ASSIGN_OR_RETURN(Operand lines, LinesOf(context, src, reduced, name));
   if (function == Reduction::kSumOfAbs) {

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/activations/activation_of.h"
 #include "engine/onnx/ops/arithmetic/element_functions.h"
@@ -34,11 +33,11 @@ absl::StatusOr<std::vector<int64_t>> ReadAxes(const NodeContext& context) {
   const int64_t by_input = node.op() == "ReduceSum" ? 13 : 18;
   if (node.opset() < by_input) {
     if (context.Has(1) || node.HasAttribute("noop_with_empty_axes"))
-      return node.Invalid(absl::StrCat("axes are an attribute before opset ", by_input));
+      return node.Invalid("axes are an attribute before opset ", by_input);
     return node.Ints("axes", {});
   }
   if (node.HasAttribute("axes"))
-    return node.Invalid(absl::StrCat("axes are input 1 from opset ", by_input, " on"));
+    return node.Invalid("axes are input 1 from opset ", by_input, " on");
   if (!context.Has(1)) return std::vector<int64_t>();
   ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr axes, context.Ints(1));
   return axes->ints;
@@ -227,7 +226,7 @@ absl::Status BuildReduceLogSumExp(NodeContext& context) {
 // (sum |x|^p)^(1/p) over all dimensions after the channels.
 absl::Status BuildGlobalLpPool(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const int64_t p, ReadPower(context.node));
-  if (p < 1) return context.node.Invalid(absl::StrCat("p ", p));
+  if (p < 1) return context.node.Invalid("p ", p);
   Operand src = context.input(0);
   std::vector<bool> reduced(src.dims.size(), true);
   if (reduced.size() < 3) return context.node.Invalid("the input has no spatial dimensions");

@@ -34,7 +34,7 @@ absl::StatusOr<Operand> WithPast(NodeContext& context, int i) {
   const int past = i + 3;
   if (context.Has(past)) {
     if (context.input(past).dims.size() != 4)
-      return context.node.Invalid(absl::StrCat("input ", past, " is not of rank 4"));
+      return context.node.Invalid("input ", past, " is not of rank 4");
     ABSL_ASSIGN_OR_RETURN(
         all, ConcatOf(context, {context.input(past), all}, 2, absl::StrCat("/present", i)));
   }
@@ -64,8 +64,8 @@ absl::StatusOr<Operand> Masked(NodeContext& context, Operand scores) {
   ABSL_ASSIGN_OR_RETURN(const Operand masked,
                         ElementwiseOf(context, {Function::kAdd}, {scores, mask}, "/with_mask"));
   if (masked.dims != scores.dims)
-    return node.Invalid(absl::StrCat("attn_mask of dims ", DimsToString(mask.dims),
-                                     " for scores of ", DimsToString(scores.dims)));
+    return node.Invalid("attn_mask of dims ", DimsToString(mask.dims), " for scores of ",
+                        DimsToString(scores.dims));
   return masked;
 }
 
@@ -89,7 +89,7 @@ absl::Status CheckAttention(const NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const int64_t precision, node.Int("softmax_precision", 1));
   if (precision != onnx::TensorProto::FLOAT && precision != onnx::TensorProto::FLOAT16 &&
       precision != onnx::TensorProto::BFLOAT16)
-    return node.Unimplemented(absl::StrCat("softmax_precision ", precision));
+    return node.Unimplemented("softmax_precision ", precision);
   if (context.Has(6)) return node.Unimplemented("nonpad_kv_seqlen");
   if (context.Has(4) != context.Has(5)) return node.Invalid("past keys without past values");
   if (node.HasOutput(3)) return node.Unimplemented("the output qk_matmul_output");
@@ -123,9 +123,8 @@ absl::StatusOr<Operand> Angles(NodeContext& context, int i, const Dims& src, int
   }
   const Dims wanted = {src[0], src[3 - heads], half};
   if (angles.dims != wanted)
-    return context.node.Invalid(absl::StrCat("input ", i, " gives angles of dims ",
-                                             DimsToString(angles.dims), ", expected ",
-                                             DimsToString(wanted)));
+    return context.node.Invalid("input ", i, " gives angles of dims ", DimsToString(angles.dims),
+                                ", expected ", DimsToString(wanted));
   Dims raised = wanted;
   raised.insert(raised.begin() + heads, 1);
   return ReshapeOf(context, angles, std::move(raised), absl::StrCat("/raised", i));
@@ -140,12 +139,11 @@ absl::Status BuildRotaryEmbedding(NodeContext& context) {
   const bool together = dims.size() == 3;
   if (together && count > 0 && dims[2] % count == 0)
     dims = {dims[0], dims[1], count, dims[2] / count};
-  if (dims.size() != 4)
-    return node.Invalid(absl::StrCat("num_heads ", count, " of ", DimsToString(given.dims)));
+  if (dims.size() != 4) return node.Invalid("num_heads ", count, " of ", DimsToString(given.dims));
   ABSL_ASSIGN_OR_RETURN(int64_t size, node.Int("rotary_embedding_dim", 0));
   if (size == 0) size = dims[3];
   if (size < 2 || size % 2 != 0 || size > dims[3])
-    return node.Invalid(absl::StrCat("rotary_embedding_dim ", size, " of ", dims[3]));
+    return node.Invalid("rotary_embedding_dim ", size, " of ", dims[3]);
   ABSL_ASSIGN_OR_RETURN(const Operand src, ReshapeOf(context, given, dims, "/heads"));
   const int heads = together ? 2 : 1;
   ABSL_ASSIGN_OR_RETURN(const Operand cos, Angles(context, 1, src.dims, heads, size / 2));

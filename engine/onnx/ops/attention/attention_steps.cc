@@ -32,8 +32,7 @@ absl::StatusOr<Operand> HeadsOf(NodeContext& context, const Operand& src, int64_
                                 absl::string_view suffix) {
   if (src.dims.size() == 4) return src;
   if (src.dims.size() != 3 || heads < 1 || src.dims[2] % heads != 0)
-    return context.node.Invalid(
-        absl::StrCat(heads, " heads in a tensor of dims ", DimsToString(src.dims)));
+    return context.node.Invalid(heads, " heads in a tensor of dims ", DimsToString(src.dims));
   const Dims apart = {src.dims[0], src.dims[1], heads, src.dims[2] / heads};
   ABSL_ASSIGN_OR_RETURN(const Operand split,
                         ReshapeOf(context, src, apart, absl::StrCat("/apart", suffix)));
@@ -43,8 +42,8 @@ absl::StatusOr<Operand> HeadsOf(NodeContext& context, const Operand& src, int64_
 absl::StatusOr<Operand> RepeatedHeads(NodeContext& context, const Operand& src, int64_t heads,
                                       absl::string_view suffix) {
   if (src.dims.size() != 4 || src.dims[1] == 0 || heads % src.dims[1] != 0)
-    return context.node.Invalid(
-        absl::StrCat(heads, " heads of queries for keys or values of ", DimsToString(src.dims)));
+    return context.node.Invalid(heads, " heads of queries for keys or values of ",
+                                DimsToString(src.dims));
   network::Select select = WholeOf(4);
   std::vector<int64_t> from;
   for (int64_t h = 0; h < heads; ++h) from.push_back(h / (heads / src.dims[1]));
@@ -55,8 +54,7 @@ absl::StatusOr<Operand> RepeatedHeads(NodeContext& context, const Operand& src, 
 absl::StatusOr<Operand> CausalMask(const NodeContext& context, int64_t rows, int64_t columns,
                                    int64_t past, int64_t window) {
   if (rows > kLargestFold || columns > kLargestFold || rows * columns > kLargestFold)
-    return context.node.Unimplemented(
-        absl::StrCat("a causal mask of more than ", kLargestFold, " scores"));
+    return context.node.Unimplemented("a causal mask of more than ", kLargestFold, " scores");
   std::vector<float> mask(rows * columns, 0);
   for (int64_t r = 0; r < rows; ++r) {
     for (int64_t c = 0; c < columns; ++c) {
@@ -94,9 +92,8 @@ absl::StatusOr<Operand> WithBias(NodeContext& context, const Operand& scores, co
                     (dims[1] == 1 || dims[1] == wanted[1]) && dims[2] == wanted[2] &&
                     dims[3] == wanted[3];
   if (!fits)
-    return context.node.Invalid(absl::StrCat("attention_bias of dims ", DimsToString(dims),
-                                             " for scores of ", DimsToString(wanted),
-                                             "; the first two may be 1"));
+    return context.node.Invalid("attention_bias of dims ", DimsToString(dims), " for scores of ",
+                                DimsToString(wanted), "; the first two may be 1");
   return ElementwiseOf(context, {Function::kAdd}, {scores, bias}, "/with_bias");
 }
 

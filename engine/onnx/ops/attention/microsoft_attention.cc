@@ -27,7 +27,7 @@ using Function = network::Elementwise::Function;
 absl::Status CheckLeftOut(const Node& node,
                           std::initializer_list<std::pair<int, absl::string_view>> inputs) {
   for (const auto& [i, name] : inputs) {
-    if (node.HasInput(i)) return node.Unimplemented(absl::StrCat(name, " (input ", i, ")"));
+    if (node.HasInput(i)) return node.Unimplemented(name, " (input ", i, ")");
   }
   return absl::OkStatus();
 }
@@ -111,10 +111,10 @@ absl::StatusOr<Operand> TakesPart(NodeContext& context, const MaskInputs& masks,
   }
   if (raised.empty())
     return context.node.Unimplemented(
-        absl::StrCat("a mask of dims ", DimsToString(dims), " for scores of ", DimsToString(scores),
-                     "; supported are [batch], [2 * batch], [3 * batch + 2], [batch, keys], "
-                     "[batch, queries, keys]",
-                     masks.of_attention ? " and [batch, 1, positions, positions]" : ""));
+        "a mask of dims ", DimsToString(dims), " for scores of ", DimsToString(scores),
+        "; supported are [batch], [2 * batch], [3 * batch + 2], [batch, keys], "
+        "[batch, queries, keys]",
+        masks.of_attention ? " and [batch, 1, positions, positions]" : "");
   const Operand zero = OperandOf(network::MakeInts(context.output_name() + "/nothing", {}, {0}));
   ABSL_ASSIGN_OR_RETURN(const Operand shaped, ReshapeOf(context, given, raised, "/raised_mask"));
   return ElementwiseOf(context, {Function::kLess}, {zero, shaped}, "/takes_part");
@@ -165,9 +165,9 @@ absl::Status FinishHeads(NodeContext& context, const Heads& heads, MaskInputs ma
 absl::StatusOr<Operand> OfPast(NodeContext& context, int input, int64_t i) {
   const Operand& past = context.input(input);
   if (past.dims.size() != 5 || past.dims[0] != 2)
-    return context.node.Invalid(absl::StrCat("input ", input, " of dims ", DimsToString(past.dims),
-                                             ", expected [2, batch, "
-                                             "heads, length, size]"));
+    return context.node.Invalid("input ", input, " of dims ", DimsToString(past.dims),
+                                ", expected [2, batch, "
+                                "heads, length, size]");
   ABSL_ASSIGN_OR_RETURN(const Operand one,
                         Part(context, past, 0, i, 1, absl::StrCat("/past_part", i)));
   return ReshapeOf(context, one, Dims(past.dims.begin() + 1, past.dims.end()),
@@ -204,7 +204,7 @@ absl::StatusOr<std::vector<int64_t>> PackedSizes(const Node& node, int64_t all) 
   if (sizes.size() == 3 && sizes[0] > 0 && sizes[0] == sizes[1] && sizes[2] > 0 &&
       sizes[0] + sizes[1] + sizes[2] == all)
     return sizes;
-  return node.Invalid(absl::StrCat("weights of ", all, " columns for queries, keys and values"));
+  return node.Invalid("weights of ", all, " columns for queries, keys and values");
 }
 
 absl::StatusOr<Operand> Product(NodeContext& context) {
@@ -222,13 +222,12 @@ absl::Status BuildPackedAttention(NodeContext& context) {
   const Node& node = context.node;
   ABSL_RETURN_IF_ERROR(CheckLeftOut(node, {{6, "past_sequence_length"}}));
   ABSL_ASSIGN_OR_RETURN(const int64_t shared, node.Int("past_present_share_buffer", 0));
-  if (shared != 0) return node.Unimplemented(absl::StrCat("past_present_share_buffer ", shared));
+  if (shared != 0) return node.Unimplemented("past_present_share_buffer ", shared);
   ABSL_ASSIGN_OR_RETURN(const int64_t rotary, node.Int("do_rotary", 0));
   if (rotary != 0)
-    return node.Unimplemented(
-        absl::StrCat("do_rotary ", rotary,
-                     "; supported are RotaryEmbedding before MultiHeadAttention, and "
-                     "do_rotary of GroupQueryAttention"));
+    return node.Unimplemented("do_rotary ", rotary,
+                              "; supported are RotaryEmbedding before MultiHeadAttention, and "
+                              "do_rotary of GroupQueryAttention");
   ABSL_ASSIGN_OR_RETURN(const int64_t count, node.Int("num_heads", 0));
   ABSL_ASSIGN_OR_RETURN(Operand all, Product(context));
   if (context.Has(2)) {
@@ -264,7 +263,7 @@ absl::StatusOr<Operand> BiasedHeads(NodeContext& context, int i, int64_t first, 
 // The keys or values of earlier requests, then `all`; also output `output`, where that is used.
 absl::StatusOr<Operand> AfterPast(NodeContext& context, int input, int output, Operand all) {
   if (context.Has(input) && context.input(input).dims.size() != 4)
-    return context.node.Invalid(absl::StrCat("input ", input, " is not of rank 4"));
+    return context.node.Invalid("input ", input, " is not of rank 4");
   if (context.Has(input)) {
     ABSL_ASSIGN_OR_RETURN(
         all, ConcatOf(context, {context.input(input), all}, 2, absl::StrCat("/present", output)));

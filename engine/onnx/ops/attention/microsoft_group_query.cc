@@ -67,13 +67,13 @@ absl::Status CheckGroupQuery(const NodeContext& context) {
     return node.Unimplemented("normalised queries and keys (q_norm_weight, k_norm_weight)");
   for (const absl::string_view name : {"qk_output", "sliding_window_cache"}) {
     ABSL_ASSIGN_OR_RETURN(const int64_t value, node.Int(name, 0));
-    if (value != 0) return node.Unimplemented(absl::StrCat(name, " ", value));
+    if (value != 0) return node.Unimplemented(name, " ", value);
   }
   ABSL_ASSIGN_OR_RETURN(const int64_t causal, node.Int("causal", 1));
-  if (causal != 1) return node.Unimplemented(absl::StrCat("causal ", causal));
+  if (causal != 1) return node.Unimplemented("causal ", causal);
   if (node.HasOutput(3)) return node.Unimplemented("scores as an output (output_qk)");
   for (const int i : {Given::kLastKeys, Given::kTotal}) {
-    if (!context.Has(i)) return node.Invalid(absl::StrCat("input ", i, " is missing"));
+    if (!context.Has(i)) return node.Invalid("input ", i, " is missing");
   }
   if (context.Has(Given::kPastKey) != context.Has(Given::kPastValue) ||
       context.Has(Given::kKey) != context.Has(Given::kValue))
@@ -89,8 +89,8 @@ absl::Status ReadHeads(NodeContext& context, Attended* attended) {
   const Operand query = context.input(Given::kQuery);
   if (query.dims.size() != 3 || heads < 1 || kv_heads < 1 || heads > (1 << 20) ||
       kv_heads > (1 << 20) || heads % kv_heads != 0)
-    return node.Invalid(absl::StrCat("num_heads ", heads, " and kv_num_heads ", kv_heads, " of ",
-                                     DimsToString(query.dims)));
+    return node.Invalid("num_heads ", heads, " and kv_num_heads ", kv_heads, " of ",
+                        DimsToString(query.dims));
   Operand parts[3] = {query, {}, {}};
   if (context.Has(Given::kKey)) {
     parts[1] = context.input(Given::kKey);
@@ -98,7 +98,7 @@ absl::Status ReadHeads(NodeContext& context, Attended* attended) {
   } else {
     const int64_t all = heads + 2 * kv_heads, size = query.dims[2] / all;
     if (size == 0 || query.dims[2] % all != 0)
-      return node.Invalid(absl::StrCat(all, " heads in ", DimsToString(query.dims)));
+      return node.Invalid(all, " heads in ", DimsToString(query.dims));
     const int64_t sizes[] = {heads * size, kv_heads * size, kv_heads * size};
     for (int64_t i = 0, start = 0; i < 3; start += sizes[i++]) {
       Select select = WholeOf(3);
@@ -127,8 +127,8 @@ absl::Status ReadLengths(NodeContext& context, Attended* attended) {
   attended->total = total->count() == 1 ? total->ints[0] : 0;
   const int64_t most = attended->buffer + attended->tokens;
   if (attended->total < attended->tokens || attended->total > most)
-    return node.Invalid(absl::StrCat("a total length of ", attended->total, " for ",
-                                     attended->tokens, " tokens after ", attended->buffer));
+    return node.Invalid("a total length of ", attended->total, " for ", attended->tokens,
+                        " tokens after ", attended->buffer);
   attended->is_known = attended->batch == 1 || attended->total == attended->tokens;
   if (attended->is_known) return absl::OkStatus();
   ABSL_ASSIGN_OR_RETURN(const ValueId last,
@@ -154,8 +154,7 @@ absl::StatusOr<Operand> AnglesOf(NodeContext& context, int input, const Attended
   const Operand& table = context.input(input);
   const std::string suffix = absl::StrCat("/angles", input);
   if (table.dims.size() != 2 || 2 * table.dims[1] > attended.queries.dims[3])
-    return context.node.Invalid(
-        absl::StrCat("input ", input, " of dims ", DimsToString(table.dims)));
+    return context.node.Invalid("input ", input, " of dims ", DimsToString(table.dims));
   Operand rows;
   if (context.Has(Given::kPositions)) {
     ABSL_ASSIGN_OR_RETURN(rows,
@@ -163,8 +162,8 @@ absl::StatusOr<Operand> AnglesOf(NodeContext& context, int input, const Attended
   } else if (attended.is_known) {
     const int64_t first = attended.total - attended.tokens;
     if (attended.total > table.dims[0])
-      return context.node.Invalid(absl::StrCat("input ", input, " of ", table.dims[0], " rows for ",
-                                               attended.total, " positions"));
+      return context.node.Invalid("input ", input, " of ", table.dims[0], " rows for ",
+                                  attended.total, " positions");
     Select select = WholeOf(2);
     select.from[0] = {{first, 1, attended.tokens}};
     ABSL_ASSIGN_OR_RETURN(rows, SelectOf(context, table, std::move(select), suffix));
@@ -180,8 +179,8 @@ absl::StatusOr<Operand> AnglesOf(NodeContext& context, int input, const Attended
   const int64_t count = ElementCount(rows.dims).value_or(0);
   const int64_t batch = each == 0 ? 0 : count / each;
   if (count == 0 || count % each != 0 || (batch != 1 && batch != attended.batch))
-    return context.node.Invalid(absl::StrCat("angles of dims ", DimsToString(rows.dims), " for ",
-                                             attended.batch, " sequences of ", attended.tokens));
+    return context.node.Invalid("angles of dims ", DimsToString(rows.dims), " for ", attended.batch,
+                                " sequences of ", attended.tokens);
   return ReshapeOf(context, rows, {batch, 1, attended.tokens, half}, suffix + "/raised");
 }
 
@@ -289,8 +288,8 @@ absl::StatusOr<Operand> Joined(NodeContext& context, const Attended& attended,
   const Dims wanted =
       CachedDims(quantization, {added.dims[0], added.dims[1], attended.buffer, added.dims[3]});
   if (held.dims != wanted)
-    return context.node.Invalid(absl::StrCat("input ", input, " of dims ", DimsToString(held.dims),
-                                             ", expected ", DimsToString(wanted)));
+    return context.node.Invalid("input ", input, " of dims ", DimsToString(held.dims),
+                                ", expected ", DimsToString(wanted));
   ABSL_ASSIGN_OR_RETURN(const Operand past,
                         CachedIntegers(context, quantization, held, suffix + "/past"));
   return attended.is_known ? JoinedAlike(context, attended, past, added, suffix)

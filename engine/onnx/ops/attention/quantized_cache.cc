@@ -26,9 +26,8 @@ absl::StatusOr<int> BitsOf(const NodeContext& context, int past) {
   const DataType type = context.ElementType(past);
   if ((bits == 8 && type == DataType::kS8) || (bits == 4 && type == DataType::kU8))
     return static_cast<int>(bits);
-  return node.Unimplemented(absl::StrCat("a cache of ", bits, " bits (kv_cache_bit_width) in ",
-                                         DataTypeName(type),
-                                         "; supported are 8 in s8 and 4 in u8"));
+  return node.Unimplemented("a cache of ", bits, " bits (kv_cache_bit_width) in ",
+                            DataTypeName(type), "; supported are 8 in s8 and 4 in u8");
 }
 
 absl::Status CheckScales(const NodeContext& context, const Operand& scale) {
@@ -36,8 +35,7 @@ absl::Status CheckScales(const NodeContext& context, const Operand& scale) {
   if (!scale.constant->is_float) return context.node.Invalid("scales that are not real numbers");
   ABSL_ASSIGN_OR_RETURN(const network::HeldFloats held, network::LoadNumbers(*scale.constant));
   for (const float one : held.values) {
-    if (!(one > 0) || std::isinf(one))
-      return context.node.Invalid(absl::StrCat("a scale of ", one));
+    if (!(one > 0) || std::isinf(one)) return context.node.Invalid("a scale of ", one);
   }
   return absl::OkStatus();
 }
@@ -74,21 +72,19 @@ absl::StatusOr<CacheQuantization> ReadCacheQuantization(NodeContext& context,
   ABSL_ASSIGN_OR_RETURN(const std::string name,
                         node.OneOf(type, "NONE", {"NONE", "PER_TENSOR", "PER_CHANNEL"}));
   if ((name == "NONE") == context.Has(scale))
-    return node.Invalid(absl::StrCat(type, " '", name, "' ", name == "NONE" ? "with" : "without",
-                                     " scales (input ", scale, ")"));
+    return node.Invalid(type, " '", name, "' ", name == "NONE" ? "with" : "without",
+                        " scales (input ", scale, ")");
   CacheQuantization cache;
   if (name == "NONE") return cache;
-  if (!context.Has(past))
-    return node.Invalid(absl::StrCat(type, " '", name, "' without input ", past));
+  if (!context.Has(past)) return node.Invalid(type, " '", name, "' without input ", past);
   ABSL_ASSIGN_OR_RETURN(cache.bits, BitsOf(context, past));
   if (cache.bits == 4 && heads[3] % 2 != 0)
-    return node.Invalid(absl::StrCat("heads of ", heads[3], " integers of 4 bits"));
+    return node.Invalid("heads of ", heads[3], " integers of 4 bits");
   const Operand& given = context.input(scale);
   const Dims dims = name == "PER_TENSOR" ? Dims() : Dims{1, heads[1], 1, heads[3]};
   if (ElementCount(given.dims) != ElementCount(dims))
-    return node.Invalid(absl::StrCat("scales (input ", scale, ") of dims ",
-                                     DimsToString(given.dims), " for ", type, " '", name, "' of ",
-                                     heads[1], " heads of ", heads[3]));
+    return node.Invalid("scales (input ", scale, ") of dims ", DimsToString(given.dims), " for ",
+                        type, " '", name, "' of ", heads[1], " heads of ", heads[3]);
   ABSL_RETURN_IF_ERROR(CheckScales(context, given));
   ABSL_ASSIGN_OR_RETURN(cache.scale,
                         ReshapeOf(context, given, dims, absl::StrCat("/scale", scale)));

@@ -13,8 +13,7 @@ namespace {
 template <typename TensorProto>
 absl::StatusOr<ConstantPtr> ReadAttribute(const NodeContext& context, absl::string_view name,
                                           const TensorProto* tensor) {
-  if (tensor == nullptr)
-    return context.node.Invalid(absl::StrCat("attribute '", name, "' is missing"));
+  if (tensor == nullptr) return context.node.Invalid("attribute '", name, "' is missing");
   const absl::StatusOr<ConstantPtr> constant = ReadTensor(*tensor);
   if (!constant.ok()) {
     return absl::Status(constant.status().code(),
@@ -63,8 +62,8 @@ absl::Status BuildConstant(NodeContext& context) {
     return context.SetOutput(
         network::MakeFloats(context.output_name(), {count}, std::move(values)));
   }
-  return node.Unimplemented(
-      absl::StrCat("attribute '", node.proto().attribute(0).name(), "'; supported are numbers"));
+  return node.Unimplemented("attribute '", node.proto().attribute(0).name(),
+                            "'; supported are numbers");
 }
 
 DataType TypeOfValue(const TypedNode& node, int) {

@@ -23,18 +23,17 @@ constexpr absl::string_view kAdvice =
 absl::StatusOr<const Body*> BodyOf(const Node& node, const std::string& attribute) {
   const auto body = node.bodies.find(attribute);
   if (body != node.bodies.end()) return body->second.get();
-  return node.Invalid(absl::StrCat("attribute '", attribute, "' is missing"));
+  return node.Invalid("attribute '", attribute, "' is missing");
 }
 
 // The only element of what must be known.
 absl::StatusOr<int64_t> KnownNumber(const Node& node, const Operand& operand,
                                     absl::string_view what) {
   if (operand.constant == nullptr)
-    return node.Unimplemented(
-        absl::StrCat(what, " is computed at run time; it must be known at load", kAdvice));
+    return node.Unimplemented(what, " is computed at run time; it must be known at load", kAdvice);
   ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr known, network::InMemory(operand.constant));
   if (known->is_float || known->ints.size() != 1)
-    return node.Invalid(absl::StrCat(what, " is not one integer or truth value"));
+    return node.Invalid(what, " is not one integer or truth value");
   return known->ints[0];
 }
 
@@ -53,8 +52,8 @@ absl::Status BuildIf(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Body* body,
                         BodyOf(node, condition != 0 ? "then_branch" : "else_branch"));
   if (!body->inputs.empty() || body->outputs.size() < node.outputs.size())
-    return node.Invalid(absl::StrCat("a branch with ", body->inputs.size(), " inputs and ",
-                                     body->outputs.size(), " outputs"));
+    return node.Invalid("a branch with ", body->inputs.size(), " inputs and ", body->outputs.size(),
+                        " outputs");
   ABSL_ASSIGN_OR_RETURN(const std::vector<Operand> results, context.Visit(*body, {}));
   return SetResults(context, results);
 }
@@ -123,14 +122,14 @@ absl::Status BuildLoop(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Body* body, BodyOf(node, "body"));
   LoopRun run;
   for (int i = 2; i < context.input_count(); ++i) {
-    if (!context.Has(i)) return node.Invalid(absl::StrCat("input ", i, " is missing"));
+    if (!context.Has(i)) return node.Invalid("input ", i, " is missing");
     run.states.push_back(context.input(i));
   }
   const size_t states = run.states.size();
   if (body->inputs.size() != states + 2 || body->outputs.size() < states + 1 ||
       node.outputs.size() > body->outputs.size() - 1)
-    return node.Invalid(absl::StrCat("a body with ", body->inputs.size(), " inputs and ",
-                                     body->outputs.size(), " outputs"));
+    return node.Invalid("a body with ", body->inputs.size(), " inputs and ", body->outputs.size(),
+                        " outputs");
   run.scans.resize(body->outputs.size() - 1 - states);
   ABSL_RETURN_IF_ERROR(RunLoop(context, *body, &run));
   std::vector<Operand> results = std::move(run.states);

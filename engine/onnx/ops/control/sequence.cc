@@ -27,8 +27,7 @@ constexpr size_t kLongest = 4096;
 
 absl::Status SetSequence(NodeContext& context, Elements tensors) {
   if (tensors.size() > kLongest)
-    return context.node.Unimplemented(
-        absl::StrCat("a sequence of more than ", kLongest, " tensors"));
+    return context.node.Unimplemented("a sequence of more than ", kLongest, " tensors");
   Operand sequence;
   sequence.sequence = std::make_shared<const Elements>(std::move(tensors));
   return context.SetOutput(sequence);
@@ -36,14 +35,13 @@ absl::Status SetSequence(NodeContext& context, Elements tensors) {
 
 absl::StatusOr<const Elements*> SequenceOf(const NodeContext& context, int i) {
   const Operand& given = context.input(i);
-  if (given.sequence == nullptr)
-    return context.node.Invalid(absl::StrCat("input ", i, " is not a sequence"));
+  if (given.sequence == nullptr) return context.node.Invalid("input ", i, " is not a sequence");
   return given.sequence.get();
 }
 
 absl::Status CheckTensor(const NodeContext& context, int i) {
   if (context.input(i).sequence == nullptr) return absl::OkStatus();
-  return context.node.Invalid(absl::StrCat("input ", i, " is a sequence of tensors"));
+  return context.node.Invalid("input ", i, " is a sequence of tensors");
 }
 
 // Input `i`, which counts tensors from the end if it is negative; `absent` where it is left out.
@@ -140,10 +138,9 @@ absl::StatusOr<std::vector<int64_t>> PartsOf(const NodeContext& context, int64_t
     if (!split->dims.empty()) return split->ints;
     each = split->ints[0];
   }
-  if (each < 1) return context.node.Invalid(absl::StrCat("parts of ", each));
+  if (each < 1) return context.node.Invalid("parts of ", each);
   if (size / each > static_cast<int64_t>(kLongest))
-    return context.node.Unimplemented(
-        absl::StrCat("a sequence of more than ", kLongest, " tensors"));
+    return context.node.Unimplemented("a sequence of more than ", kLongest, " tensors");
   std::vector<int64_t> parts;
   for (int64_t start = 0; start < size; start += each)
     parts.push_back(std::min(each, size - start));
@@ -161,7 +158,7 @@ absl::Status BuildSplitToSequence(NodeContext& context) {
   int64_t start = 0;
   for (const int64_t part : parts) {
     if (part < 0 || part > src.dims[axis] - start)
-      return node.Invalid(absl::StrCat("a part of ", part, " in ", DimsToString(src.dims)));
+      return node.Invalid("a part of ", part, " in ", DimsToString(src.dims));
     const std::string suffix = absl::StrCat("/part", tensors.size());
     network::Select select = WholeOf(src.dims.size());
     select.from[axis] = {{start, 1, part}};
@@ -176,7 +173,7 @@ absl::Status BuildSplitToSequence(NodeContext& context) {
     tensors.push_back(std::move(tensor));
   }
   if (start != src.dims[axis])
-    return node.Invalid(absl::StrCat("parts of ", start, " in all of ", DimsToString(src.dims)));
+    return node.Invalid("parts of ", start, " in all of ", DimsToString(src.dims));
   return SetSequence(context, std::move(tensors));
 }
 

@@ -44,7 +44,7 @@ absl::Status NormalizeByBatch(NodeContext& context, float epsilon, Per per) {
   reduced[1] = false;
   for (int i = 3; i <= 4; ++i) {
     if (context.input(i).dims != context.input(1).dims)
-      return context.node.Invalid(absl::StrCat("inputs 1 and ", i, " have different dims"));
+      return context.node.Invalid("inputs 1 and ", i, " have different dims");
   }
   ABSL_ASSIGN_OR_RETURN(const Standard standard, Standardized(context, src, reduced, epsilon));
   ABSL_RETURN_IF_ERROR(SetRunning(context, 3, 1, standard.mean, momentum));
@@ -70,8 +70,7 @@ absl::Status BuildBatchNormalization(NodeContext& context) {
   const Per per = spatial == 0 ? Per::kElement : Per::kChannel;
   ABSL_ASSIGN_OR_RETURN(const float epsilon, node.Float("epsilon", 1e-5f));
   const Dims& dims = context.input(0).dims;
-  if (dims.size() < 2)
-    return node.Invalid(absl::StrCat("input ", DimsToString(dims), " has no channels"));
+  if (dims.size() < 2) return node.Invalid("input ", DimsToString(dims), " has no channels");
   if (training != 0 || (node.opset() < 7 && is_test == 0))
     return NormalizeByBatch(context, epsilon, per);
   for (int i = 1; i <= 4; ++i) {

@@ -5,7 +5,6 @@
 // times an average pooling over [channel, pixel] that counts its padding.
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/activations/activation_of.h"
 #include "engine/onnx/ops/arithmetic/element_functions.h"
@@ -27,7 +26,7 @@ absl::Status BuildLrn(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const float bias, node.Float("bias", 1.0f));
   ABSL_ASSIGN_OR_RETURN(const int64_t size, node.Int("size", 0));
   if (size < 1 || size > 1024 || src.dims.size() < 3)
-    return node.Invalid(absl::StrCat("size ", size, " of ", DimsToString(src.dims)));
+    return node.Invalid("size ", size, " of ", DimsToString(src.dims));
   const Dims& dims = src.dims;
   if (size % 2 == 1 && dims.size() <= 5) {
     ABSL_ASSIGN_OR_RETURN(const network::ValueId value, context.Runtime(0));

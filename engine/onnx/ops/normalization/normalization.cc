@@ -104,8 +104,8 @@ absl::StatusOr<Operand> ParameterOf(NodeContext& context, int i, const Dims& src
   const bool of_channels = per == Per::kChannel;
   const Dims wanted = of_channels ? Dims{src[1]} : Dims(src.begin() + 1, src.end());
   if (context.input(i).dims != wanted) {
-    return context.node.Invalid(
-        absl::StrCat("input ", i, " is not one number per ", of_channels ? "channel" : "element"));
+    return context.node.Invalid("input ", i, " is not one number per ",
+                                of_channels ? "channel" : "element");
   }
   if (!of_channels) return context.input(i);
   Dims channel(src.size() - 1, 1);
@@ -145,7 +145,7 @@ absl::Status BuildGroupNormalization(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const float epsilon, node.Float("epsilon", 1e-5f));
   ABSL_ASSIGN_OR_RETURN(const int64_t groups, node.Int("num_groups", 0));
   if (groups < 1 || src.dims[1] % groups != 0)
-    return node.Invalid(absl::StrCat(groups, " groups of ", src.dims[1], " channels"));
+    return node.Invalid(groups, " groups of ", src.dims[1], " channels");
   int64_t pixels = 1;
   for (size_t d = 2; d < src.dims.size(); ++d) pixels *= src.dims[d];
   const Dims grouped = {src.dims[0], groups, src.dims[1] / groups * pixels};
@@ -184,7 +184,7 @@ absl::Status BuildLpNormalization(NodeContext& context) {
   const Node& node = context.node;
   const Operand src = context.input(0);
   ABSL_ASSIGN_OR_RETURN(const int64_t p, node.Int("p", 2));
-  if (p != 1 && p != 2) return node.Invalid(absl::StrCat("p ", p));
+  if (p != 1 && p != 2) return node.Invalid("p ", p);
   ABSL_ASSIGN_OR_RETURN(const int axis, ReadAxis(node, -1, src.dims.size()));
   std::vector<bool> reduced(src.dims.size(), false);
   reduced[axis] = true;

@@ -46,7 +46,7 @@ absl::Status CheckLetters(const Node& node, absl::string_view letters) {
   for (size_t i = 0; i < letters.size(); ++i) {
     if (i == dots) i += kEllipsis.size();
     if (i < letters.size() && !absl::ascii_isalpha(letters[i]))
-      return node.Invalid(absl::StrCat("equation with '", letters.substr(i, 1), "'"));
+      return node.Invalid("equation with '", letters.substr(i, 1), "'");
   }
   return absl::OkStatus();
 }
@@ -83,7 +83,7 @@ absl::StatusOr<Equation> ReadEquation(const Node& node) {
   equation.result = sides.size() == 2 ? sides[1] : ImplicitResult(equation.terms);
   ABSL_RETURN_IF_ERROR(CheckLetters(node, equation.result));
   if (equation.terms.size() != node.inputs.size())
-    return node.Invalid(absl::StrCat(equation.terms.size(), " terms"));
+    return node.Invalid(equation.terms.size(), " terms");
   return equation;
 }
 
@@ -97,7 +97,7 @@ absl::Status ExpandEllipses(const NodeContext& context, Equation* equation) {
     if (dots == term.npos) continue;
     const size_t letters = term.size() - kEllipsis.size();
     if (rank < letters || rank - letters > 10)
-      return context.node.Invalid(absl::StrCat("'", term, "' of rank ", rank));
+      return context.node.Invalid("'", term, "' of rank ", rank);
     term.replace(dots, kEllipsis.size(), LettersOfEllipsis(rank - letters));
     longest = std::max(longest, rank - letters);
   }
@@ -115,21 +115,20 @@ absl::StatusOr<std::map<char, int64_t>> SizesOf(const NodeContext& context,
   for (size_t i = 0; i < equation.terms.size(); ++i) {
     const Dims& dims = context.input(static_cast<int>(i)).dims;
     const std::string& term = equation.terms[i];
-    if (dims.size() != term.size())
-      return node.Invalid(absl::StrCat("'", term, "' of ", DimsToString(dims)));
+    if (dims.size() != term.size()) return node.Invalid("'", term, "' of ", DimsToString(dims));
     for (size_t d = 0; d < dims.size(); ++d) {
       int64_t& size = sizes.try_emplace(term[d], dims[d]).first->second;
       const bool is_broadcast = absl::ascii_isdigit(term[d]);
       if (is_broadcast && size == 1) size = dims[d];
       if (size != dims[d] && !(is_broadcast && dims[d] == 1))
-        return node.Invalid(absl::StrCat("two sizes of '", term.substr(d, 1), "'"));
+        return node.Invalid("two sizes of '", term.substr(d, 1), "'");
     }
   }
   for (size_t i = 0; i < equation.result.size(); ++i) {
     const std::string letter = equation.result.substr(i, 1);
-    if (!sizes.contains(letter[0])) return node.Invalid(absl::StrCat("no term has '", letter, "'"));
+    if (!sizes.contains(letter[0])) return node.Invalid("no term has '", letter, "'");
     if (HasLetter(equation.result.substr(i + 1), letter[0]))
-      return node.Invalid(absl::StrCat("a result with '", letter, "' twice"));
+      return node.Invalid("a result with '", letter, "' twice");
   }
   return sizes;
 }

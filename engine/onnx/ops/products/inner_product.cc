@@ -28,7 +28,7 @@ struct MatrixWeights {
 absl::StatusOr<MatrixWeights> ReadMatrix(const NodeContext& context, const ConstantPtr& matrix,
                                          bool as_given) {
   if (matrix->dims.size() != 2) {
-    return context.node.Invalid(absl::StrCat("a right side of dims ", DimsToString(matrix->dims)));
+    return context.node.Invalid("a right side of dims ", DimsToString(matrix->dims));
   }
   MatrixWeights result{WeightsOf(matrix, /*output_axis=*/as_given ? 0 : 1),
                        matrix->dims[as_given ? 1 : 0], matrix->dims[as_given ? 0 : 1]};
@@ -87,8 +87,8 @@ absl::Status BuildGemm(NodeContext& context) {
     ABSL_ASSIGN_OR_RETURN(src, context.Emit(network::Transpose{{1, 0}}, {src}, src_dims, "/a"));
   }
   if (src_dims.size() != 2 || src_dims[1] != matrix.inputs) {
-    return node.Invalid(absl::StrCat("A ", DimsToString(src_dims), " does not fit B of ",
-                                     matrix.inputs, " inputs"));
+    return node.Invalid("A ", DimsToString(src_dims), " does not fit B of ", matrix.inputs,
+                        " inputs");
   }
   network::InnerProduct product;
   bool adds = false;
@@ -119,8 +119,7 @@ absl::StatusOr<ValueId> EmitMatMul(NodeContext& context, ValueId src, const Cons
   ABSL_ASSIGN_OR_RETURN(MatrixWeights matrix, ReadMatrix(context, right, /*as_given=*/turned));
   Dims dims = context.value(src).dims;
   if (dims.size() < 2 || dims.back() != matrix.inputs) {
-    return node.Invalid(
-        absl::StrCat("A ", DimsToString(dims), " does not fit B of ", matrix.inputs, " inputs"));
+    return node.Invalid("A ", DimsToString(dims), " does not fit B of ", matrix.inputs, " inputs");
   }
   const int64_t rows = *CheckedProduct(absl::MakeSpan(dims).first(dims.size() - 1));
   ABSL_ASSIGN_OR_RETURN(const ValueId flat,
@@ -158,7 +157,7 @@ absl::Status BuildFusedMatMul(NodeContext& context) {
     const std::string letter = i == 0 ? "A" : "B";
     ABSL_ASSIGN_OR_RETURN(const int64_t batch, node.Int(absl::StrCat("transBatch", letter), 0));
     ABSL_ASSIGN_OR_RETURN(const int64_t turned, node.Int(absl::StrCat("trans", letter), 0));
-    if (batch != 0) return node.Unimplemented(absl::StrCat("transBatch", letter));
+    if (batch != 0) return node.Unimplemented("transBatch", letter);
     if (turned == 0 || sides[i].dims.size() < 2) continue;
     std::vector<int> order(sides[i].dims.size());
     std::iota(order.begin(), order.end(), 0);

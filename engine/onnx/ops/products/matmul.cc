@@ -18,8 +18,7 @@ using network::ValueId;
 namespace {
 
 absl::Status DoNotFit(const NodeContext& context, const Operand& a, const Operand& b) {
-  return context.node.Invalid(
-      absl::StrCat("A ", DimsToString(a.dims), " does not fit B ", DimsToString(b.dims)));
+  return context.node.Invalid("A ", DimsToString(a.dims), " does not fit B ", DimsToString(b.dims));
 }
 
 // Prepends dimensions of 1 up to `rank`.
@@ -123,8 +122,7 @@ absl::Status BuildComputedMatMul(NodeContext& context) {
   for (int i = 0; i < 2; ++i) {
     const network::ConstantPtr& known = context.input(i).constant;
     if (known != nullptr && known->is_float == of_integers) {
-      return context.node.Invalid(
-          absl::StrCat("input ", i, of_integers ? " is" : " is not", " floating-point"));
+      return context.node.Invalid("input ", i, of_integers ? " is" : " is not", " floating-point");
     }
   }
   return context.SetOutput(MatMulOf(context, context.input(0), context.input(1)));

@@ -28,27 +28,25 @@ struct PackedMatrix {
 
 absl::Status CheckPacked(const Node& node, const PackedMatrix& matrix) {
   if (matrix.bits != 2 && matrix.bits != 4 && matrix.bits != 8)
-    return node.Unimplemented(
-        absl::StrCat("weights of ", matrix.bits, " bits; supported are 2, 4 and 8"));
+    return node.Unimplemented("weights of ", matrix.bits, " bits; supported are 2, 4 and 8");
   constexpr int64_t kMost = int64_t{1} << 31;
   const bool fits = matrix.rows >= 1 && matrix.rows <= kMost && matrix.columns >= 1 &&
                     matrix.columns <= kMost && matrix.block >= 16 && matrix.block <= kMost &&
                     (matrix.block & (matrix.block - 1)) == 0;
   if (fits) return absl::OkStatus();
-  return node.Invalid(absl::StrCat("weights of ", matrix.rows, " rows and ", matrix.columns,
-                                   " columns in blocks of ", matrix.block,
-                                   "; a block is a power of two from 16 on"));
+  return node.Invalid("weights of ", matrix.rows, " rows and ", matrix.columns,
+                      " columns in blocks of ", matrix.block,
+                      "; a block is a power of two from 16 on");
 }
 
 // A known input of so many elements under other dims.
 absl::StatusOr<ConstantPtr> Known(const NodeContext& context, int i, Dims dims,
                                   absl::string_view what) {
   const ConstantPtr& given = context.input(i).constant;
-  if (given == nullptr)
-    return context.node.Unimplemented(absl::StrCat(what, " that are computed at run time"));
+  if (given == nullptr) return context.node.Unimplemented(what, " that are computed at run time");
   if (given->count() != ElementCount(dims).value_or(-1))
-    return context.node.Invalid(absl::StrCat(what, " of dims ", DimsToString(given->dims),
-                                             ", expected ", DimsToString(dims)));
+    return context.node.Invalid(what, " of dims ", DimsToString(given->dims), ", expected ",
+                                DimsToString(dims));
   return network::Reshaped(*given, given->name, std::move(dims));
 }
 
@@ -57,8 +55,7 @@ absl::StatusOr<ConstantPtr> Unpacked(const NodeContext& context, int i, int64_t 
                                      int64_t columns, int64_t row_bytes, int64_t bits,
                                      absl::string_view what) {
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr bytes, Known(context, i, {rows, row_bytes}, what));
-  if (bytes->integers != DataType::kU8)
-    return context.node.Invalid(absl::StrCat(what, " that are not of u8"));
+  if (bytes->integers != DataType::kU8) return context.node.Invalid(what, " that are not of u8");
   return UnpackRows(bytes, columns, static_cast<int>(bits), absl::StrCat(bytes->name, "/unpacked"));
 }
 
@@ -89,14 +86,13 @@ absl::StatusOr<std::vector<int64_t>> BlocksOfColumns(const NodeContext& context,
     return node.Unimplemented("group indices (g_idx) that are computed at run time");
   const int64_t count = given->count(), filled = matrix.blocks() * matrix.block;
   if (given->is_float || (count != matrix.columns && count != filled))
-    return node.Invalid(absl::StrCat("group indices (g_idx) of dims ", DimsToString(given->dims),
-                                     ", expected ", matrix.columns, " integers"));
+    return node.Invalid("group indices (g_idx) of dims ", DimsToString(given->dims), ", expected ",
+                        matrix.columns, " integers");
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr held, InMemory(given));
   std::vector<int64_t> blocks(held->ints.begin(), held->ints.begin() + matrix.columns);
   for (const int64_t block : blocks) {
     if (block < 0 || block >= matrix.blocks())
-      return node.Invalid(
-          absl::StrCat("group index (g_idx) ", block, " of ", matrix.blocks(), " blocks"));
+      return node.Invalid("group index (g_idx) ", block, " of ", matrix.blocks(), " blocks");
   }
   return blocks;
 }
@@ -133,7 +129,7 @@ absl::Status BuildMatMulNBits(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(matrix.bits, node.Int("bits", 4));
   ABSL_ASSIGN_OR_RETURN(matrix.block, node.Int("block_size", 0));
   ABSL_ASSIGN_OR_RETURN(const int64_t prepacked, node.Int("weight_prepacked", 0));
-  if (prepacked != 0) return node.Unimplemented(absl::StrCat("weight_prepacked ", prepacked));
+  if (prepacked != 0) return node.Unimplemented("weight_prepacked ", prepacked);
   ABSL_RETURN_IF_ERROR(CheckPacked(node, matrix));
   const int64_t row_bytes = matrix.blocks() * (matrix.block * matrix.bits / 8);
   ABSL_ASSIGN_OR_RETURN(

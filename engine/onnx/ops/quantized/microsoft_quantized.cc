@@ -51,7 +51,7 @@ absl::StatusOr<std::string> ComposeQLinearLeakyRelu(const Node&) {
 absl::Status CheckChannelsFirst(const Node& node) {
   ABSL_ASSIGN_OR_RETURN(const int64_t last, node.Int("channels_last", 0));
   if (last == 0) return absl::OkStatus();
-  return node.Unimplemented(absl::StrCat("channels_last ", last, "; supported is 0"));
+  return node.Unimplemented("channels_last ", last, "; supported is 0");
 }
 
 absl::StatusOr<std::string> ComposeQLinearAveragePool(const Node& node) {
@@ -78,9 +78,9 @@ absl::StatusOr<std::string> ComposeQLinearSoftmax(const Node& node) {
 absl::StatusOr<std::string> ComposeQLinearConcat(const Node& node) {
   const size_t count = node.inputs.size();
   if (count < 5 || (count - 2) % 3 != 0)
-    return node.Invalid(absl::StrCat(count,
-                                     " inputs, which are not a scale, a zero point and "
-                                     "tensors with theirs"));
+    return node.Invalid(count,
+                        " inputs, which are not a scale, a zero point and "
+                        "tensors with theirs");
   std::string inputs = "y_scale, y_zero", statements, parts;
   for (size_t i = 0; i < (count - 2) / 3; ++i) {
     absl::SubstituteAndAppend(&inputs, ", X$0, scale$0, zero$0", i);

@@ -43,7 +43,7 @@ absl::StatusOr<Operand> RealWeights(NodeContext& context, int i, QuantizationInp
                                     int64_t axis) {
   const Operand weights = context.input(i);
   if (weights.constant != nullptr && weights.constant->is_float)
-    return context.node.Invalid(absl::StrCat("input ", i, " is not of integers"));
+    return context.node.Invalid("input ", i, " is not of integers");
   ABSL_ASSIGN_OR_RETURN(const std::optional<AxisQuantization> quantization,
                         ReadQuantization(context, inputs, weights.dims, axis));
   return DequantizeOf(context, weights, quantization, inputs, axis, "/weights");
@@ -213,8 +213,8 @@ absl::Status BuildConvInteger(NodeContext& context) {
   if (products > kMostExactProducts && !context.IsReadOnlyBy("Cast")) {
     const int bits = BitsOfExactParts(products);
     if (bits == 0) {
-      return context.node.Unimplemented(absl::StrCat("sums of ", products, " products, at most ",
-                                                     (1 << 23) / 255, " are supported"));
+      return context.node.Unimplemented("sums of ", products, " products, at most ",
+                                        (1 << 23) / 255, " are supported");
     }
     return context.SetOutput(
         SumOfParts(context, {nullptr, src, context.value(src).dims}, weights, bits));
@@ -237,8 +237,8 @@ absl::StatusOr<Operand> Difference(NodeContext& context, int side) {
   ABSL_ASSIGN_OR_RETURN(const Operand difference,
                         ElementwiseOf(context, {Function::kSub}, {src, zero}, suffix));
   if (difference.dims == src.dims) return difference;
-  return context.node.Invalid(absl::StrCat("input ", 2 + side, " of dims ", DimsToString(zero.dims),
-                                           " does not fit input ", side));
+  return context.node.Invalid("input ", 2 + side, " of dims ", DimsToString(zero.dims),
+                              " does not fit input ", side);
 }
 
 // The one zero point of an operand of MatMulInteger that is a matrix of computed bytes, if it is

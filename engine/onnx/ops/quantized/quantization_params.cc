@@ -35,8 +35,7 @@ absl::StatusOr<std::vector<float>> ReadScales(const NodeContext& context, int in
   if (!IsGiven(context, input)) return std::vector<float>(1, 1.0f);
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr scales, context.Floats(input));
   for (float scale : scales->floats) {
-    if (!(scale > 0) || std::isinf(scale))
-      return context.node.Invalid(absl::StrCat("a scale of ", scale));
+    if (!(scale > 0) || std::isinf(scale)) return context.node.Invalid("a scale of ", scale);
   }
   return std::vector<float>(scales->floats.begin(), scales->floats.end());
 }
@@ -51,17 +50,17 @@ absl::StatusOr<std::vector<int64_t>> ReadZeroPoints(const NodeContext& context, 
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr zero_points, context.Ints(input));
   for (int64_t zero_point : zero_points->ints) {
     if (std::abs(zero_point) > kLargestZeroPoint)
-      return context.node.Invalid(absl::StrCat("a zero point of ", zero_point));
+      return context.node.Invalid("a zero point of ", zero_point);
   }
   return zero_points->ints;
 }
 
 absl::Status WrongBlocks(const NodeContext& context, const Dims& given, const Dims& dims, int axis,
                          int64_t block) {
-  return context.node.Invalid(absl::StrCat("scales or zero points of dims ", DimsToString(given),
-                                           " for blocks of ", block, " along axis ", axis, " of ",
-                                           DimsToString(dims), "; expected are ",
-                                           DimsToString(DimsOfScales(dims, axis, block))));
+  return context.node.Invalid("scales or zero points of dims ", DimsToString(given),
+                              " for blocks of ", block, " along axis ", axis, " of ",
+                              DimsToString(dims), "; expected are ",
+                              DimsToString(DimsOfScales(dims, axis, block)));
 }
 
 // Calls visit(element, grid) for every element, row-major.
@@ -214,8 +213,8 @@ absl::StatusOr<std::optional<AxisQuantization>> ReadQuantization(const NodeConte
   if (count == 1) return result;
   ABSL_ASSIGN_OR_RETURN(result.axis, NormalizeAxis(context.node, axis, dims.size()));
   if (static_cast<int64_t>(count) != dims[result.axis]) {
-    return context.node.Invalid(
-        absl::StrCat(count, " scales along axis ", result.axis, " of ", DimsToString(dims)));
+    return context.node.Invalid(count, " scales along axis ", result.axis, " of ",
+                                DimsToString(dims));
   }
   return result;
 }

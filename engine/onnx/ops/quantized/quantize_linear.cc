@@ -17,10 +17,10 @@ namespace {
 absl::StatusOr<QuantizationInputs> ReadInputs(const Node& node) {
   QuantizationInputs inputs = {.scale = 1, .zero_point = 2};
   ABSL_ASSIGN_OR_RETURN(inputs.block, node.Int("block_size", 0));
-  if (inputs.block < 0) return node.Invalid(absl::StrCat("block_size ", inputs.block));
+  if (inputs.block < 0) return node.Invalid("block_size ", inputs.block);
   ABSL_ASSIGN_OR_RETURN(const int64_t precision, node.Int("precision", 0));
   if (precision != 0 && precision != onnx::TensorProto::FLOAT)
-    return node.Unimplemented(absl::StrCat("precision ", ElementTypeText(precision)));
+    return node.Unimplemented("precision ", ElementTypeText(precision));
   ABSL_RETURN_IF_ERROR(CheckSaturate(node));
   return inputs;
 }
@@ -31,16 +31,15 @@ absl::StatusOr<DataType> TypeOfResult(const NodeContext& context) {
   constexpr char kSupported[] = "; supported are INT8, UINT8, INT16 and UINT16";
   ABSL_ASSIGN_OR_RETURN(const int64_t asked, node.Int("output_dtype", 0));
   const std::optional<DataType> named = TypeOfElements(asked);
-  if (asked != 0 && !named)
-    return node.Unimplemented(absl::StrCat("to ", ElementTypeText(asked), kSupported));
+  if (asked != 0 && !named) return node.Unimplemented("to ", ElementTypeText(asked), kSupported);
   if (asked != 0 && context.Has(2) && *named != context.ElementType(2))
     return node.Invalid("output_dtype is not the type of the zero point");
   if (context.Has(2) && context.input(2).constant != nullptr &&
       context.input(2).constant->has_few_bits)
-    return node.Unimplemented(absl::StrCat("to fewer than 8 bits", kSupported));
+    return node.Unimplemented("to fewer than 8 bits", kSupported);
   const DataType type = context.ElementTypeOfOutput(0);
   if (IsByte(type) || type == DataType::kU16 || type == DataType::kS16) return type;
-  return node.Unimplemented(absl::StrCat("to ", DataTypeName(type), kSupported));
+  return node.Unimplemented("to ", DataTypeName(type), kSupported);
 }
 
 absl::Status BuildQuantizeLinear(NodeContext& context) {
@@ -75,8 +74,8 @@ absl::Status BuildDequantizeLinear(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const int64_t to, context.node.Int("output_dtype", 0));
   const std::optional<DataType> type = TypeOfElements(to);
   if (to != 0 && (!type || !IsComputedInF32(*type)))
-    return context.node.Unimplemented(
-        absl::StrCat("to ", ElementTypeText(to), "; supported are FLOAT, FLOAT16 and BFLOAT16"));
+    return context.node.Unimplemented("to ", ElementTypeText(to),
+                                      "; supported are FLOAT, FLOAT16 and BFLOAT16");
   ABSL_ASSIGN_OR_RETURN(const int64_t axis, context.node.Int("axis", 1));
   if (inputs.block > 0) return context.SetOutput(DequantizeInBlocks(context, src, inputs, axis));
   ABSL_ASSIGN_OR_RETURN(const std::optional<AxisQuantization> quantization,

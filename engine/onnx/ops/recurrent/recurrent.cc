@@ -107,12 +107,11 @@ class Layer {
     directions_ = functions::DirectionsOf(rnn_.direction);
     ABSL_ASSIGN_OR_RETURN(rnn_.activations, ReadRnnActivations(node, rnn_.cell, directions_));
     ABSL_ASSIGN_OR_RETURN(rnn_.clip, node.Float("clip", 0));
-    if (!(rnn_.clip >= 0)) return node.Invalid(absl::StrCat("clip ", rnn_.clip));
+    if (!(rnn_.clip >= 0)) return node.Invalid("clip ", rnn_.clip);
     ABSL_ASSIGN_OR_RETURN(const int64_t coupled, node.Int("input_forget", 0));
     rnn_.couples_gates = coupled != 0;
     ABSL_ASSIGN_OR_RETURN(const int64_t layout, node.Int("layout", 0));
-    if (layout != 0 && (layout != 1 || node.opset() < 14))
-      return node.Invalid(absl::StrCat("layout ", layout));
+    if (layout != 0 && (layout != 1 || node.opset() < 14)) return node.Invalid("layout ", layout);
     batch_first_ = layout == 1;
     return absl::OkStatus();
   }
@@ -125,18 +124,17 @@ class Layer {
     inputs_ = x[2];
     if (r.size() != 3) return context_.node.Invalid("R is not of rank 3");
     states_ = r[2];
-    if (states_ > kLargestFold) return context_.node.TooLarge(absl::StrCat(states_, " states"));
+    if (states_ > kLargestFold) return context_.node.TooLarge(states_, " states");
     ABSL_ASSIGN_OR_RETURN(const int64_t hidden, context_.node.Int("hidden_size", states_));
     if (hidden != states_)
-      return context_.node.Invalid(absl::StrCat("hidden_size ", hidden, ", but R has ", states_));
+      return context_.node.Invalid("hidden_size ", hidden, ", but R has ", states_);
     return absl::OkStatus();
   }
 
   absl::Status Expect(int i, const Dims& dims) const {
     if (context_.input(i).dims == dims) return absl::OkStatus();
-    return context_.node.Invalid(absl::StrCat("input ", i, " has dims ",
-                                              DimsToString(context_.input(i).dims), ", expected ",
-                                              DimsToString(dims)));
+    return context_.node.Invalid("input ", i, " has dims ", DimsToString(context_.input(i).dims),
+                                 ", expected ", DimsToString(dims));
   }
 
   void AddSource(Rnn::Role role, ValueId value) {

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/functions/onnx_functions.h"
 
@@ -19,7 +18,7 @@ absl::StatusOr<OnnxFunction> FindFunction(const Node& node, absl::string_view na
     const bool in_cells = function.Is(OnnxFunction::kInCells | OnnxFunction::kOnlyInCells);
     if (in_cells && absl::EqualsIgnoreCase(function.op, name)) return function;
   }
-  return node.Invalid(absl::StrCat("activation '", name.substr(0, 200), "'"));
+  return node.Invalid("activation '", name.substr(0, 200), "'");
 }
 
 // f, g and h.
@@ -44,7 +43,7 @@ absl::StatusOr<std::vector<RnnActivation>> ReadRnnActivations(const Node& node,
   const std::vector<std::string> usual = UsualNames(cell, directions);
   if (names.empty()) names = usual;
   if (names.size() != usual.size()) {
-    return node.Invalid(absl::StrCat(names.size(), " activations, expected ", usual.size()));
+    return node.Invalid(names.size(), " activations, expected ", usual.size());
   }
   std::vector<RnnActivation> activations;
   size_t alpha = 0, beta = 0;

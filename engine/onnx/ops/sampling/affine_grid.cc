@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/ops.h"
 #include "engine/onnx/ops/products/matmul.h"
@@ -48,20 +47,19 @@ absl::StatusOr<Dims> ReadSpatial(const NodeContext& context, const Dims& theta) 
   ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr size, context.Ints(1));
   const size_t rank = size->ints.size();
   if (size->dims.size() != 1 || (rank != 4 && rank != 5))
-    return node.Invalid(absl::StrCat("a size of dims ", DimsToString(size->dims)));
+    return node.Invalid("a size of dims ", DimsToString(size->dims));
   const Dims whole(size->ints.begin(), size->ints.end());
   const int64_t axes = static_cast<int64_t>(rank) - 2;
   if (theta != Dims{whole[0], axes, axes + 1}) {
-    return node.Invalid(
-        absl::StrCat("theta ", DimsToString(theta), " does not fit size ", DimsToString(whole)));
+    return node.Invalid("theta ", DimsToString(theta), " does not fit size ", DimsToString(whole));
   }
   const Dims spatial(whole.begin() + 2, whole.end());
   if (absl::c_any_of(spatial, [](int64_t extent) { return extent < 1; }))
-    return node.Invalid(absl::StrCat("size ", DimsToString(whole)));
+    return node.Invalid("size ", DimsToString(whole));
   const std::optional<int64_t> count = ElementCount(spatial);
   if (!count || *count > kLargestFold / (axes + 1))
-    return node.TooLarge(absl::StrCat("size ", DimsToString(whole), ", whose coordinates are over ",
-                                      kLargestFold, " numbers"));
+    return node.TooLarge("size ", DimsToString(whole), ", whose coordinates are over ",
+                         kLargestFold, " numbers");
   return spatial;
 }
 

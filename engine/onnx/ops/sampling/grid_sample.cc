@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/activations/activation_of.h"
 #include "engine/onnx/ops/ops.h"
@@ -63,8 +62,7 @@ absl::Status BuildGridSample(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Sampling sampling, ReadSampling(node));
   if (src.dims.size() == 5) return node.Unimplemented("volumes; supported are images");
   if (src.dims.size() != 4 || grid.size() != 4 || grid[0] != src.dims[0] || grid[3] != 2)
-    return node.Invalid(
-        absl::StrCat("a grid ", DimsToString(grid), " of an image ", DimsToString(src.dims)));
+    return node.Invalid("a grid ", DimsToString(grid), " of an image ", DimsToString(src.dims));
   const bool aligns = sampling.aligns_corners;
   ABSL_ASSIGN_OR_RETURN(const Operand columns, PlacesOf(context, 0, src.dims[3], aligns));
   ABSL_ASSIGN_OR_RETURN(const Operand rows, PlacesOf(context, 1, src.dims[2], aligns));

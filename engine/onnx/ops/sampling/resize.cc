@@ -152,7 +152,7 @@ absl::Status BuildResize(NodeContext& context) {
     if (Keeps(args, d, src.dims[d])) continue;
     const double taps = 2 * TapsBefore(args, static_cast<int>(d)) + 2;
     if (taps * static_cast<double>(args.sizes[d]) > kMostWeights)
-      return context.node.Unimplemented(absl::StrCat("a filter of ", taps, " elements"));
+      return context.node.Unimplemented("a filter of ", taps, " elements");
     ABSL_ASSIGN_OR_RETURN(const network::ValueId value, context.AsValue(src));
     Dims dims = src.dims;
     dims[d] = args.sizes[d];

@@ -30,7 +30,7 @@ absl::Status ReadNewAttributes(const Node& node, size_t rank, ResizeArgs* args) 
   const auto names = {"axes", "antialias", "keep_aspect_ratio_policy"};
   for (absl::string_view name : names) {
     if (node.opset() < 18 && node.HasAttribute(name))
-      return node.Invalid(absl::StrCat(name, " exists from opset 18 on"));
+      return node.Invalid(name, " exists from opset 18 on");
   }
   ABSL_ASSIGN_OR_RETURN(axes, node.Ints("axes", axes));
   ABSL_ASSIGN_OR_RETURN(args->axes, DistinctAxes(node, axes, rank));
@@ -56,7 +56,7 @@ absl::Status ReadAttributes(const NodeContext& context, ResizeArgs* args) {
   args->exclude_outside = exclude != 0;
   if (args->mode == "bilinear" || args->mode == "trilinear") args->mode = "linear";
   if (args->mode != "nearest" && args->mode != "linear" && args->mode != "cubic")
-    return node.Invalid(absl::StrCat("mode '", args->mode.substr(0, 200), "'"));
+    return node.Invalid("mode '", args->mode.substr(0, 200), "'");
   ABSL_ASSIGN_OR_RETURN(args->outside, node.Float("extrapolation_value", 0));
   args->crops = args->coordinates == "tf_crop_and_resize";
   return ReadNewAttributes(node, context.input(0).dims.size(), args);
@@ -71,8 +71,7 @@ absl::Status ReadRoi(const NodeContext& context, size_t rank, ResizeArgs* args) 
   const size_t count = args->axes.size();
   if (roi->floats.size() != 2 * count) return context.node.Invalid("a region of another rank");
   for (float end : roi->floats) {
-    if (!(std::abs(end) <= kFarthest))
-      return context.node.Invalid(absl::StrCat("a region to ", end));
+    if (!(std::abs(end) <= kFarthest)) return context.node.Invalid("a region to ", end);
   }
   for (size_t i = 0; i < count; ++i) {
     args->roi[args->axes[i]] = roi->floats[i];
@@ -85,7 +84,7 @@ absl::Status ReadRoi(const NodeContext& context, size_t rank, ResizeArgs* args) 
 absl::StatusOr<std::vector<float>> OldScales(const Node& node, size_t rank) {
   ABSL_ASSIGN_OR_RETURN(const float height, node.Float("height_scale", 0));
   ABSL_ASSIGN_OR_RETURN(const float width, node.Float("width_scale", 0));
-  if (rank != 4) return node.Invalid(absl::StrCat("of rank ", rank, ", expected 4"));
+  if (rank != 4) return node.Invalid("of rank ", rank, ", expected 4");
   return std::vector<float>{1, 1, height, width};
 }
 
@@ -116,7 +115,7 @@ absl::Status ScaleAlike(const Node& node, const Dims& src, absl::Span<const floa
   const float scale = args->policy == "not_larger" ? *least : *most;
   for (int axis : args->axes) {
     const float size = std::floor(scale * static_cast<float>(src[axis]) + 0.5f);
-    if (!(size <= kLargestResized)) return node.Invalid(absl::StrCat("scale ", scale));
+    if (!(size <= kLargestResized)) return node.Invalid("scale ", scale);
     args->scales[axis] = scale;
     args->sizes[axis] = static_cast<int64_t>(size);
   }
@@ -174,7 +173,7 @@ absl::StatusOr<ResizeArgs> ReadResizeArgs(const NodeContext& context) {
   for (size_t d = 0; d < src.size(); ++d) {
     const int64_t size = args.sizes[d];
     if ((size == 0) != (src[d] == 0) || size < 0 || size > kLargestResized)
-      return context.node.Invalid(absl::StrCat("a result of ", size, " elements"));
+      return context.node.Invalid("a result of ", size, " elements");
   }
   return args;
 }

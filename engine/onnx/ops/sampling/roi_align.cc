@@ -3,7 +3,6 @@
 // Regions of images, pooled to one size (engine/primitives/roi_align/roi_align.h).
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/ops.h"
 
@@ -36,11 +35,10 @@ absl::Status BuildRoiAlign(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const int64_t wide, node.Int("output_width", 1));
   const Dims src = context.input(0).dims, rois = context.input(1).dims;
   if (src.size() != 4 || rois.size() != 2 || rois[1] != 4 || context.input(2).dims != Dims{rois[0]})
-    return node.Invalid(absl::StrCat("regions ", DimsToString(rois), " of images ",
-                                     DimsToString(context.input(2).dims), " of ",
-                                     DimsToString(src)));
+    return node.Invalid("regions ", DimsToString(rois), " of images ",
+                        DimsToString(context.input(2).dims), " of ", DimsToString(src));
   if (high < 1 || high > kMostBins || wide < 1 || wide > kMostBins)
-    return node.Invalid(absl::StrCat("output_height ", high, " and output_width ", wide));
+    return node.Invalid("output_height ", high, " and output_width ", wide);
   ABSL_ASSIGN_OR_RETURN(const ValueId images, context.Runtime(0));
   ABSL_ASSIGN_OR_RETURN(const ValueId regions, context.Runtime(1));
   ABSL_ASSIGN_OR_RETURN(const ValueId batches, context.InType(context.input(2), DataType::kS64));

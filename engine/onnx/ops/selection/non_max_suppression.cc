@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/ops.h"
 
@@ -174,10 +173,9 @@ absl::StatusOr<std::vector<int64_t>> Kept(const NodeContext& context, const Supp
 absl::StatusOr<double> NumberOr(const NodeContext& context, int i, double absent) {
   if (!context.Has(i)) return absent;
   const ConstantPtr& constant = context.input(i).constant;
-  if (constant == nullptr)
-    return context.node.Unimplemented(absl::StrCat("input ", i, " is computed"));
+  if (constant == nullptr) return context.node.Unimplemented("input ", i, " is computed");
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr known, network::InMemory(constant));
-  if (known->count() != 1) return context.node.Invalid(absl::StrCat("input ", i));
+  if (known->count() != 1) return context.node.Invalid("input ", i);
   return known->is_float ? known->floats[0] : static_cast<double>(known->ints[0]);
 }
 
@@ -188,13 +186,12 @@ absl::StatusOr<Suppression> ReadRule(const NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const double overlap, NumberOr(context, 3, 0));
   rule.overlap = static_cast<float>(overlap);
   if (!(overlap >= 0 && overlap <= 1))
-    return context.node.Invalid(absl::StrCat("iou_threshold ", overlap, ", allowed 0 to 1"));
+    return context.node.Invalid("iou_threshold ", overlap, ", allowed 0 to 1");
   rule.is_bounded = context.Has(4);
   ABSL_ASSIGN_OR_RETURN(const double score, NumberOr(context, 4, 0));
   rule.score = static_cast<float>(score);
   ABSL_ASSIGN_OR_RETURN(const int64_t center, context.node.Int("center_point_box", 0));
-  if (center != 0 && center != 1)
-    return context.node.Invalid(absl::StrCat("center_point_box ", center));
+  if (center != 0 && center != 1) return context.node.Invalid("center_point_box ", center);
   rule.is_center = center == 1;
   return rule;
 }
@@ -204,8 +201,8 @@ absl::Status BuildNonMaxSuppression(NodeContext& context) {
   const Dims &boxes = context.input(0).dims, &scores = context.input(1).dims;
   if (boxes.size() != 3 || scores.size() != 3 || boxes[2] != 4 || boxes[0] != scores[0] ||
       boxes[1] != scores[2])
-    return node.Invalid(absl::StrCat("boxes of dims ", DimsToString(boxes), " with scores of dims ",
-                                     DimsToString(scores)));
+    return node.Invalid("boxes of dims ", DimsToString(boxes), " with scores of dims ",
+                        DimsToString(scores));
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr corners, context.Floats(0));
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr weights, context.Floats(1));
   ABSL_ASSIGN_OR_RETURN(const Suppression rule, ReadRule(context));

@@ -4,7 +4,6 @@
 // type; indices are computed as f32.
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/ops.h"
 #include "engine/onnx/ops/shapes/select.h"
@@ -26,7 +25,7 @@ absl::StatusOr<int64_t> ReadCount(const NodeContext& context, int64_t size) {
     count = k->ints[0];
   }
   if (count < 0 || count > size)
-    return context.node.Invalid(absl::StrCat("k ", count, " of ", size, " elements"));
+    return context.node.Invalid("k ", count, " of ", size, " elements");
   return count;
 }
 

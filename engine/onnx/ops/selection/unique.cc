@@ -9,7 +9,6 @@
 #include <numeric>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/ops.h"
 #include "engine/onnx/ops/shapes/select.h"
@@ -82,7 +81,7 @@ absl::Status BuildUnique(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr known,
                         network::InMemory(context.input(0).constant));
   ABSL_ASSIGN_OR_RETURN(const int64_t sorted, node.Int("sorted", 1));
-  if (sorted != 0 && sorted != 1) return node.Invalid(absl::StrCat("sorted ", sorted));
+  if (sorted != 0 && sorted != 1) return node.Invalid("sorted ", sorted);
   Operand src = OperandOf(known);
   int axis = 0;
   if (node.HasAttribute("axis")) {

@@ -3,7 +3,6 @@
 // Operators that select by a known condition: Compress takes elements, NonZero lists indices.
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/ops.h"
 #include "engine/onnx/ops/shapes/select.h"
@@ -22,8 +21,8 @@ absl::Status BuildCompress(NodeContext& context) {
     ABSL_ASSIGN_OR_RETURN(src, ReshapeOf(context, src, {*ElementCount(src.dims)}, "/flat"));
   }
   if (condition->dims.size() != 1 || condition->dims[0] > src.dims[axis])
-    return node.Invalid(absl::StrCat("a condition of dims ", DimsToString(condition->dims), " for ",
-                                     src.dims[axis], " elements"));
+    return node.Invalid("a condition of dims ", DimsToString(condition->dims), " for ",
+                        src.dims[axis], " elements");
   std::vector<int64_t> from;
   for (size_t i = 0; i < condition->ints.size(); ++i) {
     if (condition->ints[i] != 0) from.push_back(static_cast<int64_t>(i));

@@ -23,8 +23,8 @@ absl::StatusOr<Dims> ConcatDims(const Node& node, const std::vector<Operand>& sr
     Dims expected = src;
     if (src.size() == dst.size()) expected[axis] = dst[axis];
     if (expected != dst) {
-      return node.Invalid(absl::StrCat("input ", i, " of dims ", DimsToString(src),
-                                       " does not fit ", DimsToString(dst)));
+      return node.Invalid("input ", i, " of dims ", DimsToString(src), " does not fit ",
+                          DimsToString(dst));
     }
     const std::optional<int64_t> size = CheckedAdd(dst[axis], src[axis]);
     if (!size) return node.Invalid("the result is too large");

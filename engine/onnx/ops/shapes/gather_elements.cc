@@ -155,8 +155,8 @@ absl::StatusOr<Operand> Component(NodeContext& context, const Operand& tuples, i
 absl::Status CheckBatch(const Node& node, const Dims& src, const Dims& tuples, int64_t batch) {
   const int64_t most = static_cast<int64_t>(std::min(src.size(), tuples.size())) - 1;
   if (batch < 0 || batch > most || !std::equal(src.begin(), src.begin() + batch, tuples.begin()))
-    return node.Invalid(absl::StrCat("batch_dims ", batch, " of ", DimsToString(src), " and ",
-                                     DimsToString(tuples)));
+    return node.Invalid("batch_dims ", batch, " of ", DimsToString(src), " and ",
+                        DimsToString(tuples));
   for (int64_t d = 0; d < batch; ++d) {
     if (src[d] > kLargestFold) return node.Unimplemented("batches of more than 2^24");
   }
@@ -171,7 +171,7 @@ absl::Status BuildGatherNd(NodeContext& context) {
   ABSL_RETURN_IF_ERROR(CheckBatch(node, src.dims, tuples.dims, batch_dims));
   const int64_t depth = batch_dims + tuples.dims.back();  // dimensions that are gathered from
   if (tuples.dims.back() < 1 || depth > static_cast<int64_t>(src.dims.size()))
-    return node.Invalid(absl::StrCat("tuples of ", tuples.dims.back(), " indices"));
+    return node.Invalid("tuples of ", tuples.dims.back(), " indices");
   int64_t rows = 1;
   for (int64_t d = 0; d < depth; ++d) rows *= src.dims[d];
   PlaceSum sum(context, rows);

@@ -37,8 +37,7 @@ absl::StatusOr<int64_t> ReadDepth(const NodeContext& context) {
   if (!(number >= 1 && number <= kMostDepth)) {
     const std::string text =
         depth->is_float ? absl::StrCat(depth->floats[0]) : absl::StrCat(depth->ints[0]);
-    return context.node.Invalid(
-        absl::StrCat("a depth of ", text, "; allowed are 1 to ", kMostDepth));
+    return context.node.Invalid("a depth of ", text, "; allowed are 1 to ", kMostDepth);
   }
   return static_cast<int64_t>(number);
 }

@@ -34,7 +34,7 @@ absl::Status SpreadOverAxes(const NodeContext& context, size_t rank, PadArgs* ar
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr axes, context.Ints(3));
   const size_t count = axes->ints.size();
   if (args->pads.size() != 2 * count)
-    return node.Invalid(absl::StrCat(args->pads.size(), " pads for ", count, " axes"));
+    return node.Invalid(args->pads.size(), " pads for ", count, " axes");
   std::vector<int64_t> pads(2 * rank, 0);
   ABSL_ASSIGN_OR_RETURN(const std::vector<int> padded, DistinctAxes(node, axes->ints, rank));
   for (size_t i = 0; i < count; ++i) {
@@ -65,14 +65,13 @@ absl::StatusOr<PadArgs> ReadArgs(const NodeContext& context, size_t rank) {
         args.value = value->is_float ? value->floats[0] : static_cast<float>(value->ints[0]);
       if (value != nullptr && !value->is_float &&
           static_cast<long double>(args.value) != static_cast<long double>(value->ints[0]))
-        return node.Unimplemented(absl::StrCat("pads with ", value->ints[0]));
+        return node.Unimplemented("pads with ", value->ints[0]);
     }
     ABSL_RETURN_IF_ERROR(SpreadOverAxes(context, rank, &args));
   }
-  if (args.pads.size() != 2 * rank)
-    return node.Invalid(absl::StrCat(args.pads.size(), " pads for rank ", rank));
+  if (args.pads.size() != 2 * rank) return node.Invalid(args.pads.size(), " pads for rank ", rank);
   for (int64_t pad : args.pads) {
-    if (pad < -kLargestPad || pad > kLargestPad) return node.Invalid(absl::StrCat("pad of ", pad));
+    if (pad < -kLargestPad || pad > kLargestPad) return node.Invalid("pad of ", pad);
   }
   return args;
 }
@@ -82,8 +81,7 @@ absl::StatusOr<IndexRuns> WrapRuns(const Node& node, int64_t left, int64_t right
   constexpr int64_t kMostRepeats = 1024;
   if (left < 0 || right < 0) return node.Unimplemented("negative pads of mode wrap");
   if (size == 0 || std::max(left, right) / size > kMostRepeats)
-    return node.Unimplemented(
-        absl::StrCat("wraps ", size, " elements around ", left, " and ", right, " times"));
+    return node.Unimplemented("wraps ", size, " elements around ", left, " and ", right, " times");
   IndexRuns runs;
   for (int64_t at = -left; at < size + right;) {
     const int64_t from = (at % size + size) % size;
@@ -100,14 +98,14 @@ absl::StatusOr<IndexRuns> PadRuns(const Node& node, const std::string& mode, int
   IndexRuns runs;
   const bool reflects = mode == "reflect";
   if (reflects && (left >= size || right >= size))
-    return node.Invalid(absl::StrCat("reflects more than there is of ", size));
+    return node.Invalid("reflects more than there is of ", size);
   if (left > 0) {
     runs.push_back(reflects         ? IndexRun{left, -1, left}
                    : mode == "edge" ? IndexRun{0, 0, left}
                                     : IndexRun{-1, 0, left});
   }
   const int64_t first = std::max<int64_t>(0, -left), end = size - std::max<int64_t>(0, -right);
-  if (first > end) return node.Invalid(absl::StrCat("cuts off more than ", size));
+  if (first > end) return node.Invalid("cuts off more than ", size);
   if (mode == "edge" && size == 0 && std::max(left, right) > 0)
     return node.Invalid("repeats the edge of nothing");
   runs.push_back({first, 1, end - first});
@@ -142,7 +140,7 @@ absl::Status BuildPad(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const std::string mode, node.String("mode", "constant"));
   const bool wraps = mode == "wrap" && node.opset() >= 19;
   if (mode != "constant" && mode != "reflect" && mode != "edge" && !wraps)
-    return node.Invalid(absl::StrCat("mode '", mode.substr(0, 200), "'"));
+    return node.Invalid("mode '", mode.substr(0, 200), "'");
   ABSL_ASSIGN_OR_RETURN(const PadArgs args, ReadArgs(context, rank));
   Select select = WholeOf(rank);
   select.fill = args.value;
@@ -168,11 +166,11 @@ absl::Status BuildCenterCropPad(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, node.Ints("axes", all));
   ABSL_ASSIGN_OR_RETURN(const std::vector<int> distinct, DistinctAxes(node, axes, rank));
   if (shape->ints.size() != axes.size())
-    return node.Invalid(absl::StrCat(shape->ints.size(), " sizes for ", axes.size(), " axes"));
+    return node.Invalid(shape->ints.size(), " sizes for ", axes.size(), " axes");
   Select select = WholeOf(src.dims.size());
   for (size_t i = 0; i < axes.size(); ++i) {
     const int64_t size = src.dims[distinct[i]], wanted = shape->ints[i];
-    if (wanted < 1 || wanted > kLargestPad) return node.Invalid(absl::StrCat("a size of ", wanted));
+    if (wanted < 1 || wanted > kLargestPad) return node.Invalid("a size of ", wanted);
     IndexRuns& runs = select.from[distinct[i]];
     const int64_t left = wanted > size ? (wanted - size) / 2 : 0;
     if (left > 0) runs.push_back({-1, 0, left});

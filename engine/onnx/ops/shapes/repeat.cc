@@ -3,7 +3,6 @@
 // Expand (to a shape, by numpy's broadcasting) and Tile (every dimension a number of times).
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/ops.h"
 #include "engine/onnx/ops/shapes/select.h"
@@ -20,7 +19,7 @@ absl::Status BuildExpand(NodeContext& context) {
   Operand src = context.input(0);
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr shape, context.Ints(1));
   const size_t rank = std::max(src.dims.size(), shape->ints.size());
-  if (rank > kMaxRank) return node.Invalid(absl::StrCat("rank ", rank));
+  if (rank > kMaxRank) return node.Invalid("rank ", rank);
   Dims raised(rank - src.dims.size(), 1);
   raised.insert(raised.end(), src.dims.begin(), src.dims.end());
   ABSL_ASSIGN_OR_RETURN(src, ReshapeOf(context, src, std::move(raised), "/raised"));
@@ -29,8 +28,8 @@ absl::Status BuildExpand(NodeContext& context) {
     const int64_t wanted = shape->ints[shape->ints.size() - i], size = src.dims[rank - i];
     if (wanted == 1 || wanted == size) continue;
     if (size != 1 || wanted < 0) {
-      return node.Invalid(absl::StrCat(DimsToString(src.dims), " does not expand to ",
-                                       DimsToString(Dims(shape->ints.begin(), shape->ints.end()))));
+      return node.Invalid(DimsToString(src.dims), " does not expand to ",
+                          DimsToString(Dims(shape->ints.begin(), shape->ints.end())));
     }
     select.from[rank - i] = {{0, 0, wanted}};
   }
@@ -57,17 +56,17 @@ absl::Status BuildTile(NodeContext& context) {
   const Operand src = context.input(0);
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr repeats, RepeatsOf(context, src.dims.size()));
   if (repeats->ints.size() != src.dims.size())
-    return node.Invalid(absl::StrCat(repeats->ints.size(), " repeats for rank ", src.dims.size()));
+    return node.Invalid(repeats->ints.size(), " repeats for rank ", src.dims.size());
   network::Select select = WholeOf(src.dims.size());
   for (size_t d = 0; d < src.dims.size(); ++d) {
     const int64_t times = repeats->ints[d];
-    if (times < 0) return node.Invalid(absl::StrCat("repeats ", times));
+    if (times < 0) return node.Invalid("repeats ", times);
     if (src.dims[d] == 1 || times == 0) {
       select.from[d] = {{0, 0, times}};
     } else if (times <= kMostRepeats) {
       select.from[d].assign(times, {0, 1, src.dims[d]});
     } else {
-      return node.Unimplemented(absl::StrCat(times, " repeats; supported are ", kMostRepeats));
+      return node.Unimplemented(times, " repeats; supported are ", kMostRepeats);
     }
   }
   return context.SetOutput(SelectOf(context, src, std::move(select)));

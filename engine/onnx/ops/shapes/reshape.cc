@@ -3,7 +3,6 @@
 // Operators that give the same elements other dims: constants without a copy, others by a Reshape.
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/ops.h"
 
@@ -16,8 +15,7 @@ absl::Status FinishReshape(NodeContext& context, Dims dst) {
   const Operand src = context.input(0);
   const std::optional<int64_t> count = ElementCount(dst);
   if (!count || count != ElementCount(src.dims)) {
-    return context.node.Invalid(
-        absl::StrCat("cannot view ", DimsToString(src.dims), " as ", DimsToString(dst)));
+    return context.node.Invalid("cannot view ", DimsToString(src.dims), " as ", DimsToString(dst));
   }
   if (src.constant != nullptr) {
     return context.SetOutput(
@@ -40,7 +38,7 @@ absl::StatusOr<std::vector<bool>> MarkAxes(const NodeContext& context, size_t ra
   std::vector<bool> marked(rank, false);
   for (int64_t raw_axis : axes) {
     ABSL_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(context.node, raw_axis, rank));
-    if (marked[axis]) return context.node.Invalid(absl::StrCat("axis ", raw_axis, " twice"));
+    if (marked[axis]) return context.node.Invalid("axis ", raw_axis, " twice");
     marked[axis] = true;
   }
   return marked;
@@ -51,7 +49,7 @@ absl::Status BuildFlatten(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(int64_t axis, context.node.Int("axis", 1));
   const int64_t rank = static_cast<int64_t>(dims.size());
   if (axis < -rank || axis > rank)
-    return context.node.Invalid(absl::StrCat("axis ", axis, " is outside rank ", rank));
+    return context.node.Invalid("axis ", axis, " is outside rank ", rank);
   if (axis < 0) axis += rank;
   Dims dst = {1, 1};
   for (int64_t i = 0; i < rank; ++i) dst[i < axis ? 0 : 1] *= dims[i];
@@ -74,11 +72,9 @@ absl::Status BuildReshape(NodeContext& context) {
   const Node& node = context.node;
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr shape, ShapeOf(context));
   ABSL_ASSIGN_OR_RETURN(const int64_t allow_zero, node.Int("allowzero", 0));
-  if (shape->dims.size() != 1)
-    return node.Invalid(absl::StrCat("a shape of dims ", DimsToString(shape->dims)));
+  if (shape->dims.size() != 1) return node.Invalid("a shape of dims ", DimsToString(shape->dims));
   if (shape->count() > kMaxRank) {
-    return node.Invalid(
-        absl::StrCat("a shape of rank ", shape->count(), "; the highest is ", kMaxRank));
+    return node.Invalid("a shape of rank ", shape->count(), "; the highest is ", kMaxRank);
   }
   const Dims& src = context.input(0).dims;
   Dims dst(shape->ints.begin(), shape->ints.end());
@@ -87,8 +83,7 @@ absl::Status BuildReshape(NodeContext& context) {
   for (size_t i = 0; i < dst.size(); ++i) {
     if (dst[i] == 0 && allow_zero == 0) {
       if (i >= src.size())
-        return node.Invalid(
-            absl::StrCat("shape ", DimsToString(dst), " copies a missing dimension"));
+        return node.Invalid("shape ", DimsToString(dst), " copies a missing dimension");
       dst[i] = src[i];
     }
     if (dst[i] == -1 && inferred < 0) {
@@ -96,7 +91,7 @@ absl::Status BuildReshape(NodeContext& context) {
       continue;
     }
     const std::optional<int64_t> product = CheckedMul(known, dst[i]);
-    if (dst[i] < 0 || !product) return node.Invalid(absl::StrCat("shape ", DimsToString(dst)));
+    if (dst[i] < 0 || !product) return node.Invalid("shape ", DimsToString(dst));
     known = *product;
   }
   if (inferred >= 0) dst[inferred] = known == 0 ? 0 : ElementCount(src).value_or(0) / known;
@@ -110,7 +105,7 @@ absl::Status BuildSqueeze(NodeContext& context) {
   Dims dst;
   for (size_t i = 0; i < src.size(); ++i) {
     if (removed[i] && src[i] != 1)
-      return context.node.Invalid(absl::StrCat("axis ", i, " of ", DimsToString(src)));
+      return context.node.Invalid("axis ", i, " of ", DimsToString(src));
     if (!removed[i] && !(all_ones && src[i] == 1)) dst.push_back(src[i]);
   }
   return FinishReshape(context, std::move(dst));
@@ -120,8 +115,7 @@ absl::Status BuildUnsqueeze(NodeContext& context) {
   const Dims& src = context.input(0).dims;
   ABSL_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, ReadMarkedAxes(context));
   const size_t rank = src.size() + axes.size();
-  if (axes.empty() || rank > kMaxRank)
-    return context.node.Invalid(absl::StrCat(axes.size(), " axes"));
+  if (axes.empty() || rank > kMaxRank) return context.node.Invalid(axes.size(), " axes");
   ABSL_ASSIGN_OR_RETURN(const std::vector<bool> added, MarkAxes(context, rank));
   Dims dst;
   size_t next = 0;

@@ -5,7 +5,6 @@
 // that are gathered.
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/arithmetic/element_functions.h"
 #include "engine/onnx/ops/ops.h"
@@ -36,8 +35,8 @@ absl::StatusOr<Operand> ReversedBy(NodeContext& context, const Operand& table, c
   for (int64_t item = 0; item < rows.batch(); ++item) {
     const int64_t length = lengths.ints[item];
     if (length < 0 || length > rows.times())
-      return context.node.Invalid(absl::StrCat("a length of ", length, " in a dimension of ",
-                                               rows.times(), ": allowed are 0 to ", rows.times()));
+      return context.node.Invalid("a length of ", length, " in a dimension of ", rows.times(),
+                                  ": allowed are 0 to ", rows.times());
     for (int64_t time = 0; time < rows.times(); ++time)
       from[rows.row(time, item)] = rows.row(time < length ? length - 1 - time : time, item);
   }
@@ -118,12 +117,12 @@ absl::Status BuildReverseSequence(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const int64_t batch_axis, node.Int("batch_axis", 1));
   const bool are_axes = time_axis + batch_axis == 1 && (time_axis == 0 || time_axis == 1);
   if (!are_axes || src.dims.size() < 2)
-    return node.Invalid(absl::StrCat("time_axis ", time_axis, " and batch_axis ", batch_axis,
-                                     " of ", DimsToString(src.dims)));
+    return node.Invalid("time_axis ", time_axis, " and batch_axis ", batch_axis, " of ",
+                        DimsToString(src.dims));
   const Rows rows = {{src.dims[0], src.dims[1]}, time_axis == 0};
   if (context.input(1).dims != Dims{rows.batch()})
-    return node.Invalid(absl::StrCat("lengths of dims ", DimsToString(context.input(1).dims),
-                                     ", expected [", rows.batch(), "]"));
+    return node.Invalid("lengths of dims ", DimsToString(context.input(1).dims), ", expected [",
+                        rows.batch(), "]");
   Dims dims(src.dims.begin() + 1, src.dims.end());
   dims[0] = rows.dims[0] * rows.dims[1];
   ABSL_ASSIGN_OR_RETURN(const Operand table, ReshapeOf(context, src, std::move(dims), "/table"));

@@ -76,8 +76,7 @@ absl::StatusOr<std::vector<std::vector<int64_t>>> RoundsOf(const Node& node,
   std::vector<int64_t> counts(rows, 0);
   for (const int64_t place : places) {
     if (++counts[place] > most)
-      return node.Unimplemented(
-          absl::StrCat("more than ", most, " updates of one place of ", rows));
+      return node.Unimplemented("more than ", most, " updates of one place of ", rows);
   }
   std::vector<std::vector<int64_t>> rounds;
   std::vector<size_t> taken(rows, 0);
@@ -140,7 +139,7 @@ absl::Status FinishScatter(NodeContext& context, const Operand& src, const Opera
 
 absl::Status CheckFoldable(const Node& node, int64_t elements) {
   if (elements <= kLargestFold) return absl::OkStatus();
-  return node.Unimplemented(absl::StrCat("of more than ", kLargestFold, " places"));
+  return node.Unimplemented("of more than ", kLargestFold, " places");
 }
 
 absl::Status BuildScatterElements(NodeContext& context) {
@@ -177,14 +176,13 @@ absl::Status BuildScatterNd(NodeContext& context) {
   const Operand src = context.input(0), updates = context.input(2);
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr indices, context.Ints(1));
   const size_t depth = indices->dims.empty() ? 0 : indices->dims.back();
-  if (depth < 1 || depth > src.dims.size())
-    return node.Invalid(absl::StrCat("tuples of ", depth, " indices"));
+  if (depth < 1 || depth > src.dims.size()) return node.Invalid("tuples of ", depth, " indices");
   Dims row(src.dims.begin() + depth, src.dims.end());
   Dims expected(indices->dims.begin(), indices->dims.end() - 1);
   expected.insert(expected.end(), row.begin(), row.end());
   if (updates.dims != expected)
-    return node.Invalid(absl::StrCat("updates ", DimsToString(updates.dims), ", expected ",
-                                     DimsToString(expected)));
+    return node.Invalid("updates ", DimsToString(updates.dims), ", expected ",
+                        DimsToString(expected));
   int64_t rows = 1;
   for (size_t d = 0; d < depth; ++d) rows *= src.dims[d];
   ABSL_RETURN_IF_ERROR(CheckFoldable(node, rows));

@@ -47,8 +47,8 @@ absl::StatusOr<Operand> FoldSelect(const NodeContext& context, const network::Co
                                    const Select& select, Dims dims, const std::string& name) {
   const std::optional<int64_t> count = ElementCount(dims);
   if (!count || *count > kLargestFold) {
-    return context.node.TooLarge(
-        absl::StrCat("a constant of dims ", DimsToString(dims), " is too large to fold"));
+    return context.node.TooLarge("a constant of dims ", DimsToString(dims),
+                                 " is too large to fold");
   }
   network::ConstantPtr folded;
   if (src.doubles != nullptr) {

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/ops.h"
 
@@ -53,13 +52,13 @@ absl::Status BuildConstantOfShape(NodeContext& context) {
   if (value->count() != 1) return node.Invalid("value is not one number");
   const Dims dims(shape->ints.begin(), shape->ints.end());
   for (int64_t dim : dims) {
-    if (dim < 0) return node.Invalid(absl::StrCat("shape ", DimsToString(dims)));
+    if (dim < 0) return node.Invalid("shape ", DimsToString(dims));
   }
   const std::optional<int64_t> count = ElementCount(dims);
-  if (dims.size() > kMaxRank) return node.Invalid(absl::StrCat("rank ", dims.size()));
+  if (dims.size() > kMaxRank) return node.Invalid("rank ", dims.size());
   if (!count || *count > kLargestFill)
-    return node.TooLarge(
-        absl::StrCat("shape ", DimsToString(dims), "; supported are ", kLargestFill, " elements"));
+    return node.TooLarge("shape ", DimsToString(dims), "; supported are ", kLargestFill,
+                         " elements");
   if (value->is_float)
     return context.SetOutput(
         MakeFloats(context.output_name(), dims, std::vector<float>(*count, value->floats[0])));
@@ -71,8 +70,7 @@ absl::Status BuildRange(NodeContext& context) {
   const Node& node = context.node;
   for (int i = 0; i < 3; ++i) {
     if (context.input(i).constant == nullptr || context.input(i).constant->count() != 1)
-      return node.Unimplemented(
-          absl::StrCat("input ", i, " is computed at run time; it must be known at load"));
+      return node.Unimplemented("input ", i, " is computed at run time; it must be known at load");
   }
   const bool is_float = context.input(0).constant->is_float;
   double at[3];  // start, limit, delta
@@ -82,12 +80,11 @@ absl::Status BuildRange(NodeContext& context) {
     at[i] = is_float ? number.floats[0] : static_cast<double>(number.ints[0]);
   }
   if (at[2] == 0 || std::isnan(at[2]))
-    return node.Invalid(absl::StrCat("a step of ", at[2], ", which leads nowhere"));
+    return node.Invalid("a step of ", at[2], ", which leads nowhere");
   if (!std::isfinite(at[0]) || std::isnan(at[1]))
-    return node.Invalid(absl::StrCat("a range from ", at[0], " to ", at[1]));
+    return node.Invalid("a range from ", at[0], " to ", at[1]);
   const double exact = std::ceil((at[1] - at[0]) / at[2]);
-  if (!(exact <= kLargestFill))
-    return node.TooLarge(absl::StrCat("more than ", kLargestFill, " elements"));
+  if (!(exact <= kLargestFill)) return node.TooLarge("more than ", kLargestFill, " elements");
   const int64_t count = exact > 0 ? static_cast<int64_t>(exact) : 0;
   if (is_float) {
     std::vector<float> floats(count);

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/ops.h"
 #include "engine/onnx/ops/shapes/select.h"
@@ -47,7 +46,7 @@ absl::StatusOr<SliceArgs> ReadSliceArgs(const NodeContext& context) {
 // From `start` up to `end`, exclusive. Negative ones count from the end; both are clamped.
 absl::StatusOr<IndexRun> RunOf(const Node& node, int64_t start, int64_t end, int64_t step,
                                int64_t size) {
-  if (step == 0 || step == INT64_MIN) return node.Invalid(absl::StrCat("step ", step));
+  if (step == 0 || step == INT64_MIN) return node.Invalid("step ", step);
   const auto clamp = [size](int64_t at, int64_t low, int64_t high) {
     return std::clamp<int64_t>(at < 0 ? at + size : at, low, high);
   };
@@ -66,18 +65,15 @@ absl::StatusOr<IndexRun> RunOf(const Node& node, int64_t start, int64_t end, int
 absl::StatusOr<std::vector<int64_t>> EqualParts(const Node& node, int64_t size) {
   const int64_t outputs = static_cast<int64_t>(node.outputs.size());
   if (node.opset() < 18) {
-    if (size % outputs != 0)
-      return node.Invalid(absl::StrCat(size, " does not split into ", outputs, " parts"));
+    if (size % outputs != 0) return node.Invalid(size, " does not split into ", outputs, " parts");
     return std::vector<int64_t>(outputs, size / outputs);
   }
   ABSL_ASSIGN_OR_RETURN(const int64_t count, node.Int("num_outputs", 0));
-  if (count != outputs)
-    return node.Invalid(absl::StrCat("num_outputs ", count, " of ", outputs, " outputs"));
+  if (count != outputs) return node.Invalid("num_outputs ", count, " of ", outputs, " outputs");
   const int64_t part = (size + outputs - 1) / outputs;
   std::vector<int64_t> parts(outputs, part);
   parts.back() = size - part * (outputs - 1);
-  if (parts.back() < 0)
-    return node.Invalid(absl::StrCat(size, " does not split into ", outputs, " parts"));
+  if (parts.back() < 0) return node.Invalid(size, " does not split into ", outputs, " parts");
   return parts;
 }
 

@@ -4,7 +4,6 @@
 // between two reshapes.
 //   DCR  [N, b, b, C/b^2, H, W]: the block is the slow part of the channels
 //   CRD  [N, C/b^2, b, b, H, W]: the block is the fast part
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/ops.h"
 
@@ -16,10 +15,9 @@ namespace {
 absl::StatusOr<int64_t> ReadBlock(const NodeContext& context) {
   const Dims& dims = context.input(0).dims;
   if (dims.size() != 4)
-    return context.node.Invalid(absl::StrCat("input ", DimsToString(dims), " is not of rank 4"));
+    return context.node.Invalid("input ", DimsToString(dims), " is not of rank 4");
   ABSL_ASSIGN_OR_RETURN(const int64_t block, context.node.Int("blocksize", 0));
-  if (block < 1 || block > INT16_MAX)
-    return context.node.Invalid(absl::StrCat("blocksize ", block));
+  if (block < 1 || block > INT16_MAX) return context.node.Invalid("blocksize ", block);
   return block;
 }
 
@@ -38,11 +36,10 @@ absl::Status BuildDepthToSpace(NodeContext& context) {
   const Node& node = context.node;
   ABSL_ASSIGN_OR_RETURN(const int64_t b, ReadBlock(context));
   ABSL_ASSIGN_OR_RETURN(const std::string mode, node.String("mode", "DCR"));
-  if (mode != "DCR" && mode != "CRD")
-    return node.Invalid(absl::StrCat("mode '", mode.substr(0, 200), "'"));
+  if (mode != "DCR" && mode != "CRD") return node.Invalid("mode '", mode.substr(0, 200), "'");
   const Dims dims = context.input(0).dims;
   if (dims[1] % (b * b) != 0)
-    return node.Invalid(absl::StrCat("blocksize ", b, " does not divide ", DimsToString(dims)));
+    return node.Invalid("blocksize ", b, " does not divide ", DimsToString(dims));
   const int64_t channels = dims[1] / (b * b);
   const Dims dst = {dims[0], channels, dims[2] * b, dims[3] * b};
   if (mode == "DCR")
@@ -55,8 +52,7 @@ absl::Status BuildSpaceToDepth(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const int64_t b, ReadBlock(context));
   const Dims dims = context.input(0).dims;
   if (dims[2] % b != 0 || dims[3] % b != 0) {
-    return context.node.Invalid(
-        absl::StrCat("blocksize ", b, " does not divide ", DimsToString(dims)));
+    return context.node.Invalid("blocksize ", b, " does not divide ", DimsToString(dims));
   }
   return FinishMove(context, {dims[0], dims[1], dims[2] / b, b, dims[3] / b, b}, {0, 3, 5, 1, 2, 4},
                     {dims[0], dims[1] * b * b, dims[2] / b, dims[3] / b});

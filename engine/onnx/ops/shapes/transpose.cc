@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/ops.h"
 
@@ -11,8 +10,7 @@ absl::StatusOr<std::vector<int>> ReadOrder(const Node& node, size_t rank) {
   for (size_t i = rank; i-- > 0;) reversed.push_back(static_cast<int64_t>(i));
   ABSL_ASSIGN_OR_RETURN(const std::vector<int64_t> perm, node.Ints("perm", reversed));
   std::vector<bool> seen(rank, false);
-  if (perm.size() != rank)
-    return node.Invalid(absl::StrCat("perm of ", perm.size(), " axes for rank ", rank));
+  if (perm.size() != rank) return node.Invalid("perm of ", perm.size(), " axes for rank ", rank);
   for (int64_t axis : perm) {
     if (axis < 0 || axis >= static_cast<int64_t>(rank) || seen[axis])
       return node.Invalid("perm is not a permutation");

@@ -3,7 +3,6 @@
 // Matrices by the place of an element: Trilu keeps one side of a diagonal, EyeLike is 1 on it.
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/onnx/file/onnx_types.h"
 #include "engine/onnx/ops/arithmetic/element_functions.h"
@@ -19,7 +18,7 @@ constexpr int64_t kFarthestDiagonal = int64_t{1} << 40;
 
 absl::Status CheckDiagonal(const Node& node, int64_t k) {
   if (k >= -kFarthestDiagonal && k <= kFarthestDiagonal) return absl::OkStatus();
-  return node.Invalid(absl::StrCat("diagonal ", k));
+  return node.Invalid("diagonal ", k);
 }
 
 // 1 where `holds(column - row)` does, row-major.
@@ -28,7 +27,7 @@ absl::StatusOr<std::vector<int64_t>> Marked(const Node& node, int64_t rows, int6
                                             Holds holds) {
   const std::optional<int64_t> count = CheckedMul(rows, columns);
   if (!count || *count > kLargestFold)
-    return node.Unimplemented(absl::StrCat("matrices of more than ", kLargestFold, " elements"));
+    return node.Unimplemented("matrices of more than ", kLargestFold, " elements");
   std::vector<int64_t> marks;
   for (int64_t row = 0; *count > 0 && row < rows; ++row) {
     for (int64_t column = 0; column < columns; ++column) marks.push_back(holds(column - row));
@@ -40,7 +39,7 @@ absl::Status BuildTrilu(NodeContext& context) {
   const Node& node = context.node;
   const Operand src = context.input(0);
   const size_t rank = src.dims.size();
-  if (rank < 2) return node.Invalid(absl::StrCat("an input of rank ", rank));
+  if (rank < 2) return node.Invalid("an input of rank ", rank);
   ABSL_ASSIGN_OR_RETURN(const int64_t upper, node.Int("upper", 1));
   int64_t k = 0;
   if (context.Has(1)) {
@@ -72,12 +71,12 @@ DataType TypeOfEye(const TypedNode& node, int) { return node.named("dtype", node
 absl::Status BuildEyeLike(NodeContext& context) {
   const Node& node = context.node;
   const Dims dims = context.input(0).dims;
-  if (dims.size() != 2) return node.Invalid(absl::StrCat("an input of rank ", dims.size()));
+  if (dims.size() != 2) return node.Invalid("an input of rank ", dims.size());
   ABSL_ASSIGN_OR_RETURN(const int64_t k, node.Int("k", 0));
   ABSL_RETURN_IF_ERROR(CheckDiagonal(node, k));
   ABSL_ASSIGN_OR_RETURN(const int64_t asked, node.Int("dtype", 0));
   if (asked != 0 && !TypeOfElements(asked))
-    return node.Unimplemented(absl::StrCat("of ", ElementTypeText(asked)));
+    return node.Unimplemented("of ", ElementTypeText(asked));
   ABSL_ASSIGN_OR_RETURN(
       std::vector<int64_t> ones,
       Marked(node, dims[0], dims[1], [&](int64_t distance) { return distance == k; }));

@@ -93,9 +93,9 @@ absl::StatusOr<network::Weights> MatrixOf(const NodeContext& context, const Tran
                                           const ConstantPtr& window) {
   const int64_t rows = transform.rows(), columns = transform.samples * transform.parts;
   if (rows > kLargestFold || columns > kLargestFold / rows)
-    return context.node.Unimplemented(
-        absl::StrCat("a transform of ", transform.samples, " samples to ", transform.results(),
-                     "; its matrix may have ", kLargestFold, " elements"));
+    return context.node.Unimplemented("a transform of ", transform.samples, " samples to ",
+                                      transform.results(), "; its matrix may have ", kLargestFold,
+                                      " elements");
   network::Weights weights;
   // Everything that the elements depend on, so that equal matrices are packed once.
   weights.key = absl::StrCat("fourier:", transform.length, ":", transform.samples, ":",
@@ -129,8 +129,8 @@ absl::StatusOr<Operand> Transformed(NodeContext& context, const Operand& src,
 absl::Status CheckParts(const Node& node, const Operand& signal, bool onesided) {
   const int64_t parts = signal.dims.empty() ? 0 : signal.dims.back();
   if (parts != 1 && parts != 2)
-    return node.Invalid(absl::StrCat("the signal ", DimsToString(signal.dims),
-                                     " is neither of real nor of complex numbers"));
+    return node.Invalid("the signal ", DimsToString(signal.dims),
+                        " is neither of real nor of complex numbers");
   if (onesided && parts == 2) return node.Invalid("onesided of complex numbers");
   return absl::OkStatus();
 }
@@ -140,7 +140,7 @@ absl::StatusOr<int64_t> LengthOf(const NodeContext& context, int i, int64_t abse
   if (!context.Has(i)) return absent;
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr length, context.Ints(i));
   if (length->count() != 1 || length->ints[0] < 1 || length->ints[0] > kLargestFold)
-    return context.node.Invalid(absl::StrCat("input ", i, " is not one positive number"));
+    return context.node.Invalid("input ", i, " is not one positive number");
   return length->ints[0];
 }
 
@@ -198,7 +198,7 @@ absl::StatusOr<Operand> FramesOf(NodeContext& context, const Operand& signal, in
                                  int64_t length) {
   const int64_t frames = (signal.dims[1] - length) / step + 1;
   constexpr int64_t kMostFrames = int64_t{1} << 20;  // each is listed
-  if (frames > kMostFrames) return context.node.Unimplemented(absl::StrCat(frames, " frames"));
+  if (frames > kMostFrames) return context.node.Unimplemented(frames, " frames");
   network::Select select = WholeOf(3);
   for (int64_t frame = 0; frame < frames; ++frame)
     select.from[1].push_back({frame * step, 1, length});
@@ -218,8 +218,8 @@ absl::Status BuildStft(NodeContext& context) {
         signal, ReshapeOf(context, signal, {signal.dims[0], signal.dims[1], 1}, "/parts"));
   }
   if (signal.dims.size() != 3)
-    return node.Invalid(
-        absl::StrCat("a signal of rank ", signal.dims.size(), ", expected [batch, length, parts]"));
+    return node.Invalid("a signal of rank ", signal.dims.size(),
+                        ", expected [batch, length, parts]");
   ABSL_RETURN_IF_ERROR(CheckParts(node, signal, transform.onesided));
   ABSL_ASSIGN_OR_RETURN(const int64_t step, LengthOf(context, 1, 1));
   const int64_t of_window =
@@ -227,8 +227,8 @@ absl::Status BuildStft(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(transform.length, LengthOf(context, 3, of_window));
   if (transform.length < 1 || transform.length > signal.dims[1] ||
       (context.Has(2) && of_window != transform.length))
-    return node.Invalid(absl::StrCat("frames of ", transform.length, " of ", signal.dims[1],
-                                     " samples, with a window of ", of_window));
+    return node.Invalid("frames of ", transform.length, " of ", signal.dims[1],
+                        " samples, with a window of ", of_window);
   transform.samples = transform.length;
   transform.parts = signal.dims[2];
   ABSL_ASSIGN_OR_RETURN(Operand frames, FramesOf(context, signal, step, transform.length));

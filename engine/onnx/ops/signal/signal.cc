@@ -6,7 +6,6 @@
 #include <cmath>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/onnx/file/onnx_types.h"
 #include "engine/onnx/ops/ops.h"
@@ -21,15 +20,14 @@ absl::Status CheckFloatResult(const Node& node) {
                               onnx::TensorProto::BFLOAT16, onnx::TensorProto::DOUBLE}) {
     if (type == known) return absl::OkStatus();
   }
-  return node.Unimplemented(absl::StrCat("output_datatype ", ElementTypeText(type)));
+  return node.Unimplemented("output_datatype ", ElementTypeText(type));
 }
 
 // Input i, one integer that is at least `least`.
 absl::StatusOr<int64_t> CountOf(const NodeContext& context, int i, int64_t least) {
   ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr constant, context.Ints(i));
   if (constant->count() != 1 || constant->ints[0] < least)
-    return context.node.Invalid(
-        absl::StrCat("input ", i, " is not one number of at least ", least));
+    return context.node.Invalid("input ", i, " is not one number of at least ", least);
   return constant->ints[0];
 }
 
@@ -40,8 +38,7 @@ absl::Status BuildWindow(NodeContext& context, double a, double b, double c) {
   ABSL_RETURN_IF_ERROR(CheckFloatResult(node));
   ABSL_ASSIGN_OR_RETURN(const int64_t periodic, node.Int("periodic", 1));
   ABSL_ASSIGN_OR_RETURN(const int64_t size, CountOf(context, 0, 0));
-  if (size > kLargestFold)
-    return node.TooLarge(absl::StrCat("a window of more than ", kLargestFold, " samples"));
+  if (size > kLargestFold) return node.TooLarge("a window of more than ", kLargestFold, " samples");
   std::vector<float> window(size, 1.0f);
   const double period = static_cast<double>(periodic != 0 ? size : size - 1);
   for (int64_t n = 0; n < size && size > 1; ++n) {
@@ -67,7 +64,7 @@ absl::StatusOr<std::vector<int64_t>> MelEdges(const NodeContext& context, int64_
   for (int i = 0; i < 2; ++i) {
     ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr hertz, context.Floats(3 + i));
     if (hertz->count() != 1 || !(hertz->floats[0] >= 0) || !std::isfinite(hertz->floats[0]))
-      return context.node.Invalid(absl::StrCat("input ", 3 + i, " is not one frequency"));
+      return context.node.Invalid("input ", 3 + i, " is not one frequency");
     edges_in_mel[i] = 2595 * std::log10(1 + hertz->floats[0] / 700.0);
   }
   const double step = (edges_in_mel[1] - edges_in_mel[0]) / static_cast<double>(triangles + 2);
@@ -95,7 +92,7 @@ absl::Status BuildMelWeightMatrix(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const int64_t sample_rate, CountOf(context, 2, 1));
   const int64_t most = kLargestFold, bins = dft_length / 2 + 1;
   if (triangles > most || bins > most / triangles)
-    return node.TooLarge(absl::StrCat("a matrix of more than ", most, " elements"));
+    return node.TooLarge("a matrix of more than ", most, " elements");
   ABSL_ASSIGN_OR_RETURN(const std::vector<int64_t> edges,
                         MelEdges(context, triangles, dft_length, sample_rate));
   std::vector<float> matrix(bins * triangles, 0);

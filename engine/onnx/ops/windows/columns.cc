@@ -91,15 +91,15 @@ absl::Status BuildCol2Im(NodeContext& context) {
   const std::optional<int64_t> places = ElementCount(blocks.block);
   const std::optional<int64_t> columns = ElementCount(blocks.positions);
   if (!places || *places > kMostPlaces)
-    return node.Unimplemented(absl::StrCat("a block of more than ", kMostPlaces, " elements"));
+    return node.Unimplemented("a block of more than ", kMostPlaces, " elements");
   // Selections list the elements along each dimension, for each place in a block.
   constexpr int64_t kMostListed = int64_t{1} << 21;
   if (absl::c_accumulate(blocks.image, int64_t{0}) > kMostListed / *places)
-    return node.Unimplemented(absl::StrCat("an image of ", DimsToString(blocks.image),
-                                           " from blocks of ", *places, " elements"));
+    return node.Unimplemented("an image of ", DimsToString(blocks.image), " from blocks of ",
+                              *places, " elements");
   if (src.size() != 3 || src[1] % *places != 0 || src[2] != columns)
-    return node.Invalid(absl::StrCat("the input ", DimsToString(src), " does not hold blocks of ",
-                                     DimsToString(blocks.block)));
+    return node.Invalid("the input ", DimsToString(src), " does not hold blocks of ",
+                        DimsToString(blocks.block));
   Dims dims = {src[0], src[1] / *places}, split = dims;
   dims.insert(dims.end(), blocks.image.begin(), blocks.image.end());
   split.push_back(*places);

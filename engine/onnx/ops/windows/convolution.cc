@@ -20,17 +20,16 @@ namespace {
 
 absl::Status CheckShapes(const Node& node, const Dims& src, const Dims& weights, int64_t groups) {
   if (src.size() < 3 || src.size() > 5 || weights.size() != src.size()) {
-    return node.Invalid(absl::StrCat("input ", DimsToString(src), " and weights ",
-                                     DimsToString(weights), " need equal ranks of 3 to 5"));
+    return node.Invalid("input ", DimsToString(src), " and weights ", DimsToString(weights),
+                        " need equal ranks of 3 to 5");
   }
   for (int64_t dim : weights) {
-    if (dim < 1 || dim > INT32_MAX)
-      return node.Invalid(absl::StrCat("weights ", DimsToString(weights)));
+    if (dim < 1 || dim > INT32_MAX) return node.Invalid("weights ", DimsToString(weights));
   }
   if (groups < 1 || groups > weights[0] || weights[0] % groups != 0 || src[1] % groups != 0 ||
       src[1] / groups != weights[1]) {
-    return node.Invalid(absl::StrCat("input ", DimsToString(src), ", weights ",
-                                     DimsToString(weights), " and group ", groups, " do not fit"));
+    return node.Invalid("input ", DimsToString(src), ", weights ", DimsToString(weights),
+                        " and group ", groups, " do not fit");
   }
   return absl::OkStatus();
 }
@@ -73,8 +72,8 @@ absl::StatusOr<ValueId> EmitWindowed(NodeContext& context, ValueId src, Computed
                                      const Operand& weights, const Operand& bias, Dims dst,
                                      absl::string_view suffix) {
   if (bias.defined() && bias.dims != Dims{dst[1]}) {
-    return context.node.Invalid(
-        absl::StrCat("a bias of dims ", DimsToString(bias.dims), ", expected [", dst[1], "]"));
+    return context.node.Invalid("a bias of dims ", DimsToString(bias.dims), ", expected [", dst[1],
+                                "]");
   }
   if (weights.constant != nullptr) {
     return EmitKnown(context, src, std::move(window), weights.constant, bias, std::move(dst),
@@ -100,8 +99,7 @@ absl::StatusOr<ValueId> EmitConvolution(NodeContext& context, ValueId src, const
   ABSL_ASSIGN_OR_RETURN(const auto declared,
                         node.Ints("kernel_shape", {kernel.begin(), kernel.end()}));
   if (Dims(declared.begin(), declared.end()) != kernel) {
-    return node.Invalid(
-        absl::StrCat("kernel_shape differs from weights ", DimsToString(weights.dims)));
+    return node.Invalid("kernel_shape differs from weights ", DimsToString(weights.dims));
   }
   ABSL_ASSIGN_OR_RETURN(Window window, ReadWindow(node, src_dims, kernel, /*ceil_mode=*/false));
   convolution.strides = std::move(window.strides);

@@ -37,7 +37,7 @@ absl::StatusOr<int64_t> Entry(const Node& node, absl::string_view name, size_t i
   ABSL_ASSIGN_OR_RETURN(const std::vector<int64_t> all, node.Ints(name, {}));
   if (all.empty()) return absent;
   if (all.size() != count || all[i] < 0 || all[i] > INT32_MAX)
-    return node.Invalid(absl::StrCat("attribute '", name, "'"));
+    return node.Invalid("attribute '", name, "'");
   return all[i];
 }
 
@@ -165,15 +165,15 @@ absl::StatusOr<Transposed> Read(const NodeContext& context) {
   const size_t rank = src.size();
   if (rank < 3 || rank > 5 || w.size() != rank || transposed.groups < 1 || src[1] != w[0] ||
       w[0] % transposed.groups != 0 || ElementCount(w).value_or(0) < 1) {
-    return node.Invalid(absl::StrCat("input ", DimsToString(src), ", weights ", DimsToString(w),
-                                     " and group ", transposed.groups, " do not fit"));
+    return node.Invalid("input ", DimsToString(src), ", weights ", DimsToString(w), " and group ",
+                        transposed.groups, " do not fit");
   }
   transposed.dst = {src[0], w[1] * transposed.groups};
   for (size_t d = 2; d < rank; ++d) {
     ABSL_ASSIGN_OR_RETURN(const Axis axis, ReadAxis(node, d - 2, rank - 2, src[d], w[d]));
     const int64_t size = axis.stride * (src[d] - 1) + 1;
     if (size > kLongestSpread)
-      return node.Unimplemented(absl::StrCat(size, " places; supported are ", kLongestSpread));
+      return node.Unimplemented(size, " places; supported are ", kLongestSpread);
     transposed.dst.push_back(size + axis.extra + ReachOf(axis, w[d]) - axis.left - axis.right);
     if (transposed.dst.back() < 1) return node.Invalid("the padding leaves nothing");
     transposed.axes.push_back(axis);

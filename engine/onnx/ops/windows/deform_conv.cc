@@ -45,8 +45,8 @@ absl::StatusOr<Deformation> ReadDeformation(const NodeContext& context) {
   const Node& node = context.node;
   const Dims &src = context.input(0).dims, &weights = context.input(kWeights).dims;
   if (src.size() != 4 || weights.size() != 4)
-    return node.Unimplemented(absl::StrCat("an input ", DimsToString(src), " and weights ",
-                                           DimsToString(weights), "; supported are images"));
+    return node.Unimplemented("an input ", DimsToString(src), " and weights ",
+                              DimsToString(weights), "; supported are images");
   Deformation d = {.batch = src[0], .channels = src[1], .outputs = weights[0]};
   ABSL_ASSIGN_OR_RETURN(d.groups, node.Int("group", 1));
   ABSL_ASSIGN_OR_RETURN(d.offset_groups, node.Int("offset_group", 1));
@@ -57,18 +57,17 @@ absl::StatusOr<Deformation> ReadDeformation(const NodeContext& context) {
                    src[1] % d.offset_groups == 0 && src[1] % d.groups == 0 &&
                    src[1] / d.groups == weights[1];
   if (!fit || Dims(declared.begin(), declared.end()) != kernel)
-    return node.Invalid(absl::StrCat("input ", DimsToString(src), ", weights ",
-                                     DimsToString(weights), ", kernel_shape, group ", d.groups,
-                                     " and offset_group ", d.offset_groups, " do not fit"));
+    return node.Invalid("input ", DimsToString(src), ", weights ", DimsToString(weights),
+                        ", kernel_shape, group ", d.groups, " and offset_group ", d.offset_groups,
+                        " do not fit");
   ABSL_ASSIGN_OR_RETURN(d.window, ReadWindow(node, src, kernel, /*ceil_mode=*/false));
   const int64_t taps = kernel[0] * kernel[1];
   for (const auto& [input, numbers] : {std::pair{kOffset, 2}, {kMask, 1}}) {
     const Dims wanted = {src[0], d.offset_groups * taps * numbers, d.window.dst[0],
                          d.window.dst[1]};
     if (context.Has(input) && context.input(input).dims != wanted)
-      return node.Invalid(absl::StrCat("input ", input, " is ",
-                                       DimsToString(context.input(input).dims), ", expected ",
-                                       DimsToString(wanted)));
+      return node.Invalid("input ", input, " is ", DimsToString(context.input(input).dims),
+                          ", expected ", DimsToString(wanted));
   }
   return d;
 }

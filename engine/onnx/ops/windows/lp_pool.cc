@@ -16,11 +16,11 @@ absl::StatusOr<std::string> ComposeLpPool(const Node& node) {
   ABSL_ASSIGN_OR_RETURN(const int64_t p, ReadPower(node));
   ABSL_ASSIGN_OR_RETURN(const int64_t ceil_mode, node.Int("ceil_mode", 0));
   ABSL_ASSIGN_OR_RETURN(const std::vector<int64_t> kernel, node.Ints("kernel_shape", {}));
-  if (p < 1) return node.Invalid(absl::StrCat("p ", p));
+  if (p < 1) return node.Invalid("p ", p);
   if (ceil_mode != 0) return node.Unimplemented("ceil_mode");
   for (const absl::string_view name : {"ceil_mode", "dilations"}) {
     if (node.opset() < 18 && node.HasAttribute(name))
-      return node.Invalid(absl::StrCat(name, " exists from opset 18 on"));
+      return node.Invalid(name, " exists from opset 18 on");
   }
   double elements = 1;
   for (int64_t size : kernel) elements *= static_cast<double>(size);

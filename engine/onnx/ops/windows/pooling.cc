@@ -20,15 +20,14 @@ namespace {
 
 absl::StatusOr<Dims> ReadKernel(const Node& node, const Dims& src) {
   if (src.size() < 3 || src.size() > 5) {
-    return node.Invalid(
-        absl::StrCat("input ", DimsToString(src), " has no 1 to 3 spatial dimensions"));
+    return node.Invalid("input ", DimsToString(src), " has no 1 to 3 spatial dimensions");
   }
   ABSL_ASSIGN_OR_RETURN(const std::vector<int64_t> kernel, node.Ints("kernel_shape", {}));
   if (kernel.size() != src.size() - 2)
     return node.Invalid("kernel_shape does not fit the input's rank");
   for (int64_t size : kernel) {
     if (size < 1 || size > INT32_MAX)
-      return node.Invalid(absl::StrCat("kernel_shape ", size, " is out of range"));
+      return node.Invalid("kernel_shape ", size, " is out of range");
   }
   return Dims(kernel.begin(), kernel.end());
 }
@@ -49,9 +48,9 @@ absl::StatusOr<Window> ReadPoolingWindow(const Node& node, const Dims& src) {
     const int64_t extent = (window.kernel[i] - 1) * window.dilations[i] + 1;
     const int64_t last = (window.dst[i] - 1) * window.strides[i] - window.padding_left[i];
     if (window.padding_left[i] < extent && last < src[i + 2]) continue;
-    return node.Unimplemented(absl::StrCat("windows that see padding alone: of ", extent,
-                                           " elements, padded by ", window.padding_left[i], " and ",
-                                           window.padding_right[i]));
+    return node.Unimplemented("windows that see padding alone: of ", extent,
+                              " elements, padded by ", window.padding_left[i], " and ",
+                              window.padding_right[i]);
   }
   return window;
 }
@@ -218,8 +217,7 @@ absl::StatusOr<ValueId> EmitGlobalPooling(NodeContext& context, Pooling::Algorit
   ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Runtime(0));
   const Dims& dims = context.input(0).dims;
   if (dims.size() < 3 || dims.size() > 5) {
-    return context.node.Invalid(
-        absl::StrCat("input ", DimsToString(dims), " has no 1 to 3 spatial dimensions"));
+    return context.node.Invalid("input ", DimsToString(dims), " has no 1 to 3 spatial dimensions");
   }
   const size_t rank = dims.size() - 2;
   Pooling pooling{algorithm, Dims(dims.begin() + 2, dims.end()), Dims(rank, 1), Dims(rank, 0),

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 
 namespace tilewire::reader {
@@ -17,12 +16,11 @@ absl::StatusOr<Dims> ReadWindowSizes(const Node& node, absl::string_view name, s
   ABSL_ASSIGN_OR_RETURN(const std::vector<int64_t> values,
                         node.Ints(name, std::vector<int64_t>(length, absent)));
   if (values.size() != length) {
-    return node.Invalid(
-        absl::StrCat("attribute '", name, "' has ", values.size(), " values, expected ", length));
+    return node.Invalid("attribute '", name, "' has ", values.size(), " values, expected ", length);
   }
   for (int64_t value : values) {
     if (value < smallest || value > kLargest)
-      return node.Invalid(absl::StrCat(name, " ", value, " is out of range"));
+      return node.Invalid(name, " ", value, " is out of range");
   }
   return Dims(values.begin(), values.end());
 }
@@ -42,8 +40,8 @@ absl::Status SlideOver(const Node& node, int64_t src, size_t i, int64_t extent, 
                 stride = window->strides[i];
   const int64_t room = src + left + right - extent;
   if (room < 0) {
-    return node.Invalid(absl::StrCat("a window of ", extent, " does not fit ", src,
-                                     " elements padded by ", left, " and ", right));
+    return node.Invalid("a window of ", extent, " does not fit ", src, " elements padded by ", left,
+                        " and ", right);
   }
   int64_t dst = (ceil_mode ? DivUp(room, stride) : room / stride) + 1;
   // A window that would start in the right padding is left out.
@@ -65,7 +63,7 @@ absl::StatusOr<Window> ReadWindow(const Node& node, const Dims& src, Dims kernel
   ABSL_ASSIGN_OR_RETURN(const std::string auto_pad, node.String("auto_pad", "NOTSET"));
   const bool same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER";
   if (!same && auto_pad != "NOTSET" && auto_pad != "VALID") {
-    return node.Invalid(absl::StrCat("auto_pad '", auto_pad.substr(0, 50), "'"));
+    return node.Invalid("auto_pad '", auto_pad.substr(0, 50), "'");
   }
   if (auto_pad == "VALID") pads.assign(2 * rank, 0);
   window.padding_left.assign(pads.begin(), pads.begin() + rank);

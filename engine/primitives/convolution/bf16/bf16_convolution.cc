@@ -75,12 +75,12 @@ int64_t GroupMultiple(const MemoryDesc& tensor) {
 absl::Status RequireWholeVectors(const ConvolutionDesc& desc) {
   const Geometry geometry = GeometryOf(desc);
   if (geometry.ic < kPairLanes || geometry.oc < kPairLanes)
-    return absl::UnimplementedError("is for 16 input and output channels per group and more");
+    return Unimplemented("is for 16 input and output channels per group and more");
   const bool aligned =
       geometry.ic % GroupMultiple(desc.src) == 0 && geometry.oc % GroupMultiple(desc.dst) == 0;
   if (geometry.groups > 1 && !aligned)
-    return absl::UnimplementedError("is for groups of whole blocks of channels");
-  if (geometry.batch == 0) return absl::UnimplementedError("takes no batch of 0");
+    return Unimplemented("is for groups of whole blocks of channels");
+  if (geometry.batch == 0) return Unimplemented("takes no batch of 0");
   return absl::OkStatus();
 }
 
@@ -121,7 +121,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateWithStage(const ConvolutionDesc
   Geometry geometry = stage.StagedGeometry();
   geometry.batch = ImagesAtOnce(geometry.batch, stage.ImageBytes());
   const auto bytes = CheckedMul(geometry.batch, stage.ImageBytes());
-  if (!bytes) return absl::ResourceExhaustedError("the rounded copy of src is too large");
+  if (!bytes) return ResourceExhausted("the rounded copy of src is too large");
   ABSL_ASSIGN_OR_RETURN(DirectDriver driver,
                         DirectDriver::Create(info.name, PairsProblemOf(desc, attributes, geometry,
                                                                        stage.StagedStrides())));

@@ -47,13 +47,13 @@ class Bf16FirstLayer final : public Primitive {
 absl::Status RequirePairsAlongWidth(const Geometry& geometry) {
   constexpr int64_t kMostChannels = 4, kFewestTaps = 3;
   if (geometry.grouped_weights || geometry.ic > kMostChannels)
-    return absl::UnimplementedError("is for 1 to 4 input channels and no groups");
+    return Unimplemented("is for 1 to 4 input channels and no groups");
   if (geometry.in[0] > 1 || geometry.kernel[0] > 1)
-    return absl::UnimplementedError("is for images without depth");
+    return Unimplemented("is for images without depth");
   if (geometry.stride[2] != kPairNumbers || geometry.tap_step[2] != 1 ||
       geometry.kernel[2] < kFewestTaps)
-    return absl::UnimplementedError("is for 3 taps and more along the width with a stride of 2");
-  if (geometry.batch == 0) return absl::UnimplementedError("takes no batch of 0");
+    return Unimplemented("is for 3 taps and more along the width with a stride of 2");
+  if (geometry.batch == 0) return Unimplemented("takes no batch of 0");
   return absl::OkStatus();
 }
 
@@ -72,7 +72,7 @@ absl::StatusOr<ConvolutionDesc> ResolveBf16FirstLayer(const Request<ConvolutionD
   ABSL_RETURN_IF_ERROR(RequireNoOutputScales(request.attributes));
   ABSL_RETURN_IF_ERROR(RequireDirect(desc));
   ABSL_RETURN_IF_ERROR(RequirePairsAlongWidth(GeometryOf(desc)));
-  if (desc.src.rank() > 4) return absl::UnimplementedError("is for images without depth");
+  if (desc.src.rank() > 4) return Unimplemented("is for images without depth");
   ConvolutionDesc resolved = desc;
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc packed, WeightsPairedAlongWidth(desc.weights));
   if (desc.weights.IsAny() && desc.weights.data_type() == DataType::kF32) resolved.weights = packed;
@@ -104,7 +104,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateBf16FirstLayer(
   ABSL_ASSIGN_OR_RETURN(DirectDriver driver, DirectDriver::Create(request.facts.name, problem));
   PrimitiveInfo info = WithCode(InfoOf(request), driver, rows);
   const auto bytes = CheckedMul(images, rows.ImageBytes());
-  if (!bytes) return absl::ResourceExhaustedError("the rounded copy of src is too large");
+  if (!bytes) return ResourceExhausted("the rounded copy of src is too large");
   info.scratchpad_bytes = *bytes;
   return std::make_unique<Bf16FirstLayer>(std::move(info), desc, images, std::move(rows),
                                           std::move(driver));

@@ -14,7 +14,7 @@ absl::StatusOr<Bf16Rows> Bf16Rows::Create(absl::string_view name, const Geometry
                                           const ActivationStrides& src) {
   Bf16Rows rows(geometry, src);
   if (!CheckedProduct({geometry.ic, geometry.in[1], rows.RowNumbers(), kNumberBytes}))
-    return absl::ResourceExhaustedError("the rounded copy of src is too large");
+    return ResourceExhausted("the rounded copy of src is too large");
   ABSL_ASSIGN_OR_RETURN(rows.rounding_, jit::Compile<Bf16Rounding>(name));
   return rows;
 }

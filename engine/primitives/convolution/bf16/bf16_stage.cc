@@ -42,7 +42,7 @@ absl::StatusOr<Bf16Stage> Bf16Stage::Create(absl::string_view name, const Geomet
                                             const ActivationStrides& src) {
   const auto bytes = CheckedProduct({geometry.groups, geometry.ic + kBf16LineNumbers,
                                      geometry.in[0], geometry.in[1], geometry.in[2], kPairBytes});
-  if (!bytes) return absl::ResourceExhaustedError("the rounded copy of src is too large");
+  if (!bytes) return ResourceExhausted("the rounded copy of src is too large");
   Bf16Stage stage(geometry, src);
   ABSL_ASSIGN_OR_RETURN(stage.rounding_, jit::Compile<Bf16Rounding>(name));
   return stage;

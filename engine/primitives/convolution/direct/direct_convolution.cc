@@ -59,8 +59,7 @@ absl::Status RequireFewOutputs(const Geometry& geometry, int64_t lanes) {
   if (geometry.ic < lanes || geometry.oc > lanes ||
       (geometry.groups > 1 && geometry.ic % lanes != 0) ||
       *CheckedProduct(geometry.out) < kFewestVectors * lanes) {
-    return absl::UnimplementedError(
-        "is for few output channels of many pixels, and groups of whole blocks");
+    return Unimplemented("is for few output channels of many pixels, and groups of whole blocks");
   }
   return absl::OkStatus();
 }
@@ -104,9 +103,9 @@ absl::StatusOr<ConvolutionDesc> ResolveFirstLayer(const Request<ConvolutionDesc>
   ABSL_RETURN_IF_ERROR(RequireDirectF32(desc, request.attributes));
   const Geometry geometry = GeometryOf(desc);
   if (geometry.grouped_weights || geometry.ic > kMostChannels) {
-    return absl::UnimplementedError("is for 1 to 4 input channels and no groups");
+    return Unimplemented("is for 1 to 4 input channels and no groups");
   }
-  if (geometry.kernel[0] > 1) return absl::UnimplementedError("is for kernels without depth");
+  if (geometry.kernel[0] > 1) return Unimplemented("is for kernels without depth");
   return ResolveLayouts(desc, VectorUnit::Of(request.facts.isa), WeightsKind::kFirstLayer);
 }
 
@@ -143,8 +142,7 @@ double CostFewOutputs(const Request<ConvolutionDesc>& resolved) {
 
 absl::StatusOr<ConvolutionDesc> ResolveDepthwise(const Request<ConvolutionDesc>& request) {
   ABSL_RETURN_IF_ERROR(RequireTypesOfRow(request));
-  if (!GeometryOf(request.desc).IsDepthwise())
-    return absl::UnimplementedError("is for one channel a group");
+  if (!GeometryOf(request.desc).IsDepthwise()) return Unimplemented("is for one channel a group");
   return ResolveLayouts(request.desc, VectorUnit::Of(request.facts.isa), WeightsKind::kDepthwise);
 }
 

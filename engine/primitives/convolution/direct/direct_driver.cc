@@ -101,8 +101,7 @@ absl::Status CheckDisplacements(const DirectProblem& problem) {
   const std::optional<int64_t> dst = CheckedMul(32, problem.dst.spatial[2]);
   for (const std::optional<int64_t>& span :
        {src, dst, std::optional(weights), std::optional(problem.weights.ic_block)}) {
-    if (!span || *span > kLargestSpan)
-      return absl::UnimplementedError("strides exceed 32-bit displacements");
+    if (!span || *span > kLargestSpan) return Unimplemented("strides exceed 32-bit displacements");
   }
   return absl::OkStatus();
 }

@@ -72,8 +72,7 @@ absl::Status RequireNearPixels(const GroupedProblem& problem) {
       CheckedMul(problem.weights_taps[1], 1),
       CheckedMul(problem.weights_taps[2], geometry.kernel[2])};
   for (const std::optional<int64_t>& span : spans) {
-    if (!span || *span > kLargestSpan)
-      return absl::UnimplementedError("strides exceed 32-bit displacements");
+    if (!span || *span > kLargestSpan) return Unimplemented("strides exceed 32-bit displacements");
   }
   return absl::OkStatus();
 }
@@ -199,10 +198,10 @@ absl::Status RequireNarrowGroups(const Geometry& geometry, const VectorUnit& uni
   const int lanes = unit.lanes();
   if (geometry.groups < 2 || geometry.IsDepthwise() || geometry.ic < 1 || geometry.oc < 1 ||
       (geometry.ic % lanes == 0 && geometry.oc % lanes == 0)) {
-    return absl::UnimplementedError("is for groups that do not begin with blocks of channels");
+    return Unimplemented("is for groups that do not begin with blocks of channels");
   }
   if (FitsTablesOfLanes(geometry, unit)) return absl::OkStatus();
-  return absl::UnimplementedError("the tables of groups that wide would be too large");
+  return Unimplemented("the tables of groups that wide would be too large");
 }
 
 }  // namespace

@@ -78,8 +78,7 @@ absl::StatusOr<Regrouping> RegroupingOf(absl::string_view name, const MemoryDesc
   regrouping.image_bytes = tensor.stride(0) * SizeOf(tensor.data_type());
   if (channels % lanes == 0) return regrouping;
   absl::StatusOr<MemoryDesc> blocks = InWholeBlocks(image, groups, lanes);
-  if (!blocks.ok())
-    return absl::ResourceExhaustedError("the scratchpad for aligned groups is too large");
+  if (!blocks.ok()) return ResourceExhausted("the scratchpad for aligned groups is too large");
   regrouping.blocks = *std::move(blocks);
   regrouping.scratch_bytes = RoundUp(regrouping.blocks.SizeBytes(), AlignedBuffer::kAlignment);
   if (copies.in) {

@@ -32,11 +32,11 @@ bool OnMatrixTiles(const ImplementationFacts& facts) { return facts.isa.Includes
 absl::Status RequireFullTiles(const Geometry& geometry) {
   constexpr int64_t kFewestChannels = 32, kFewestPixels = 4;
   if (geometry.ic < kFewestChannels)
-    return absl::UnimplementedError("is for 32 input channels a group and more");
+    return Unimplemented("is for 32 input channels a group and more");
   const bool is_flat = geometry.kernel == Spatial{1, 1, 1} && geometry.stride == Spatial{1, 1, 1};
   const Spatial& out = geometry.out;
   if ((is_flat ? out[0] * out[1] * out[2] : std::max(out[1], out[2])) < kFewestPixels)
-    return absl::UnimplementedError("is for rows of 4 pixels and more");
+    return Unimplemented("is for rows of 4 pixels and more");
   return absl::OkStatus();
 }
 
@@ -103,7 +103,7 @@ bool IsPadded(const ConvolutionDesc& desc) {
 
 absl::Status RequireNoZeroPoint(const ConvolutionDesc& desc) {
   if (desc.weights_zero_point == 0) return absl::OkStatus();
-  return absl::UnimplementedError("takes weights whose zero point is 0");
+  return Unimplemented("takes weights whose zero point is 0");
 }
 
 // With layouts for src, dst and bias.
@@ -111,7 +111,7 @@ absl::StatusOr<ConvolutionDesc> ResolveActivations(const ConvolutionDesc& desc,
                                                    const VectorUnit& unit) {
   ABSL_RETURN_IF_ERROR(RequireInteger(desc));
   if (!desc.range.IsZero() && IsPadded(desc))
-    return absl::UnimplementedError("takes no padding together with a range");
+    return Unimplemented("takes no padding together with a range");
   ConvolutionDesc resolved = desc;
   const std::string pattern = ChannelsLast(desc.src.rank());
   ABSL_ASSIGN_OR_RETURN(resolved.src, OrPattern(desc.src, pattern));
@@ -288,10 +288,9 @@ absl::StatusOr<ConvolutionDesc> ResolveIntegerDepthwise(const Request<Convolutio
   const ConvolutionDesc& desc = request.desc;
   const VectorUnit unit = VectorUnit::Of(request.facts.isa);
   const Geometry geometry = GeometryOf(desc);
-  if (!geometry.IsDepthwise()) return absl::UnimplementedError("is for one channel a group");
+  if (!geometry.IsDepthwise()) return Unimplemented("is for one channel a group");
   ABSL_RETURN_IF_ERROR(RequireNoZeroPoint(desc));
-  if (geometry.kernel[2] > kMaxDepthwiseTaps)
-    return absl::UnimplementedError("the kernel is too wide");
+  if (geometry.kernel[2] > kMaxDepthwiseTaps) return Unimplemented("the kernel is too wide");
   ABSL_ASSIGN_OR_RETURN(ConvolutionDesc resolved, ResolveActivations(desc, unit));
   if (!HasDenseChannels(resolved.src) && !IsChannelBlocked(resolved.src, unit.lanes())) {
     return RefuseLayout("src", desc.src);

@@ -29,8 +29,7 @@ absl::Status CheckDisplacements(const IntegerProblem& problem) {
   const auto dst = CheckedAdd(4 * problem.dst.block, 32 * problem.dst.spatial[2]);
   for (const std::optional<int64_t>& span : {src, dst, std::optional(problem.weights_ic_block),
                                              std::optional(4 * problem.weights_oc_block)}) {
-    if (!span || *span > kLargest)
-      return absl::UnimplementedError("strides exceed 32-bit displacements");
+    if (!span || *span > kLargest) return Unimplemented("strides exceed 32-bit displacements");
   }
   return absl::OkStatus();
 }

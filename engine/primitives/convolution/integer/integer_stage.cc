@@ -52,7 +52,7 @@ absl::StatusOr<IntegerStage> IntegerStage::Create(const MemoryDesc& src, const G
   IntegerStage stage(src, geometry, flip, step);
   const auto bytes =
       CheckedProduct({stage.size_[0], stage.size_[1], stage.size_[2], stage.pixel_bytes_, 2});
-  if (!bytes) return absl::ResourceExhaustedError("the padded copy of src is too large");
+  if (!bytes) return ResourceExhausted("the padded copy of src is too large");
   const SeparableOffsets offsets(src);
   for (int64_t group = 0; group < geometry.groups; ++group) {
     for (int64_t c = 0; c < stage.group_bytes_; ++c) {

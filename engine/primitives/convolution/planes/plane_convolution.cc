@@ -24,15 +24,14 @@ absl::Status RequireNarrowWindows(const Geometry& geometry, int planes) {
   constexpr int64_t kMostChannels = 1 << 16;  // of all taps: what is split at a time stays small
   const PlaneProductShape shape = PlaneShapeOf(geometry, planes);
   if (shape.rows > 0 && shape.FlatChannels() <= kMostChannels) return absl::OkStatus();
-  return absl::UnimplementedError("is for windows of up to 65536 numbers");
+  return Unimplemented("is for windows of up to 65536 numbers");
 }
 
 // Tensors of bf16 are for one plane.
 absl::Status RequireTypes(const ConvolutionDesc& desc, const Attributes& attributes, int planes) {
   if (planes > 1) return RequireDirectF32(desc, attributes);
   ABSL_RETURN_IF_ERROR(RequireF32OrBf16(desc));
-  if (desc.weights.data_type() != DataType::kF32)
-    return absl::UnimplementedError("takes weights of f32 only");
+  if (desc.weights.data_type() != DataType::kF32) return Unimplemented("takes weights of f32 only");
   ABSL_RETURN_IF_ERROR(RequireNoOutputScales(attributes));
   return RequireDirect(desc);
 }
@@ -41,7 +40,7 @@ absl::Status RequireWholeBlocks(const ConvolutionDesc& desc, const Geometry& geo
   const bool whole =
       geometry.ic % LanesOf(desc.src, lanes) == 0 && geometry.oc % LanesOf(desc.dst, lanes) == 0;
   if (geometry.groups == 1 || whole) return absl::OkStatus();
-  return absl::UnimplementedError("takes groups of whole blocks of channels only");
+  return Unimplemented("takes groups of whole blocks of channels only");
 }
 
 // Pixels of dst follow each other at one distance, which displacements reach.
@@ -49,11 +48,11 @@ absl::Status RequireNeighbours(const Geometry& geometry, const ByteStrides& dst)
   const Spatial& strides = dst.spatial;
   for (int d : {1, 0}) {
     if (geometry.out[d] > 1 && strides[d] != geometry.out[d + 1] * strides[d + 1])
-      return absl::UnimplementedError("dst has gaps between its rows");
+      return Unimplemented("dst has gaps between its rows");
   }
   constexpr int64_t kLargest = std::numeric_limits<int32_t>::max() / 64;
   if (strides[2] > kLargest || dst.block > 32 * kLargest)
-    return absl::UnimplementedError("strides exceed 32-bit displacements");
+    return Unimplemented("strides exceed 32-bit displacements");
   return absl::OkStatus();
 }
 

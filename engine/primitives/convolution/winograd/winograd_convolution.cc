@@ -2,7 +2,6 @@
 #include <utility>
 
 #include "absl/functional/function_ref.h"
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/primitives/convolution/direct/direct_layouts.h"
 #include "engine/primitives/convolution/implementations.h"
@@ -40,13 +39,13 @@ absl::Status RequireShape(const ConvolutionDesc& desc) {
   const Geometry geometry = GeometryOf(desc);
   const Spatial ones = {1, 1, 1};
   if (desc.src.rank() != 4 || geometry.kernel != Spatial{1, 3, 3}) {
-    return absl::UnimplementedError("is for kernels of 3x3");
+    return Unimplemented("is for kernels of 3x3");
   }
-  if (geometry.grouped_weights) return absl::UnimplementedError("takes no groups");
-  if (geometry.stride != ones) return absl::UnimplementedError("is for stride 1");
-  if (geometry.tap_step != ones) return absl::UnimplementedError("takes no dilation");
+  if (geometry.grouped_weights) return Unimplemented("takes no groups");
+  if (geometry.stride != ones) return Unimplemented("is for stride 1");
+  if (geometry.tap_step != ones) return Unimplemented("takes no dilation");
   // The plan divides by the number of tiles; no other size of a convolution can be 0.
-  if (geometry.batch == 0) return absl::UnimplementedError("takes no batch of 0");
+  if (geometry.batch == 0) return Unimplemented("takes no batch of 0");
   return absl::OkStatus();
 }
 
@@ -59,7 +58,7 @@ int TileOf(const ImplementationFacts& facts) {
 
 absl::Status RequireWinograd(const ConvolutionDesc& desc, const Attributes& attributes) {
   if (desc.algorithm == ConvolutionAlgorithm::kDirect) {
-    return absl::UnimplementedError("is a Winograd convolution, direct was asked for");
+    return Unimplemented("is a Winograd convolution, direct was asked for");
   }
   ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.weights, desc.dst, desc.bias));
   ABSL_RETURN_IF_ERROR(RequireNoOutputScales(attributes));
@@ -73,12 +72,11 @@ absl::StatusOr<ConvolutionDesc> ResolveTensors(const ConvolutionDesc& desc,
                         MemoryDesc::CreateWinograd(desc.weights.dims(), layout));
   if (desc.weights.IsAny()) resolved.weights = packed;
   if (!(resolved.weights == packed)) {
-    return absl::UnimplementedError(
-        absl::StrCat("does not take weights as ", desc.weights.ToString()));
+    return Unimplemented("does not take weights as ", desc.weights.ToString());
   }
   ABSL_RETURN_IF_ERROR(ResolveActivations(layout.lanes, Activations::kBlocks, &resolved));
   if (resolved.src.stride(3) != layout.lanes) {
-    return absl::UnimplementedError("pixels of src are not neighbours");
+    return Unimplemented("pixels of src are not neighbours");
   }
   return resolved;
 }

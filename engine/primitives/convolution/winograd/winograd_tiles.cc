@@ -30,8 +30,7 @@ absl::Status CheckDisplacements(const WinogradProblem& problem, int64_t v_point,
   for (const std::optional<int64_t>& span :
        {row, column, std::optional(problem.dst.block), CheckedMul(plan.points(), v_point),
         CheckedMul(plan.points(), m_point)}) {
-    if (!span || *span > kLargest)
-      return absl::UnimplementedError("strides exceed 32-bit displacements");
+    if (!span || *span > kLargest) return Unimplemented("strides exceed 32-bit displacements");
   }
   return absl::OkStatus();
 }
