@@ -5,15 +5,46 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "engine/base/aligned_buffer.h"
 #include "engine/base/huge_pages.h"
 #include "engine/base/status_macros.h"
-#include "engine/runtime/group_packing.h"
+#include "engine/memory/dims.h"
+#include "engine/network/network.h"
 #include "engine/runtime/page_release.h"
 #include "engine/runtime/tensor_layout.h"
 
 namespace tilewire::runtime {
 namespace {
+
+// Whether `target` are the dims [g', O/g', I/g', k...] of weights of groups that are computed
+// several at a time, with fewer groups than the weights [O, I/g, k...] have.
+bool MergesGroups(const network::Weights& weights, const Dims& target) {
+  return target.size() == weights.dims.size() + 1 && target.size() > 2 &&
+         target[2] > weights.dims[1];
+}
+
+// The `elements` of the weights in row-major order of the dims of `target`, with zeros between
+// groups.
+//   kResourceExhausted  memory
+absl::StatusOr<AlignedBuffer> WithZerosBetweenGroups(const network::Weights& weights,
+                                                     absl::Span<const float> elements,
+                                                     const Dims& target) {
+  const int64_t count = static_cast<int64_t>(elements.size()), rows = weights.dims[0];
+  const int64_t row = count / rows;  // of one output
+  const int64_t merged = target[2] / weights.dims[1], outputs = target[1] / merged;
+  ABSL_ASSIGN_OR_RETURN(AlignedBuffer buffer,
+                        AlignedBuffer::Allocate(count * merged * sizeof(float)));
+  float* to = reinterpret_cast<float*>(buffer.data());
+  std::fill_n(to, count * merged, 0.0f);
+  for (int64_t o = 0; o < rows; ++o) {
+    const int64_t place = o / outputs % merged;  // of its group among the merged ones
+    std::copy_n(elements.data() + o * row, row, to + (o * merged + place) * row);
+  }
+  return buffer;
+}
 
 // The layout of the weights in the file, with the dims of the primitive. Where they are stored as
 // [I, O], neighbouring output channels are one element apart, and everything else is O apart.

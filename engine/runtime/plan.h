@@ -36,7 +36,7 @@ struct Step {
   std::shared_ptr<const Primitive> primitive;
   std::shared_ptr<const RowBands> bands;
   Bindings bindings;
-  int64_t operations = 0;  // multiplications and additions (primitives/operation_count.h)
+  int64_t operations = 0;  // multiplications and additions (primitives/execution.cc)
 
   absl::string_view implementation() const;  // "convolution/avx512_f32_direct"
   const std::vector<ArgDesc>& args() const;

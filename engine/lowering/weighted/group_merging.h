@@ -3,7 +3,7 @@
 // Merging groups of a convolution that are narrower than a block of channels, for the products of
 // bf16 on matrix tiles (AMX), which are many times faster than vectors but multiply whole blocks
 // only: as many neighbouring groups as fill them are computed as one group, with zeros as the
-// weights between channels of different groups (runtime/group_packing.h writes them). An infinite
+// weights between channels of different groups (runtime/packed_weights.cc writes them). An infinite
 // activation therefore becomes NaN in the results of its neighbours. Elsewhere the lanes of a
 // vector are of several groups without that (primitives/convolution/grouped_generator.h). Pure
 // function; thread-safe.

@@ -1,17 +1,81 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdint>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
+#include "engine/kernels/tiles/block_unit.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/deconvolution/direct_driver.h"
 #include "engine/primitives/deconvolution/geometry.h"
 #include "engine/primitives/deconvolution/implementations.h"
-#include "engine/primitives/deconvolution/tile_generator.h"
+#include "engine/primitives/deconvolution/tile_loop.h"
 
 namespace tilewire::deconvolution {
 namespace {
+
+// Tiles of dst whose lanes are output channels: `pixels` outputs of a row, `stride`
+// apart, times one or two blocks of output channels (tile_loop.h).
+struct TileConfig {
+  TileLoopConfig loop;
+  int64_t weights_oc_block_bytes = 0;  // from output block to output block
+  EpilogueConfig epilogue;             // unit, blocks, pixels, strides of dst, bias, post-ops
+};
+
+class TileGenerator final : public TileLoop {
+ public:
+  TileGenerator(absl::string_view name, const TileConfig& config)
+      : TileLoop(name, config.epilogue, config.loop), config_(config) {}
+
+  static constexpr int kMaxBlocks = 2;
+  // The most outputs of a tile that leave enough registers for the post-ops.
+  static int MaxPixels(const VectorUnit& unit, const PostOps& post_ops) {
+    const int needed = std::max(kMaxBlocks + 1, AccumulatorEpilogue::ScratchCount(post_ops));
+    return (unit.registers() - needed) / kMaxBlocks;
+  }
+
+ private:
+  void EmitTile() override {
+    PrefetchDst();
+    ZeroSums();
+    EmitTaps();
+    FinishSums(/*zero_tail=*/true);
+  }
+
+  void EmitBlock(int channels) override {
+    const int lanes = config_.epilogue.unit.lanes(), blocks = config_.epilogue.blocks;
+    for (int ic = 0; ic < channels; ++ic) {
+      for (int b = 0; b < blocks; ++b) {
+        const int64_t offset = b * config_.weights_oc_block_bytes + ic * lanes * 4;
+        vmovups(OfBlock(b, Tile() + b), ptr[weights_ + static_cast<int>(offset)]);
+      }
+      AddProducts(/*chain=*/0, /*pairs=*/false, Tile(), Tile() + blocks,
+                  [&](int pixel) { return src_ + (pixel * lanes + ic) * 4; });
+    }
+  }
+
+  // Rows of dst are written with gaps, where other phases lie; the cache does not see them coming.
+  void PrefetchDst() {
+    const EpilogueConfig& tile = config_.epilogue;
+    for (int b = 0; b < tile.blocks; ++b) {
+      for (int p = 0; p < tile.pixels; ++p) {
+        const int64_t offset = b * tile.dst_block_bytes + p * tile.dst_pixel_bytes;
+        prefetchw(ptr[dst_ + static_cast<int>(offset)]);
+      }
+    }
+  }
+
+  // A register of an output block, as wide as the block's channels need (block_unit.h).
+  Xbyak::Xmm OfBlock(int block, int index) const override {
+    const EpilogueConfig& tile = config_.epilogue;
+    return UnitOfBlock(tile.unit, block == tile.blocks - 1 ? tile.tail_lanes : 0).Vector(index);
+  }
+
+  // Vectors: the tile's sums, then weights of one input channel, then an element of src.
+  const TileConfig config_;
+};
 
 constexpr int64_t kFloatBytes = sizeof(float);
 

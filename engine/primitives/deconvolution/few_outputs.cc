@@ -1,17 +1,154 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdint>
 #include <string>
 
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
+#include "engine/jit/tail_mask.h"
+#include "engine/kernels/elements/lane_sums.h"
 #include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/deconvolution/direct_driver.h"
-#include "engine/primitives/deconvolution/few_outputs_generator.h"
 #include "engine/primitives/deconvolution/geometry.h"
 #include "engine/primitives/deconvolution/implementations.h"
+#include "engine/primitives/deconvolution/tile_loop.h"
 
 namespace tilewire::deconvolution {
 namespace {
+
+// Tiles of a dst with few channels: as many outputs of a row, `stride` apart, as a vector
+// has lanes, of one output channel (tile_loop.h). The lanes of its sums are input channels, which
+// are added up in the end (lane_sums.h), and the outputs are stored in a plain row.
+//
+// Where each output of a row has a tap of its own, a tile holds all phases of its pixels of src,
+// which are neighbours in dst; where the same is true of pairs of rows, a tile holds both rows, so
+// that src is read once. The sums of a pair come in two batches, each of half the pixels, whose
+// halves are those of either row.
+struct FewOutputsConfig {
+  VectorUnit unit;
+  int pixels = 1;   // of src, or outputs that are apart: times the columns at most the lanes
+  int columns = 1;  // neighbouring outputs of a pixel
+  int rows = 1;     // 1 or 2; times the columns at most kMostPhases
+  TileLoopConfig loop;
+  int64_t src_row_bytes = 0;
+  int64_t dst_pixel_bytes = 4, dst_row_bytes = 0;  // from output to output, from row to row
+  bool bias = false;
+  PostOps post_ops;  // without sum if the outputs are apart
+};
+
+constexpr int64_t kFarthestRow = 1 << 30;  // in bytes, that a displacement reaches
+
+// The end of vectors 0 to rows - 1, each a row of the tile.
+EpilogueConfig EpilogueOf(const FewOutputsConfig& config) {
+  EpilogueConfig epilogue =
+      EpilogueOfLaneSums(config.unit, config.pixels * config.columns, config.post_ops);
+  epilogue.pixels = config.rows;
+  epilogue.dst_pixel_bytes = config.dst_row_bytes;
+  return epilogue;
+}
+
+class FewOutputsGenerator final : public TileLoop {
+ public:
+  // The phases of an output channel; the weights of each follow those of the one before.
+  static constexpr int kMostPhases = 4;
+  FewOutputsGenerator(absl::string_view name, const FewOutputsConfig& config)
+      : TileLoop(name, EpilogueOf(config), config.loop),
+        config_(config),
+        tail_(this, config.unit,
+              {.spare = rax, .opmask = k3, .vector = config.unit.registers() - 1}) {}
+
+ private:
+  void EmitTile() override {
+    if (config_.loop.tail_channels > 0) tail_.Set(config_.loop.tail_channels);
+    SumBatch(0);
+    if (config_.rows == 2) {
+      vmovaps(FirstBatch(), Vector(0));
+      SumBatch(1);
+      JoinBatches();
+    }
+    if (config_.bias) AddBias();
+    epilogue_.ApplyPostOps(/*skip_sum=*/false);
+    config_.dst_pixel_bytes == 4 ? epilogue_.Store() : StoreApart();
+  }
+
+  // Memory after the last channel of src may be anything. Where tiles hold one row, the next row of
+  // src is asked for in time: the phases along the height read this one again.
+  void EmitBlock(int channels) override {
+    const int bytes = config_.unit.bytes(), lanes = config_.unit.lanes();
+    const int columns = config_.columns, rows = config_.rows;
+    const Xbyak::Xmm loaded = Spare(kMostPhases);
+    for (int f = 0; f < columns * rows; ++f) vmovups(Spare(f), ptr[weights_ + f * bytes]);
+    const int pixels = std::min(PixelsOfBatch(), config_.pixels - batch_ * PixelsOfBatch());
+    for (int p = 0; p < pixels; ++p) {
+      tail_.Load(loaded, ptr[src_ + p * bytes], channels < lanes);
+      if (rows == 1 && config_.src_row_bytes < kFarthestRow)
+        prefetcht1(ptr[src_ + static_cast<int>(p * bytes + config_.src_row_bytes)]);
+      for (int r = 0; r < rows; ++r) {
+        for (int c = 0; c < columns; ++c) {
+          const Xbyak::Xmm sum = Vector(r * lanes / 2 + p * columns + c);
+          vfmadd231ps(sum, Spare(r * columns + c), loaded);
+        }
+      }
+    }
+  }
+
+  void EmitTables() override {
+    epilogue_.EmitTables();
+    if (config_.loop.tail_channels > 0) tail_.EmitTable();
+  }
+
+  // Vector 0 = the outputs of a batch.
+  void SumBatch(int batch) {
+    batch_ = batch;
+    for (int i = 0; i < config_.unit.lanes(); ++i) config_.unit.Zero(this, Vector(i));
+    EmitTaps(batch * PixelsOfBatch());
+    EmitLaneSums(this, config_.unit, Spare(0));
+  }
+
+  // Vectors 0 and 1 = the lower halves of both batches, and the upper ones.
+  void JoinBatches() {
+    const int first = FirstBatch().getIdx();
+    if (config_.unit.bytes() == 64) {
+      constexpr int kLower = 0x44, kUpper = 0xEE;
+      vshuff64x2(Xbyak::Zmm(1), Xbyak::Zmm(first), Xbyak::Zmm(0), kUpper);
+      vshuff64x2(Xbyak::Zmm(0), Xbyak::Zmm(first), Xbyak::Zmm(0), kLower);
+      return;
+    }
+    constexpr int kLower = 0x20, kUpper = 0x31;
+    vperm2f128(Xbyak::Ymm(1), Xbyak::Ymm(first), Xbyak::Ymm(0), kUpper);
+    vperm2f128(Xbyak::Ymm(0), Xbyak::Ymm(first), Xbyak::Ymm(0), kLower);
+  }
+
+  void AddBias() {
+    vbroadcastss(Spare(0), ptr[bias_]);
+    for (int r = 0; r < config_.rows; ++r) vaddps(Vector(r), Vector(r), Spare(0));
+  }
+
+  // Vector 0 is stored four lanes at a time, which move to the lowest first.
+  void StoreApart() {
+    for (int p = 0; p < config_.pixels; ++p) {
+      const int lane = p % 4;
+      if (lane == 0 && p > 0) {
+        const Xbyak::Xmm low(1);
+        config_.unit.bytes() == 64 ? vextractf32x4(low, Xbyak::Zmm(0), static_cast<uint8_t>(p / 4))
+                                   : vextractf128(low, Xbyak::Ymm(0), static_cast<uint8_t>(p / 4));
+      }
+      const Xbyak::Address to = dword[dst_ + static_cast<int>(p * config_.dst_pixel_bytes)];
+      const Xbyak::Xmm quarter(p < 4 ? 0 : 1);
+      lane == 0 ? vmovss(to, quarter) : vextractps(to, quarter, static_cast<uint8_t>(lane));
+    }
+  }
+
+  int PixelsOfBatch() const { return config_.unit.lanes() / (config_.columns * config_.rows); }
+  Xbyak::Xmm Spare(int i) const { return Vector(config_.unit.lanes() + i); }
+  Xbyak::Xmm FirstBatch() const { return Spare(kMostPhases + 1); }
+
+  // Vectors: a sum for each output, then weights, then an element of src, then the first batch.
+  const FewOutputsConfig config_;
+  jit::TailMask tail_;
+  int batch_ = 0;  // being emitted
+};
 
 constexpr int64_t kOutputBytes = sizeof(float);
 

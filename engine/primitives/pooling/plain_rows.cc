@@ -5,23 +5,106 @@
 // change no bit of it, for it begins with +0.
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <cstring>
 #include <limits>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "engine/base/status_macros.h"
+#include "engine/jit/extremum.h"
+#include "engine/jit/generator.h"
 #include "engine/jit/vector_unit.h"
 #include "engine/kernels/elements/element_conversion.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/pooling/axis.h"
 #include "engine/primitives/pooling/implementations.h"
-#include "engine/primitives/pooling/tap_generator.h"
 #include "engine/primitives/single_source.h"
 #include "engine/threading/stop.h"
 
 namespace tilewire::pooling {
 namespace {
+
+// The code that combines a row of src with a row of windows:
+//
+//   windows[o] = combine(windows[o], row[o * stride + k])      for every k in [0, kernel), in order
+//
+// where combine is the maximum or the sum, of f32 or of s32. Whole vectors of windows.
+struct TapArgs {
+  const uint32_t* row;  // padded
+  uint32_t* windows;
+  int64_t vectors;  // >= 1
+};
+
+struct TapShape {
+  VectorUnit unit;
+  bool is_max, is_float;
+  int64_t kernel, stride;
+};
+
+constexpr int kResult = 0, kValue = 1, kSpare = 2, kSteps = 3, kMask = 4;  // vector registers
+
+class TapGenerator final : public jit::Generator {
+ public:
+  TapGenerator(const TapShape& shape, absl::string_view name) : Generator(name), shape_(shape) {}
+
+ private:
+  void Emit() override {
+    mov(row_, ptr[rdi + offsetof(TapArgs, row)]);
+    mov(windows_, ptr[rdi + offsetof(TapArgs, windows)]);
+    mov(left_, ptr[rdi + offsetof(TapArgs, vectors)]);
+    vmovups(Vector(kSteps), ptr[rip + steps_]);
+    Xbyak::Label next;
+    L(next);
+    vmovups(Vector(kResult), ptr[windows_]);
+    for (int64_t tap = 0; tap < shape_.kernel; ++tap) {
+      EmitLoad(tap);
+      EmitCombine();
+    }
+    vmovups(ptr[windows_], Vector(kResult));
+    add(windows_, shape_.unit.bytes());
+    add(row_, static_cast<uint32_t>(shape_.unit.lanes() * shape_.stride * 4));
+    dec(left_);
+    jnz(next, T_NEAR);
+    vzeroupper();
+    ret();
+    align(64);
+    L(steps_);
+    for (int lane = 0; lane < shape_.unit.lanes(); ++lane)
+      dd(static_cast<uint32_t>(lane * shape_.stride));
+  }
+
+  // Loads neighbours, or every stride-th element.
+  void EmitLoad(int64_t tap) {
+    const int displacement = static_cast<int>(tap * 4);
+    if (shape_.stride == 1) {
+      vmovups(Vector(kValue), ptr[row_ + displacement]);
+    } else {
+      shape_.unit.Gather(this, Vector(kValue), row_, Vector(kSteps), /*scale=*/4, displacement,
+                         gathered_, kMask);
+    }
+  }
+
+  void EmitCombine() {
+    const Xbyak::Xmm result = Vector(kResult), value = Vector(kValue), spare = Vector(kSpare);
+    if (!shape_.is_max) {
+      shape_.is_float ? vaddps(result, result, value) : vpaddd(result, result, value);
+    } else if (!shape_.is_float) {
+      vpmaxsd(result, result, value);
+    } else {
+      jit::EmitRunningMaximum(this, shape_.unit, result, value, spare, ordered_);
+    }
+  }
+
+  Xbyak::Xmm Vector(int index) const { return shape_.unit.Vector(index); }
+
+  // Arguments arrive in rdi.
+  const Xbyak::Reg64 row_ = rsi, windows_ = rdx, left_ = rcx;
+  const Xbyak::Opmask gathered_ = k1, ordered_ = k2;
+  const TapShape shape_;
+  Xbyak::Label steps_;  // a vector of 0, stride, 2 * stride, ...
+};
 
 // The value that changes no maximum, or no sum.
 uint32_t IdentityOf(const PoolingDesc& desc) {

@@ -6,16 +6,73 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/strings/string_view.h"
 #include "engine/base/status_macros.h"
 #include "engine/jit/vector_unit.h"
+#include "engine/kernels/elements/dense_run.h"
 #include "engine/primitives/creation.h"
-#include "engine/primitives/reorder/dense_generator.h"
 #include "engine/primitives/reorder/implementations.h"
 #include "engine/primitives/single_source.h"
 #include "engine/threading/ranges.h"
 
 namespace tilewire::reorder {
 namespace {
+
+// The kernel: dst = convert(scale * src + sum_scale * dst).
+struct DenseConfig {
+  // One: the constant of a run. Many: one per element, the second source.
+  enum class Scales { kNone, kOne, kMany };
+  VectorUnit unit;
+  DataType src_type = DataType::kF32, dst_type = DataType::kF32;
+  Scales scales = Scales::kNone;
+  bool adds = false;
+  float sum_scale = 1;
+};
+
+constexpr int kOther = 4;  // vector register: of what dst holds, or of scales
+constexpr int kSumScale = 5, kScale = 6;
+
+std::vector<DataType> SourcesOf(const DenseConfig& config) {
+  if (config.scales != DenseConfig::Scales::kMany) return {config.src_type};
+  return {config.src_type, DataType::kF32};
+}
+
+class DenseGenerator final : public DenseRunGenerator {
+ public:
+  DenseGenerator(absl::string_view name, const DenseConfig& config)
+      : DenseRunGenerator(name, {.unit = config.unit,
+                                 .srcs = SourcesOf(config),
+                                 .dst = config.dst_type,
+                                 .reads_dst = config.adds}),
+        config_(config) {}
+
+ private:
+  void EmitConstants() override {
+    if (config_.adds) Broadcast(Vector(kSumScale), config_.sum_scale);
+    if (config_.scales == DenseConfig::Scales::kOne) vbroadcastss(Vector(kScale), ptr[constants_]);
+  }
+
+  void EmitVectors(int vectors) override {
+    const Xbyak::Xmm other = Vector(kOther);
+    for (int v = 0; v < vectors; ++v) Load(0, v, Value(v));
+    for (int v = 0; v < vectors; ++v) {
+      const Xbyak::Xmm value = Value(v);
+      if (config_.scales == DenseConfig::Scales::kOne) {
+        vmulps(value, value, Vector(kScale));
+      } else if (config_.scales == DenseConfig::Scales::kMany) {
+        Load(1, v, other);
+        vmulps(value, value, other);
+      }
+      if (config_.adds) {
+        LoadDst(v, other);
+        vmulps(other, other, Vector(kSumScale));
+        vaddps(value, value, other);
+      }
+    }
+  }
+
+  const DenseConfig config_;
+};
 
 constexpr int64_t kRunElements = 16 * 1024;  // of one call of the kernel, and of a piece of work
 constexpr int64_t kRowElements = 512;        // rows of scales are repeated up to about as many
