@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Descriptors on which TypesOf() (primitives.h) tries implementations, so that the matrix of
-// implementation by type shows what they really take. Each primitive's are in its probes.cc.
+// implementation by type shows what they really take. Each primitive's are in its table.cc.
 #ifndef ENGINE_PRIMITIVES_PROBES_H_
 #define ENGINE_PRIMITIVES_PROBES_H_
 

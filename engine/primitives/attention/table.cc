@@ -6,6 +6,7 @@
 #include "engine/primitives/attention/attention.h"
 #include "engine/primitives/attention/implementations.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/probe_tensors.h"
 #include "engine/primitives/row_table.h"
 
 namespace tilewire {
@@ -54,6 +55,11 @@ absl::Status Validate(const AttentionDesc& desc, const Attributes&) {
 }  // namespace
 
 }  // namespace attention
+
+std::vector<AttentionDesc> AttentionProbes(DataType type) {
+  const MemoryDesc heads = probes::Tagged({2, 4, 8, 16}, type, "nchw");
+  return {{.srcs = {heads, heads, heads}, .dst = heads}};
+}
 
 TILEWIRE_DEFINE_PRIMITIVE(
     Attention, attention, {kAvx512AndAvx2, {{"f32", ResolveBlocks, CreateBlocks}}},

@@ -8,6 +8,7 @@
 #include "engine/primitives/batch_normalization/batch_normalization.h"
 #include "engine/primitives/batch_normalization/implementations.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/probe_tensors.h"
 #include "engine/primitives/row_table.h"
 
 namespace tilewire {
@@ -59,6 +60,10 @@ ChannelParameters ParametersOf(const BatchNormalizationDesc& desc, const Execute
 }
 
 }  // namespace batch_normalization
+
+std::vector<BatchNormalizationDesc> BatchNormalizationProbes(DataType type) {
+  return probes::Images<BatchNormalizationDesc>(type, {2, 32, 8, 8});
+}
 
 TILEWIRE_DEFINE_PRIMITIVE(
     BatchNormalization, batch_normalization, {kAvx512AndAvx2, {{"f32", ResolveRows, CreateRows}}},

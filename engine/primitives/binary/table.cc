@@ -3,6 +3,7 @@
 #include "engine/primitives/binary/binary.h"
 #include "engine/primitives/binary/implementations.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/probe_tensors.h"
 #include "engine/primitives/row_table.h"
 
 namespace tilewire {
@@ -32,6 +33,17 @@ absl::Status Validate(const BinaryDesc& desc, const Attributes&) {
 }  // namespace
 
 }  // namespace binary
+
+std::vector<BinaryDesc> BinaryProbes(DataType type) {
+  std::vector<BinaryDesc> descs;
+  for (absl::string_view tag : probes::kImageTags) {
+    BinaryDesc desc;
+    desc.src0 = desc.dst = probes::Tagged({2, 32, 8, 8}, type, tag);
+    desc.src1 = probes::Tagged({2, 32, 1, 1}, type, tag);
+    descs.push_back(desc);
+  }
+  return descs;
+}
 
 TILEWIRE_DEFINE_PRIMITIVE(
     Binary, binary, {kAvx512AndAvx2, {{"f32", ResolveRows, CreateRows}}},

@@ -3,6 +3,7 @@
 #include "engine/primitives/concat/concat.h"
 #include "engine/primitives/concat/implementations.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/probe_tensors.h"
 #include "engine/primitives/row_table.h"
 
 namespace tilewire {
@@ -39,6 +40,18 @@ absl::Status Validate(const ConcatDesc& desc, const Attributes&) {
 }  // namespace
 
 }  // namespace concat
+
+std::vector<ConcatDesc> ConcatProbes(DataType type) {
+  std::vector<ConcatDesc> descs;
+  for (absl::string_view tag : probes::kImageTags) {
+    for (int64_t channels : {32, 20}) {
+      const MemoryDesc src = probes::Tagged({2, channels, 8, 8}, type, tag);
+      descs.push_back(
+          ConcatDesc{1, {src, src}, probes::Tagged({2, 2 * channels, 8, 8}, type, tag)});
+    }
+  }
+  return descs;
+}
 
 TILEWIRE_DEFINE_PRIMITIVE(
     Concat, concat, {kAnyCpu, {{"block_copy", ResolveBlockCopy, CreateBlockCopy}}},

@@ -3,6 +3,7 @@
 #include "engine/primitives/convert/convert.h"
 #include "engine/primitives/convert/implementations.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/probe_tensors.h"
 #include "engine/primitives/row_table.h"
 
 namespace tilewire {
@@ -20,6 +21,10 @@ absl::Status Validate(const ConvertDesc& desc, const Attributes&) {
 
 }  // namespace
 }  // namespace convert
+
+std::vector<ConvertDesc> ConvertProbes(DataType type) {
+  return {ConvertDesc{probes::Tagged({40, 32}, type, "nc"), probes::Any({40, 32}, DataType::kS64)}};
+}
 
 TILEWIRE_DEFINE_PRIMITIVE(
     Convert, convert,

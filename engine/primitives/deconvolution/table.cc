@@ -4,6 +4,7 @@
 #include "engine/primitives/deconvolution/deconvolution.h"
 #include "engine/primitives/deconvolution/geometry.h"
 #include "engine/primitives/deconvolution/implementations.h"
+#include "engine/primitives/probe_tensors.h"
 #include "engine/primitives/row_table.h"
 
 namespace tilewire {
@@ -16,6 +17,23 @@ absl::Status RequireForwardF32(const DeconvolutionDesc& desc, const Attributes& 
 }
 
 }  // namespace deconvolution
+
+std::vector<DeconvolutionDesc> DeconvolutionProbes(DataType type) {
+  DeconvolutionDesc desc;
+  desc.src = probes::Any({1, 32, 7, 7}, type);
+  desc.weights = probes::Any({16, 32, 2, 2}, type);
+  desc.dst = probes::Any({1, 16, 14, 14}, type);
+  desc.strides = {2, 2};
+  desc.dilations = desc.padding_left = desc.padding_right = {0, 0};
+  DeconvolutionDesc one_output = desc;
+  one_output.src = probes::Any({1, 64, 32, 32}, type);
+  one_output.weights = probes::Any({1, 64, 2, 2}, type);
+  one_output.dst = probes::Any({1, 1, 64, 64}, type);
+  DeconvolutionDesc named = desc;
+  named.src = probes::Tagged({1, 32, 7, 7}, type, "nchw");
+  named.dst = probes::Tagged({1, 16, 14, 14}, type, "nhwc");
+  return {desc, one_output, named};
+}
 
 TILEWIRE_DEFINE_PRIMITIVE(
     Deconvolution, deconvolution,

@@ -3,6 +3,7 @@
 #include "engine/primitives/creation.h"
 #include "engine/primitives/elementwise/elementwise.h"
 #include "engine/primitives/elementwise/implementations.h"
+#include "engine/primitives/probe_tensors.h"
 #include "engine/primitives/row_table.h"
 
 namespace tilewire {
@@ -33,6 +34,11 @@ absl::Status Validate(const ElementwiseDesc& desc, const Attributes&) {
 
 }  // namespace
 }  // namespace elementwise
+
+std::vector<ElementwiseDesc> ElementwiseProbes(DataType type) {
+  const MemoryDesc image = probes::Tagged({2, 32, 8, 8}, type, "nchw");
+  return {ElementwiseDesc{{functions::Elementwise::Function::kMax}, {image, image}, image}};
+}
 
 TILEWIRE_DEFINE_PRIMITIVE(
     Elementwise, elementwise,

@@ -3,6 +3,7 @@
 #include "engine/primitives/creation.h"
 #include "engine/primitives/eltwise/eltwise.h"
 #include "engine/primitives/eltwise/implementations.h"
+#include "engine/primitives/probe_tensors.h"
 #include "engine/primitives/row_table.h"
 
 namespace tilewire {
@@ -21,6 +22,12 @@ absl::Status Validate(const EltwiseDesc& desc, const Attributes&) {
 }  // namespace
 
 }  // namespace eltwise
+
+std::vector<EltwiseDesc> EltwiseProbes(DataType type) {
+  EltwiseDesc desc;
+  desc.src = desc.dst = probes::Tagged({2, 32, 8, 8}, type, "nchw");
+  return {desc};
+}
 
 TILEWIRE_DEFINE_PRIMITIVE(
     Eltwise, eltwise, {kAvx512AndAvx2, {{"dense", ResolveDense, CreateDense}}},

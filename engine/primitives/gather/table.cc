@@ -7,6 +7,7 @@
 #include "engine/primitives/gather/gather.h"
 #include "engine/primitives/gather/implementations.h"
 #include "engine/primitives/gather/indices.h"
+#include "engine/primitives/probe_tensors.h"
 #include "engine/primitives/row_table.h"
 
 namespace tilewire {
@@ -85,6 +86,11 @@ PrimitiveInfo InfoOf(const Request<GatherDesc>& request) {
 }
 
 }  // namespace gather
+
+std::vector<GatherDesc> GatherProbes(DataType type) {
+  return {GatherDesc{0, probes::Tagged({40, 32}, type, "nc"),
+                     probes::Tagged({3, 5}, DataType::kF32, "nc"), probes::Any({3, 5, 32}, type)}};
+}
 
 TILEWIRE_DEFINE_PRIMITIVE(
     Gather, gather,

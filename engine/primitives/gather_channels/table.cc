@@ -3,6 +3,7 @@
 #include "engine/primitives/creation.h"
 #include "engine/primitives/gather_channels/gather_channels.h"
 #include "engine/primitives/gather_channels/implementations.h"
+#include "engine/primitives/probe_tensors.h"
 #include "engine/primitives/row_table.h"
 
 namespace tilewire {
@@ -41,6 +42,22 @@ absl::Status Validate(const GatherChannelsDesc& desc, const Attributes&) {
 
 }  // namespace
 }  // namespace gather_channels
+
+std::vector<GatherChannelsDesc> GatherChannelsProbes(DataType type) {
+  std::vector<GatherChannelsDesc> descs;
+  for (absl::string_view tag : probes::kImageTags) {
+    GatherChannelsDesc desc;
+    desc.srcs = {probes::Tagged({2, 20, 8, 8}, type, tag),
+                 probes::Tagged({2, 12, 8, 8}, type, tag)};
+    desc.dst = probes::Tagged({2, 32, 8, 8}, type, tag);
+    for (int64_t c = 0; c < 32; ++c) {
+      const bool is_first = c % 2 == 0;
+      desc.channels.push_back({is_first ? 0 : 1, is_first ? c / 2 : c / 2 % 12});
+    }
+    descs.push_back(desc);
+  }
+  return descs;
+}
 
 TILEWIRE_DEFINE_PRIMITIVE(
     GatherChannels, gather_channels, {kAvx512AndAvx2, {{"lanes", ResolveLanes, CreateLanes}}},

@@ -3,6 +3,7 @@
 #include "engine/primitives/creation.h"
 #include "engine/primitives/inner_product/implementations.h"
 #include "engine/primitives/inner_product/inner_product.h"
+#include "engine/primitives/probe_tensors.h"
 #include "engine/primitives/row_table.h"
 
 namespace tilewire {
@@ -48,6 +49,23 @@ absl::Status RequireForwardInteger(const InnerProductDesc& desc) {
 }
 
 }  // namespace inner_product
+
+std::vector<InnerProductDesc> InnerProductProbes(DataType type) {
+  std::vector<InnerProductDesc> descs;
+  for (DataType to : probes::ResultTypes(type)) {
+    for (int64_t images : {2, 16}) {
+      InnerProductDesc desc;
+      desc.src = probes::Any({images, 64}, type);
+      desc.weights = probes::Any({32, 64}, probes::WeightsType(type));
+      desc.dst = probes::Any({images, 32}, to);
+      descs.push_back(desc);
+    }
+    InnerProductDesc named = descs.back();
+    named.weights = probes::Tagged({32, 64}, probes::WeightsType(type), "io");
+    descs.push_back(named);
+  }
+  return descs;
+}
 
 TILEWIRE_DEFINE_PRIMITIVE(
     InnerProduct, inner_product,

@@ -5,6 +5,7 @@
 #include "engine/primitives/creation.h"
 #include "engine/primitives/integer_sum/implementations.h"
 #include "engine/primitives/integer_sum/integer_sum.h"
+#include "engine/primitives/probe_tensors.h"
 #include "engine/primitives/row_table.h"
 
 namespace tilewire {
@@ -32,6 +33,11 @@ absl::Status Validate(const IntegerSumDesc& desc, const Attributes&) {
 
 }  // namespace
 }  // namespace integer_sum
+
+std::vector<IntegerSumDesc> IntegerSumProbes(DataType type) {
+  const MemoryDesc image = probes::Tagged({2, 32, 8, 8}, type, "nhwc");
+  return {IntegerSumDesc{{image, image}, image, {0.5f, 0.25f}, {3, 0}, 0.5f, 1}};
+}
 
 TILEWIRE_DEFINE_PRIMITIVE(
     IntegerSum, integer_sum, {kAvx512AndAvx2, {{"dense", ResolveDense, CreateDense}}},

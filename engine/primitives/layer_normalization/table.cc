@@ -7,6 +7,7 @@
 #include "engine/primitives/creation.h"
 #include "engine/primitives/layer_normalization/implementations.h"
 #include "engine/primitives/layer_normalization/layer_normalization.h"
+#include "engine/primitives/probe_tensors.h"
 #include "engine/primitives/row_table.h"
 
 namespace tilewire {
@@ -59,6 +60,12 @@ int64_t RowsOf(const LayerNormalizationDesc& desc) {
 }
 
 }  // namespace layer_normalization
+
+std::vector<LayerNormalizationDesc> LayerNormalizationProbes(DataType type) {
+  LayerNormalizationDesc desc;
+  desc.src = desc.dst = probes::Tagged({2, 32}, type, "nc");
+  return {desc};
+}
 
 TILEWIRE_DEFINE_PRIMITIVE(
     LayerNormalization, layer_normalization, {kAvx512AndAvx2, {{"f32", ResolveRows, CreateRows}}},

@@ -6,6 +6,7 @@
 #include "engine/primitives/creation.h"
 #include "engine/primitives/lrn/implementations.h"
 #include "engine/primitives/lrn/lrn.h"
+#include "engine/primitives/probe_tensors.h"
 #include "engine/primitives/row_table.h"
 
 namespace tilewire {
@@ -59,6 +60,17 @@ float ScaleOf(const LrnDesc& desc) {
 }
 
 }  // namespace lrn
+
+std::vector<LrnDesc> LrnProbes(DataType type) {
+  std::vector<LrnDesc> descs;
+  for (LrnAlgorithm algorithm : {LrnAlgorithm::kAcrossChannels, LrnAlgorithm::kWithinChannel}) {
+    for (absl::string_view tag : probes::kImageTags) {
+      const MemoryDesc image = probes::Tagged({2, 32, 8, 8}, type, tag);
+      descs.push_back(LrnDesc{PropKind::kForwardInference, algorithm, image, image});
+    }
+  }
+  return descs;
+}
 
 TILEWIRE_DEFINE_PRIMITIVE(
     Lrn, lrn,

@@ -3,6 +3,7 @@
 #include "engine/primitives/creation.h"
 #include "engine/primitives/matmul/implementations.h"
 #include "engine/primitives/matmul/matmul.h"
+#include "engine/primitives/probe_tensors.h"
 #include "engine/primitives/row_table.h"
 
 namespace tilewire {
@@ -90,6 +91,19 @@ bool KeepsSums(const MatmulDesc& desc, const Attributes& attributes) {
 }
 
 }  // namespace matmul
+
+std::vector<MatmulDesc> MatmulProbes(DataType type) {
+  std::vector<MatmulDesc> descs;
+  for (DataType to : probes::ResultTypes(type)) {
+    descs.push_back(MatmulDesc{probes::Any({8, 64}, type),
+                               probes::Any({64, 48}, probes::WeightsType(type)),
+                               {},
+                               probes::Any({8, 48}, to)});
+    descs.push_back(descs.back());
+    descs.back().dst = probes::Tagged({8, 48}, to, "cn");
+  }
+  return descs;
+}
 
 TILEWIRE_DEFINE_PRIMITIVE(
     Matmul, matmul,

@@ -3,6 +3,7 @@
 #include "engine/primitives/creation.h"
 #include "engine/primitives/max_window/implementations.h"
 #include "engine/primitives/max_window/max_window.h"
+#include "engine/primitives/probe_tensors.h"
 #include "engine/primitives/row_table.h"
 
 namespace tilewire {
@@ -45,6 +46,16 @@ absl::Status Validate(const MaxWindowDesc& desc, const Attributes&) {
 
 }  // namespace
 }  // namespace max_window
+
+std::vector<MaxWindowDesc> MaxWindowProbes(DataType type) {
+  MaxWindowDesc desc;
+  desc.result = MaxWindowResult::kIndex;
+  desc.src = probes::Tagged({2, 32, 8, 8}, type, "nchw");
+  desc.dst = probes::Tagged({2, 32, 4, 4}, type, "nchw");
+  desc.kernel = desc.strides = {2, 2};
+  desc.dilations = desc.padding_left = {0, 0};
+  return {desc};
+}
 
 TILEWIRE_DEFINE_PRIMITIVE(
     MaxWindow, max_window,

@@ -8,6 +8,7 @@
 #include "engine/primitives/creation.h"
 #include "engine/primitives/pooling/implementations.h"
 #include "engine/primitives/pooling/pooling.h"
+#include "engine/primitives/probe_tensors.h"
 #include "engine/primitives/row_table.h"
 
 namespace tilewire {
@@ -94,6 +95,23 @@ absl::Status Validate(const PoolingDesc& desc, const Attributes&) {
 
 }  // namespace
 }  // namespace pooling
+
+std::vector<PoolingDesc> PoolingProbes(DataType type) {
+  std::vector<PoolingDesc> descs;
+  for (PoolingAlgorithm algorithm :
+       {PoolingAlgorithm::kMax, PoolingAlgorithm::kAvgIncludePadding}) {
+    for (absl::string_view tag : probes::kImageTags) {
+      PoolingDesc desc;
+      desc.algorithm = algorithm;
+      desc.src = probes::Tagged({2, 32, 8, 8}, type, tag);
+      desc.dst = probes::Tagged({2, 32, 4, 4}, type, tag);
+      desc.kernel = desc.strides = {2, 2};
+      desc.padding_left = desc.padding_right = {0, 0};
+      descs.push_back(desc);
+    }
+  }
+  return descs;
+}
 
 TILEWIRE_DEFINE_PRIMITIVE(
     Pooling, pooling,

@@ -3,6 +3,7 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/probe_tensors.h"
 #include "engine/primitives/quantization_range/implementations.h"
 #include "engine/primitives/quantization_range/quantization_range.h"
 #include "engine/primitives/row_table.h"
@@ -26,6 +27,15 @@ void StoreRange(float low, float high, float* dst) {
 }
 
 }  // namespace quantization_range
+
+std::vector<QuantizationRangeDesc> QuantizationRangeProbes(DataType type) {
+  std::vector<QuantizationRangeDesc> descs;
+  for (absl::string_view tag : probes::kImageTags) {
+    descs.push_back(
+        {probes::Tagged({2, 32, 8, 8}, type, tag), probes::Tagged({2}, DataType::kF32, "x")});
+  }
+  return descs;
+}
 
 TILEWIRE_DEFINE_PRIMITIVE(
     QuantizationRange, quantization_range,

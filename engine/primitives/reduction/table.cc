@@ -4,6 +4,7 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/probe_tensors.h"
 #include "engine/primitives/reduction/implementations.h"
 #include "engine/primitives/reduction/reduction.h"
 #include "engine/primitives/row_table.h"
@@ -71,6 +72,10 @@ float NeutralElement(ReductionAlgorithm algorithm) {
 }
 
 }  // namespace reduction
+
+std::vector<ReductionDesc> ReductionProbes(DataType type) {
+  return probes::Images<ReductionDesc>(type, {2, 32, 1, 1});
+}
 
 TILEWIRE_DEFINE_PRIMITIVE(
     Reduction, reduction, {kAvx512AndAvx2, {{"f32", ResolveStrided, CreateStrided}}},

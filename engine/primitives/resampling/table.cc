@@ -4,6 +4,7 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/probe_tensors.h"
 #include "engine/primitives/resampling/implementations.h"
 #include "engine/primitives/resampling/resampling.h"
 #include "engine/primitives/row_table.h"
@@ -57,6 +58,10 @@ Sample Samples::Compute(int64_t output) const {
 }
 
 }  // namespace resampling
+
+std::vector<ResamplingDesc> ResamplingProbes(DataType type) {
+  return probes::Images<ResamplingDesc>(type, {2, 32, 16, 16});
+}
 
 TILEWIRE_DEFINE_PRIMITIVE(
     Resampling, resampling, {kAvx512AndAvx2, {{"f32", ResolveRows, CreateRows}}},

@@ -7,6 +7,7 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/probe_tensors.h"
 #include "engine/primitives/rnn/implementations.h"
 #include "engine/primitives/rnn/rnn.h"
 #include "engine/primitives/row_table.h"
@@ -144,6 +145,18 @@ absl::Status CheckLengths(const RnnDesc& desc, const ExecuteArgs& args) {
 }
 
 }  // namespace rnn
+
+std::vector<RnnDesc> RnnProbes(DataType type) {
+  RnnDesc desc;
+  desc.activations = {
+      {functions::Function::kLogistic}, {functions::Function::kTanh}, {functions::Function::kTanh}};
+  desc.src_layer = probes::Tagged({3, 2, 32}, type, "abc");
+  desc.weights_layer = probes::Any({1, 1, 32, 4, 32}, type);
+  desc.weights_iter = probes::Any({1, 1, 32, 4, 32}, type);
+  desc.bias = probes::Any({1, 1, 4, 32}, type);
+  desc.dst_layer = probes::Any({3, 2, 32}, type);
+  return {desc};
+}
 
 TILEWIRE_DEFINE_PRIMITIVE(
     Rnn, rnn, {kAvx512AndAvx2, {{"f32", ResolvePackedWeights, CreatePackedWeights}}},

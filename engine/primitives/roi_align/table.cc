@@ -3,6 +3,7 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/probe_tensors.h"
 #include "engine/primitives/roi_align/implementations.h"
 #include "engine/primitives/roi_align/roi_align.h"
 #include "engine/primitives/roi_align/samples.h"
@@ -71,6 +72,19 @@ PrimitiveInfo InfoOf(const Request<RoiAlignDesc>& request) {
 }
 
 }  // namespace roi_align
+
+std::vector<RoiAlignDesc> RoiAlignProbes(DataType type) {
+  std::vector<RoiAlignDesc> descs;
+  for (absl::string_view tag : probes::kImageTags) {
+    RoiAlignDesc desc;
+    desc.src = probes::Tagged({2, 32, 14, 14}, type, tag);
+    desc.rois = probes::Tagged({3, 4}, DataType::kF32, "nc");
+    desc.batches = probes::Tagged({3}, DataType::kS64, "x");
+    desc.dst = probes::Any({3, 32, 7, 7}, type);
+    descs.push_back(desc);
+  }
+  return descs;
+}
 
 TILEWIRE_DEFINE_PRIMITIVE(
     RoiAlign, roi_align,

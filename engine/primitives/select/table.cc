@@ -5,6 +5,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/kernels/elements/element_conversion.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/probe_tensors.h"
 #include "engine/primitives/row_table.h"
 #include "engine/primitives/select/implementations.h"
 #include "engine/primitives/select/select.h"
@@ -68,6 +69,16 @@ std::vector<int64_t> SourceIndices(const SelectDesc& desc, int d) {
 }
 
 }  // namespace select
+
+std::vector<SelectDesc> SelectProbes(DataType type) {
+  std::vector<SelectDesc> descs;
+  for (absl::string_view tag : probes::kImageTags) {
+    descs.push_back(SelectDesc{probes::Tagged({2, 32, 8, 8}, type, tag),
+                               probes::Tagged({2, 10, 8, 9}, type, tag),
+                               {{}, {{3, 1, 10}}, {}, {{0, 1, 8}, {-1, 1, 1}}}});
+  }
+  return descs;
+}
 
 TILEWIRE_DEFINE_PRIMITIVE(
     Select, select,

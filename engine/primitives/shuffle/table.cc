@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/probe_tensors.h"
 #include "engine/primitives/row_table.h"
 #include "engine/primitives/shuffle/implementations.h"
 #include "engine/primitives/shuffle/shuffle.h"
@@ -45,6 +46,17 @@ std::vector<int64_t> SourceIndices(const ShuffleDesc& desc) {
 }
 
 }  // namespace shuffle
+
+std::vector<ShuffleDesc> ShuffleProbes(DataType type) {
+  std::vector<ShuffleDesc> descs;
+  for (absl::string_view tag : probes::kImageTags) {
+    ShuffleDesc desc;
+    desc.src = desc.dst = probes::Tagged({2, 32, 8, 8}, type, tag);
+    desc.group_size = 4;
+    descs.push_back(desc);
+  }
+  return descs;
+}
 
 TILEWIRE_DEFINE_PRIMITIVE(
     Shuffle, shuffle, {kAvx512AndAvx2, {{"lanes", ResolveLanes, CreateLanes}}},

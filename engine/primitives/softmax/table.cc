@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/probe_tensors.h"
 #include "engine/primitives/row_table.h"
 #include "engine/primitives/softmax/implementations.h"
 #include "engine/primitives/softmax/softmax.h"
@@ -19,6 +20,14 @@ absl::Status Validate(const SoftmaxDesc& desc, const Attributes&) {
 }  // namespace
 
 }  // namespace softmax
+
+std::vector<SoftmaxDesc> SoftmaxProbes(DataType type) {
+  SoftmaxDesc desc;
+  desc.src = desc.dst = probes::Tagged({2, 32}, type, "nc");
+  SoftmaxDesc blocked;
+  blocked.src = blocked.dst = probes::Tagged({2, 32, 4, 4}, type, "nChw16c");
+  return {desc, blocked};
+}
 
 TILEWIRE_DEFINE_PRIMITIVE(
     Softmax, softmax, {kAvx512AndAvx2, {{"f32", ResolveRows, CreateRows}}},

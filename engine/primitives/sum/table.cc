@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/probe_tensors.h"
 #include "engine/primitives/row_table.h"
 #include "engine/primitives/sum/implementations.h"
 #include "engine/primitives/sum/sum.h"
@@ -29,6 +30,11 @@ absl::Status Validate(const SumDesc& desc, const Attributes&) {
 }  // namespace
 
 }  // namespace sum
+
+std::vector<SumDesc> SumProbes(DataType type) {
+  const MemoryDesc image = probes::Tagged({2, 32, 8, 8}, type, "nchw");
+  return {SumDesc{{1, 1}, {image, image}, image}};
+}
 
 TILEWIRE_DEFINE_PRIMITIVE(
     Sum, sum, {kAvx512AndAvx2, {{"dense", ResolveDense, CreateDense}}},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/probe_tensors.h"
 #include "engine/primitives/row_table.h"
 #include "engine/primitives/top_k/implementations.h"
 #include "engine/primitives/top_k/top_k.h"
@@ -23,6 +24,10 @@ absl::Status Validate(const TopKDesc& desc, const Attributes&) {
 
 }  // namespace
 }  // namespace top_k
+
+std::vector<TopKDesc> TopKProbes(DataType type) {
+  return {TopKDesc{probes::Tagged({8, 100}, type, "nc"), probes::Tagged({8, 5}, type, "nc"), 1}};
+}
 
 TILEWIRE_DEFINE_PRIMITIVE(
     TopK, top_k,
