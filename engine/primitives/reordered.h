@@ -5,11 +5,8 @@
 // back, in the scratchpad: a few reads and writes of each element cost less than the reference.
 //
 //   // In the table, after the rows that it may run and before the reference:
-//   {"reordered", ResolveReordered, CreateReordered, {.runs_another = true}}
-//
-//   // ResolveReordered() and CreateReordered():
-//   return ResolveBetweenReorders(MatmulImplementations(), OpenTensors(request.desc), request);
-//   return CreateBetweenReorders(MatmulImplementations(), OpenTensors(request.desc), request);
+//   {"reordered", ResolveOpened<MatmulDesc, MatmulImplementations>,
+//    CreateOpened<MatmulDesc, MatmulImplementations>, {.runs_another = true}}
 #ifndef ENGINE_PRIMITIVES_REORDERED_H_
 #define ENGINE_PRIMITIVES_REORDERED_H_
 
@@ -135,6 +132,17 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateBetweenReorders(
                         found.row->create({found.resolved, inside, *found.row, request.machine}));
   ABSL_RETURN_IF_ERROR(FinishCreation(inside, {}, inner.get()));
   return WrapInReorders(InfoOf(request), std::move(inner));
+}
+
+// The functions of a row "reordered" that tries all of OpenTensors(): another row of the table,
+// between reorders of the tensors whose layouts none takes. Before the reference.
+template <typename Desc, absl::Span<const Implementation<Desc>> (*table)()>
+absl::StatusOr<Desc> ResolveOpened(const Request<Desc>& request) {
+  return ResolveBetweenReorders(table(), OpenTensors(request.desc), request);
+}
+template <typename Desc, absl::Span<const Implementation<Desc>> (*table)()>
+absl::StatusOr<std::unique_ptr<Primitive>> CreateOpened(const Request<Desc>& request) {
+  return CreateBetweenReorders(table(), OpenTensors(request.desc), request);
 }
 
 }  // namespace tilewire

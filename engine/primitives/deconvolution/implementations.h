@@ -28,9 +28,6 @@ TILEWIRE_ROW(DeconvolutionDesc, Direct);
 // No sum post-op where a stride goes along the row and taps of neighbouring outputs overlap.
 TILEWIRE_ROW(DeconvolutionDesc, FewOutputs);
 
-// Another row, between reorders of the tensors whose layouts none takes. Before the reference.
-TILEWIRE_ROW(DeconvolutionDesc, Reordered);
-
 TILEWIRE_ROW(DeconvolutionDesc, Reference);
 
 // kUnimplemented for types, propagations and attributes that no row takes.

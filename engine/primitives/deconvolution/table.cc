@@ -5,6 +5,7 @@
 #include "engine/primitives/deconvolution/geometry.h"
 #include "engine/primitives/deconvolution/implementations.h"
 #include "engine/primitives/probe_tensors.h"
+#include "engine/primitives/reordered.h"
 #include "engine/primitives/row_table.h"
 
 namespace tilewire {
@@ -41,7 +42,10 @@ TILEWIRE_DEFINE_PRIMITIVE(
      {{"f32_few_outputs", ResolveFewOutputs, CreateFewOutputs},
       {"f32_direct", ResolveDirect, CreateDirect}}},
     {kAnyCpu,
-     {{"reordered", ResolveReordered, CreateReordered, {.runs_another = true}},
+     {{"reordered",
+       ResolveOpened<DeconvolutionDesc, DeconvolutionImplementations>,
+       CreateOpened<DeconvolutionDesc, DeconvolutionImplementations>,
+       {.runs_another = true}},
       {"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
 
 }  // namespace tilewire

@@ -51,9 +51,6 @@ TILEWIRE_ROW(InnerProductDesc, Planes);
 // precision bf16, whose products pay for it.
 TILEWIRE_ROW(InnerProductDesc, PlainWeights);
 
-// Another row, between reorders of the tensors whose layouts none takes. Before the reference.
-TILEWIRE_ROW(InnerProductDesc, Reordered);
-
 TILEWIRE_ROW(InnerProductDesc, Reference);
 
 // kUnimplemented  a tensor that is not f32, output scales, or backward: what every row refuses

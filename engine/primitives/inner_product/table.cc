@@ -4,6 +4,7 @@
 #include "engine/primitives/inner_product/implementations.h"
 #include "engine/primitives/inner_product/inner_product.h"
 #include "engine/primitives/probe_tensors.h"
+#include "engine/primitives/reordered.h"
 #include "engine/primitives/row_table.h"
 
 namespace tilewire {
@@ -81,7 +82,10 @@ TILEWIRE_DEFINE_PRIMITIVE(
     {kAvx512AndAvx2, {{"f32", ResolvePacked, CreatePacked}}},
     {kAvx512AndAvx2, {{"f32_plain_weights", ResolvePlainWeights, CreatePlainWeights}}},
     {kAnyCpu,
-     {{"reordered", ResolveReordered, CreateReordered, {.runs_another = true}},
+     {{"reordered",
+       ResolveOpened<InnerProductDesc, InnerProductImplementations>,
+       CreateOpened<InnerProductDesc, InnerProductImplementations>,
+       {.runs_another = true}},
       {"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
 
 }  // namespace tilewire

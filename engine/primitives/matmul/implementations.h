@@ -31,9 +31,6 @@ TILEWIRE_ROW(MatmulDesc, IntegerTiles);
 // row-major tensors.
 TILEWIRE_ROW(MatmulDesc, TypedRows);
 
-// Another row, between reorders of the tensors whose layouts none takes. Before the reference.
-TILEWIRE_ROW(MatmulDesc, Reordered);
-
 TILEWIRE_ROW(MatmulDesc, Reference);
 
 // Whether the types are f64 or integers of 16 bits and more, and nothing is added to the products.

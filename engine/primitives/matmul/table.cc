@@ -4,6 +4,7 @@
 #include "engine/primitives/matmul/implementations.h"
 #include "engine/primitives/matmul/matmul.h"
 #include "engine/primitives/probe_tensors.h"
+#include "engine/primitives/reordered.h"
 #include "engine/primitives/row_table.h"
 
 namespace tilewire {
@@ -117,7 +118,10 @@ TILEWIRE_DEFINE_PRIMITIVE(
     {kAvx512AndAvx2, {{"f32", ResolveTiles, CreateTiles}}},
     {kAnyCpu,
      {{"typed_rows", ResolveTypedRows, CreateTypedRows},
-      {"reordered", ResolveReordered, CreateReordered, {.runs_another = true}},
+      {"reordered",
+       ResolveOpened<MatmulDesc, MatmulImplementations>,
+       CreateOpened<MatmulDesc, MatmulImplementations>,
+       {.runs_another = true}},
       {"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
 
 }  // namespace tilewire
