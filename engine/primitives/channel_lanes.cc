@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/types/span.h"
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
 
@@ -13,34 +14,33 @@ namespace {
 // Immutable.
 class ChannelLanes final : public Primitive {
  public:
-  ChannelLanes(PrimitiveInfo info, int sources, ChannelGather gather)
-      : Primitive(std::move(info)), sources_(sources), gather_(std::move(gather)) {}
+  ChannelLanes(PrimitiveInfo info, ChannelGather gather)
+      : Primitive(std::move(info)), gather_(std::move(gather)) {}
 
  private:
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
     absl::InlinedVector<const std::byte*, 8> sources;
-    for (int i = 0; i < sources_; ++i) {
-      sources.push_back(args.Get<const std::byte>(kArgMultipleSrc + i));
+    for (const ArgDesc& source : absl::MakeConstSpan(info().args).first(info().args.size() - 1)) {
+      sources.push_back(args.Get<const std::byte>(source.arg));
     }
-    gather_.Run(sources, args.Get<std::byte>(kArgDst), team);
+    gather_.Run(sources, args.Get<std::byte>(info().args.back().arg), team);
   }
 
-  const int sources_;
   const ChannelGather gather_;
 };
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateChannelLanes(
-    const ImplementationFacts& facts, PrimitiveKind kind, const std::vector<MemoryDesc>& srcs,
-    const MemoryDesc& dst, const std::vector<ChannelSource>& channels,
-    const Attributes& attributes) {
+    PrimitiveInfo info, const std::vector<ChannelSource>& channels) {
+  std::vector<MemoryDesc> tensors;
+  for (const ArgDesc& arg : info.args) tensors.push_back(arg.desc);
   ABSL_ASSIGN_OR_RETURN(
       ChannelGather gather,
-      ChannelGather::Create(facts.name, jit::VectorUnit::Of(facts.isa), srcs, dst, channels));
-  PrimitiveInfo info = WithCode(BasicInfo(facts, kind, ArgsOf(srcs, dst), attributes), gather);
-  return std::make_unique<ChannelLanes>(std::move(info), static_cast<int>(srcs.size()),
-                                        std::move(gather));
+      ChannelGather::Create(info.name, jit::VectorUnit::Of(info.isa),
+                            absl::MakeConstSpan(tensors).first(tensors.size() - 1), tensors.back(),
+                            channels));
+  return std::make_unique<ChannelLanes>(WithCode(std::move(info), gather), std::move(gather));
 }
 
 }  // namespace tilewire

@@ -10,17 +10,15 @@
 
 #include "absl/status/statusor.h"
 #include "engine/kernels/moves/channel_gather.h"
-#include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
 
 namespace tilewire {
 
-// `channels` has an entry per channel of `dst`. ChannelGather::Require() must hold for the tensors.
-// Errors are those of ChannelGather::Create().
+// The last of info.args is the destination, the others are the sources. `channels` has an entry per
+// channel of the destination. ChannelGather::Require() must hold for the tensors. Errors are those
+// of ChannelGather::Create().
 absl::StatusOr<std::unique_ptr<Primitive>> CreateChannelLanes(
-    const ImplementationFacts& facts, PrimitiveKind kind, const std::vector<MemoryDesc>& srcs,
-    const MemoryDesc& dst, const std::vector<ChannelSource>& channels,
-    const Attributes& attributes);
+    PrimitiveInfo info, const std::vector<ChannelSource>& channels);
 
 }  // namespace tilewire
 

@@ -5,6 +5,7 @@
 #include "engine/kernels/moves/channel_gather.h"
 #include "engine/primitives/channel_lanes.h"
 #include "engine/primitives/concat/implementations.h"
+#include "engine/primitives/creation.h"
 
 namespace tilewire::concat {
 
@@ -22,8 +23,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateLanes(const Request<ConcatDesc>
   for (int i = 0; i < static_cast<int>(desc.srcs.size()); ++i) {
     for (int64_t c = 0; c < desc.srcs[i].dim(1); ++c) channels.push_back({i, c});
   }
-  return CreateChannelLanes(request.facts, PrimitiveKind::kConcat, desc.srcs, desc.dst, channels,
-                            request.attributes);
+  return CreateChannelLanes(InfoOf(request), channels);
 }
 
 }  // namespace tilewire::concat

@@ -5,6 +5,7 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/primitives/channel_lanes.h"
+#include "engine/primitives/creation.h"
 #include "engine/primitives/gather_channels/implementations.h"
 
 namespace tilewire::gather_channels {
@@ -17,9 +18,7 @@ absl::StatusOr<GatherChannelsDesc> ResolveLanes(const Request<GatherChannelsDesc
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateLanes(const Request<GatherChannelsDesc>& request) {
-  const GatherChannelsDesc& desc = request.desc;
-  return CreateChannelLanes(request.facts, PrimitiveKind::kGatherChannels, desc.srcs, desc.dst,
-                            desc.channels, request.attributes);
+  return CreateChannelLanes(InfoOf(request), request.desc.channels);
 }
 
 }  // namespace tilewire::gather_channels
