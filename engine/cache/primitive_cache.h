@@ -35,6 +35,7 @@ class PrimitiveCache {
   CacheStatistics Statistics() const;
 
  private:
+  class Shard;
   struct Shards;
   std::unique_ptr<Shards> shards_;
 };
