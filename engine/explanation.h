@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The arguments and the results of Model::Explain(): the steps of a model's plan, and where the
-// time of its runs goes. Value types.
+// The arguments and the results of Model::Explain() and LiveProfile(): the steps of a model's
+// plan, and where the time of its runs goes. Value types.
 #ifndef ENGINE_EXPLANATION_H_
 #define ENGINE_EXPLANATION_H_
 
@@ -63,6 +63,16 @@ struct Explanation {
   absl::Duration run;      // median of whole runs
   int threads = 0;         // that share a run's work
   double peak_gflops = 0;  // of one such thread, measured beside the runs; 0 without runs
+};
+
+// A plan that is kept, and its runs since it was made.
+struct LivePlan {
+  std::vector<Dims> dims;  // of every input of the model
+  // It is a later one of the plans that a run goes through (see Explanation::steps), for sizes that
+  // were computed.
+  bool is_later_stage = false;
+  int64_t runs = 0;             // that came to their end
+  std::vector<PlanStep> steps;  // as in an Explanation; `time` is the sum of all runs
 };
 
 }  // namespace tilewire

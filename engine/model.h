@@ -26,6 +26,7 @@ namespace tilewire {
 
 struct ExplainOptions;  // engine/explanation.h
 struct Explanation;
+struct LivePlan;
 
 // Where the channels of a [N, C, spatial...] tensor stand in memory, and in a shape that a client
 // gives.
@@ -111,6 +112,9 @@ class Model {
   //   kResourceExhausted  memory; inputs or outputs larger than the limits allow
   //   what `options.limits.interrupted` returned
   virtual absl::StatusOr<Explanation> Explain(const ExplainOptions& options) const = 0;
+  // Where the time of Run() went so far, for each plan that is kept, the last used first. Does not
+  // wait for runs, which go on meanwhile.
+  virtual std::vector<LivePlan> LiveProfile() const = 0;
   virtual int64_t weights_bytes() const = 0;  // as they are in the file
   // The memory that it holds while nothing runs, with the plans for the shapes so far.
   virtual int64_t HeldBytes() const = 0;

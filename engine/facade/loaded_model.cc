@@ -228,25 +228,27 @@ absl::StatusOr<std::vector<OutputTensor>> LoadedModel::Run(absl::Span<const Inpu
   }
   ABSL_ASSIGN_OR_RETURN(const PlannedStagePtr first, PlanFor(key, {options.interrupted}));
   if (first->cut == nullptr)
-    return RunPlan(*first->plan, DescribeInputs(*first->plan, inputs), requests, options, nullptr);
+    return RunPlan(*first, DescribeInputs(*first->plan, inputs), requests, options, nullptr);
   ++shared_->staged_runs;
   StagedRun run(source_.get(), shared_.get(), &plans_, &options);
   AllInputBytes input_bytes;
   if (first->plan != nullptr) input_bytes = DescribeInputs(*first->plan, inputs);
   ABSL_ASSIGN_OR_RETURN(const PlannedStagePtr last, run.UntilLast(first, key, input_bytes));
-  return RunPlan(*last->plan, run.LastInputs(*last), requests, options, &run);
+  return RunPlan(*last, run.LastInputs(*last), requests, options, &run);
 }
 
 absl::StatusOr<std::vector<OutputTensor>> LoadedModel::RunPlan(
-    const runtime::Plan& plan, absl::Span<const runtime::InputBytes> inputs,
+    const PlannedStage& last, absl::Span<const runtime::InputBytes> inputs,
     absl::Span<const OutputRequest> requests, const RunOptions& options, StagedRun* stages) const {
+  const runtime::Plan& plan = *last.plan;
   ABSL_ASSIGN_OR_RETURN(AllOutputBytes output_bytes, DescribeOutputs(plan, requests));
   ABSL_RETURN_IF_ERROR(runtime::CheckOutputBytes(output_bytes, options.max_output_bytes));
   const runtime::ExecutionContext context{.scratchpads = &shared_->scratchpads,
                                           .team = shared_->TeamFor(options),
                                           .interrupted = &options.interrupted,
                                           .allocate_output = &options.allocate_output,
-                                          .reorder_time = options.reorder_time};
+                                          .reorder_time = options.reorder_time,
+                                          .times = last.times.get()};
   const int64_t bytes = RunBytes(plan, output_bytes);
   if (stages != nullptr) {
     ABSL_RETURN_IF_ERROR(stages->Reserve(bytes));

@@ -39,6 +39,7 @@ class LoadedModel : public Model {
   uint64_t PlanHash(absl::Span<const InputTensor> inputs) const override;
   bool TimeVaries() const override { return source_->has_running_loops(); }
   absl::StatusOr<Explanation> Explain(const ExplainOptions& options) const override;
+  std::vector<LivePlan> LiveProfile() const override;
   int64_t weights_bytes() const override { return source_->weights_bytes(); }
   std::vector<std::vector<Dims>> PlannedShapes() const override;
   int64_t HeldBytes() const override { return plans_.HeldBytes(); }
@@ -54,8 +55,8 @@ class LoadedModel : public Model {
   void SetKey(absl::Span<const InputTensor> inputs, PlanKey* key) const;
   // The plan of the whole model, or of its first stage.
   absl::StatusOr<PlannedStagePtr> PlanFor(const PlanKey& key, const LoadOptions& options) const;
-  // `stages` has run what comes before the plan; null: the plan is the whole model's.
-  absl::StatusOr<std::vector<OutputTensor>> RunPlan(const runtime::Plan& plan,
+  // `stages` has run what comes before `last`; null: its plan is the whole model's.
+  absl::StatusOr<std::vector<OutputTensor>> RunPlan(const PlannedStage& last,
                                                     absl::Span<const runtime::InputBytes> inputs,
                                                     absl::Span<const OutputRequest> requests,
                                                     const RunOptions& options,

@@ -194,6 +194,29 @@ absl::StatusOr<Explanation> LoadedModel::Explain(const ExplainOptions& options) 
   return explanation;
 }
 
+std::vector<LivePlan> LoadedModel::LiveProfile() const {
+  const auto deciding = absl::c_count_if(
+      signature_.inputs, [](const TensorSpec& input) { return input.decides_shapes; });
+  const size_t first_key = signature_.inputs.size() + static_cast<size_t>(deciding);
+  std::vector<LivePlan> all;
+  for (StagePlans::Key& key : plans_.Keys()) {
+    const PlannedStagePtr stage = plans_.Peek(key);
+    if (stage == nullptr || stage->plan == nullptr) continue;
+    LivePlan& live = all.emplace_back();
+    live.is_later_stage = key.size() > first_key;
+    key.resize(signature_.inputs.size());
+    live.dims = std::move(key);
+    Explanation described;
+    Describe(*stage->plan, &described);
+    live.steps = std::move(described.steps);
+    const runtime::StepTimes::Sums sums = stage->times->Read();
+    live.runs = sums.runs;
+    for (size_t row = 0; row < live.steps.size(); ++row)
+      live.steps[row].time = absl::Nanoseconds(sums.row_ns[row]);
+  }
+  return all;
+}
+
 absl::Status LoadedModel::DescribeLater(const PlannedStage& first, const ExplainOptions& options,
                                         Explanation* explanation) const {
   DescribeCut(first, explanation);

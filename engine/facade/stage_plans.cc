@@ -66,6 +66,7 @@ absl::StatusOr<PlannedStagePtr> StagePlans::Make(
   const bool runs = planned->cut == nullptr || !stage.network.outputs.empty();
   if (runs) {
     ABSL_ASSIGN_OR_RETURN(planned->plan, Lower(stage.network, options));
+    planned->times = std::make_shared<runtime::StepTimes>(*planned->plan);
   }
   if (planned->cut != nullptr) ++shared_.stage_plans;
   if (planned->cut != nullptr && VerboseLevel() >= 2)

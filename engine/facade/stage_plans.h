@@ -18,6 +18,7 @@
 #include "engine/onnx/stages/cut.h"
 #include "engine/runtime/packed_weights.h"
 #include "engine/runtime/plan.h"
+#include "engine/runtime/step_times.h"
 #include "engine/threading/arena.h"
 #include "engine/threading/scratchpad.h"
 #include "engine/threading/single_flight_cache.h"
@@ -45,8 +46,10 @@ struct EngineShared {
 struct PlannedStage {
   std::shared_ptr<const runtime::Plan> plan;  // null: nothing has to be run before the cut
   std::shared_ptr<const reader::Cut> cut;     // null: the plan is the whole model
+  std::shared_ptr<runtime::StepTimes> times;  // of the plan's runs; null without a plan
   int64_t HeldBytes() const {
-    return (plan != nullptr ? plan->HeldBytes() : 0) + (cut != nullptr ? cut->HeldBytes() : 0);
+    return (plan != nullptr ? plan->HeldBytes() + times->HeldBytes() : 0) +
+           (cut != nullptr ? cut->HeldBytes() : 0);
   }
 };
 using PlannedStagePtr = std::shared_ptr<const PlannedStage>;

@@ -75,7 +75,8 @@ absl::Status StagedRun::Execute(const PlannedStage& stage,
   const runtime::ExecutionContext context{.scratchpads = &shared_.scratchpads,
                                           .team = shared_.TeamFor(options_),
                                           .interrupted = &options_.interrupted,
-                                          .reorder_time = options_.reorder_time};
+                                          .reorder_time = options_.reorder_time,
+                                          .times = stage.times.get()};
   ABSL_RETURN_IF_ERROR(runtime::Execute(plan, inputs, absl::MakeSpan(outputs), context));
   for (size_t i = 0; i < cut.outputs.size(); ++i) {
     const StagedTensor& tensor = cut.outputs[i];

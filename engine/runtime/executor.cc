@@ -27,6 +27,7 @@ class Execution {
   Execution(const Plan& plan, const ExecutionContext& context)
       : plan_(plan),
         context_(context),
+        sums_(context.times == nullptr ? nullptr : context.times->OfThread()),
         buffers_(plan.buffers.size()),
         redirected_(plan.buffers.size()) {}
 
@@ -35,20 +36,24 @@ class Execution {
     lap_start_ = Clock::now();
     for (size_t i = 0; i < inputs.size(); ++i) {
       ABSL_RETURN_IF_ERROR(ReadInput(plan_.inputs[i], inputs[i]));
-      EndLap(Lap::kReorder);
+      EndLap(Lap::kReorder, i);
     }
+    const size_t first_step = plan_.inputs.size();
     for (size_t i = 0; i < plan_.steps.size(); ++i) {
       ABSL_RETURN_IF_ERROR(Interrupted());
       ABSL_RETURN_IF_ERROR(RunStep(static_cast<int>(i)));
-      EndLap(Lap::kStep);
+      EndLap(Lap::kStep, first_step + i);
     }
     // A step that was cut short has not computed its whole result.
     ABSL_RETURN_IF_ERROR(Interrupted());
-    if (context_.laps == nullptr && context_.reorder_time != nullptr) lap_start_ = Clock::now();
+    const bool has_timed_steps = context_.laps != nullptr || sums_ != nullptr;
+    if (!has_timed_steps && context_.reorder_time != nullptr) lap_start_ = Clock::now();
+    const size_t first_output = first_step + plan_.steps.size();
     for (OutputBytes& output : outputs) {
       ABSL_RETURN_IF_ERROR(WriteOutput(output));
-      EndLap(Lap::kReorder);
+      EndLap(Lap::kReorder, first_output + output.index);
     }
+    if (sums_ != nullptr) context_.times->CountRun(sums_);
     return absl::OkStatus();
   }
 
@@ -131,15 +136,15 @@ class Execution {
     return nullptr;
   }
 
-  void EndLap(Lap lap) {
-    // Steps are timed one by one for `laps` alone.
-    const bool is_wanted =
-        context_.laps != nullptr || (context_.reorder_time != nullptr && lap == Lap::kReorder);
-    if (!is_wanted) return;
+  // `row`: of StepTimes.
+  void EndLap(Lap lap, size_t row) {
+    const bool is_reorder = context_.reorder_time != nullptr && lap == Lap::kReorder;
+    if (context_.laps == nullptr && sums_ == nullptr && !is_reorder) return;
     const Clock::time_point now = Clock::now();
-    const absl::Duration time = absl::FromChrono(now - lap_start_);
-    if (context_.laps != nullptr) context_.laps->push_back(time);
-    if (context_.reorder_time != nullptr && lap == Lap::kReorder) *context_.reorder_time += time;
+    const std::chrono::nanoseconds time = now - lap_start_;
+    if (sums_ != nullptr) sums_[row].fetch_add(time.count(), std::memory_order_relaxed);
+    if (context_.laps != nullptr) context_.laps->push_back(absl::FromChrono(time));
+    if (is_reorder) *context_.reorder_time += absl::FromChrono(time);
     lap_start_ = now;
   }
 
@@ -190,6 +195,7 @@ class Execution {
 
   const Plan& plan_;
   const ExecutionContext& context_;
+  StepTimes::Sum* const sums_;  // of this thread; null: they are not wanted
   ScratchpadPool::Lease arena_, scratchpad_;
   absl::InlinedVector<std::byte*, kOrdinaryBuffers> buffers_;  // where each of the plan's is
   absl::InlinedVector<bool, kOrdinaryBuffers> redirected_;     // it is in an output's memory

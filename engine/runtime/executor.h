@@ -16,6 +16,7 @@
 #include "engine/base/aligned_buffer.h"
 #include "engine/memory/memory_desc.h"
 #include "engine/runtime/plan.h"
+#include "engine/runtime/step_times.h"
 #include "engine/threading/arena.h"
 #include "engine/threading/scratchpad.h"
 
@@ -43,6 +44,8 @@ struct ExecutionContext {
   std::vector<absl::Duration>* laps = nullptr;
   // Where not null: how long all inputs and outputs together took is added.
   absl::Duration* reorder_time = nullptr;
+  // The plan's. Where not null: how long each of its rows took is added.
+  StepTimes* times = nullptr;
 };
 
 //   kResourceExhausted  together the outputs are larger than `limit`, in bytes

@@ -61,6 +61,15 @@ class FakeModel final : public Model {
                        .threads = 1,
                        .peak_gflops = options.runs > 0 ? 8.0 : 0.0};
   }
+  // One plan with one step, of two runs.
+  std::vector<LivePlan> LiveProfile() const override {
+    PlanStep step{.node = "copy",
+                  .primitive = "reorder",
+                  .implementation = "reorder/fake",
+                  .operations = 4000,
+                  .time = absl::Microseconds(6)};
+    return {{.dims = {{1, 2, 3, 4}, {1, 5}}, .runs = 2, .steps = {step}}};
+  }
   std::optional<int64_t> PlannedOperations(absl::Span<const InputTensor>) const override {
     return 0;
   }

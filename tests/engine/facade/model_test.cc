@@ -4,6 +4,8 @@
 #include <atomic>
 #include <map>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
@@ -131,6 +133,47 @@ TEST_F(ModelTest, ExplainTimesEveryStepWhereRunsAreAskedFor) {
   EXPECT_GT(plan->run, absl::ZeroDuration());
   EXPECT_LE(sum, 3 * plan->run) << "each median is at most the time of some run";
   EXPECT_EQ(plan->threads, 1);
+}
+
+TEST_F(ModelTest, TheLiveProfileSumsTheTimesOfAllRunsForEachShape) {
+  for (int64_t batch : {1, 2, 2}) {
+    const Tensor images(batch * 3 * 9 * 7, 0.5f);
+    ASSERT_TRUE(RunOn({{{batch, 3, 9, 7}, Layout::kNchw, {BytesOf(images)}}}).ok());
+  }
+  EXPECT_FALSE(RunOn({{{2, 3, 9, 7}, Layout::kNchw, {BytesOf(image_)}}}).ok());
+  EXPECT_TRUE(subject_.model->Explain({.batch = 2, .runs = 2}).ok());
+  const std::vector<LivePlan> live = subject_.model->LiveProfile();
+  ASSERT_EQ(live.size(), 2);
+  EXPECT_EQ(live[0].dims, std::vector<Dims>({{2, 3, 9, 7}})) << "the last used comes first";
+  EXPECT_EQ(live[0].runs, 2) << "neither refused requests nor runs of Explain() are among them";
+  EXPECT_EQ(live[1].dims, std::vector<Dims>({{1, 3, 9, 7}}));
+  EXPECT_EQ(live[1].runs, 1);
+  for (const LivePlan& plan : live) {
+    EXPECT_FALSE(plan.is_later_stage);
+    EXPECT_EQ(plan.steps.front().node, "input x");
+    EXPECT_EQ(plan.steps.back().node, "output three.out");
+    for (const PlanStep& step : plan.steps) {
+      if (step.primitive.empty()) continue;
+      EXPECT_GT(step.time, absl::ZeroDuration()) << step.node;
+    }
+  }
+}
+
+TEST_F(ModelTest, TheLiveProfileLosesNothingOfRunsSideBySide) {
+  constexpr int kThreads = 8, kRuns = 50;
+  {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < kThreads; ++i) {
+      threads.emplace_back([this] {
+        for (int run = 0; run < kRuns; ++run) {
+          EXPECT_TRUE(RunOn({{{1, 3, 9, 7}, Layout::kNchw, {BytesOf(image_)}}}).ok());
+          EXPECT_LE(subject_.model->LiveProfile().front().runs, kThreads * kRuns);
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+  EXPECT_EQ(subject_.model->LiveProfile().front().runs, kThreads * kRuns);
 }
 
 TEST_F(ModelTest, ExplainRefusesWhatARunWould) {
