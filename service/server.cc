@@ -66,7 +66,7 @@ Server::Server(Engine* engine, ModelRepository* models, const ServerOptions& opt
                   .stream_in_flight = options.stream_in_flight,
                   .default_max_batch = options.default_max_batch}),
       primitives_(engine, Host(), options.primitives),
-      plans_(models, Host()),
+      plans_(models, &slow_, Host()),
       reflection_(Host()),
       health_([this](const std::string& name) { return Serves(name); }) {}
 
@@ -75,6 +75,7 @@ CallHost Server::Host() {
           .admission = &admission_,
           .unread = &unread_,
           .log = &log_,
+          .flights = &flights_,
           .unnamed = &models_->statistics().unnamed(),
           .answers = answers_.get(),
           .max_message_bytes = options_.transport.max_message_bytes,
@@ -188,6 +189,7 @@ absl::Time Server::Tick() {
   FreeIdleMemory();
   try {
     PublishLoad();
+    slow_.Look(absl::ToUnixNanos(SteadyNow()));
     return std::min({dispatcher_.EndExpired(), unread_.EndLate(), calls_->Look()});
   } catch (const std::bad_alloc&) {  // the next tick tries again
     return SteadyNow();

@@ -24,7 +24,9 @@
 #include "service/front/transport_options.h"
 #include "service/http/watched_server.h"
 #include "service/models/model_repository.h"
+#include "service/observe/flight_record.h"
 #include "service/observe/request_log.h"
+#include "service/observe/slow_requests.h"
 #include "service/observe/steady_time.h"
 #include "service/rpc/call_host.h"
 #include "service/rpc/inference_service.h"
@@ -124,6 +126,8 @@ class Server {
   ServerLoad load_ ABSL_GUARDED_BY(load_mutex_);
   Admission admission_;
   RequestLog log_;
+  FlightRecorder flights_;
+  SlowRequests slow_{&flights_};
   UnreadAnswers unread_;
   const std::shared_ptr<AnswerPool> answers_;
   Dispatcher dispatcher_;

@@ -44,6 +44,8 @@ class ModelRepository {
   std::vector<std::string> Names() const;                       // of models with a live version
   std::vector<int64_t> Versions(absl::string_view name) const;  // live ones, ascending
   std::vector<Served> All() const;                              // by name, then version
+  // See Statistics::NameOf().
+  Statistics::Name NameOf(uint32_t number) const { return statistics_.NameOf(number); }
   // Whether every live version of every model is. One that failed to load while another stands in
   // for it does not count: a bad version takes no replica away.
   bool AllReady() const { return NotReady().empty(); }

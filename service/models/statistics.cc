@@ -104,8 +104,15 @@ VersionStatistics::Sums VersionStatistics::Sum() const {
 std::shared_ptr<VersionStatistics> Statistics::Of(const std::string& name, int64_t version) {
   threading::MutexLock lock(&mutex_);
   std::shared_ptr<VersionStatistics>& found = all_[{name, version}];
-  if (found == nullptr) found = std::make_shared<VersionStatistics>();
+  if (found != nullptr) return found;
+  names_.push_back({name, version});
+  found = std::make_shared<VersionStatistics>(static_cast<uint32_t>(names_.size()));
   return found;
+}
+
+Statistics::Name Statistics::NameOf(uint32_t number) const {
+  threading::MutexLock lock(&mutex_);
+  return number == 0 || number > names_.size() ? Name() : names_[number - 1];
 }
 
 void Statistics::Forget(const std::string& name, int64_t version) {

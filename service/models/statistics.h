@@ -41,6 +41,11 @@ class VersionStatistics {
   static constexpr size_t kMostBatchSizes = 64;
   static constexpr size_t kCodes = 17;  // of absl::StatusCode
 
+  explicit VersionStatistics(uint32_t number = 0) : number_(number) {}
+
+  // Stands for the version in other records: Statistics::NameOf(). 0: of no version.
+  uint32_t number() const { return number_; }
+
   struct Total {
     int64_t count = 0, ns = 0;
   };
@@ -112,6 +117,7 @@ class VersionStatistics {
   // Null where all are taken by other sizes.
   static BatchCounts* BatchOf(Shard* shard, int64_t rows);
 
+  const uint32_t number_;
   std::array<Shard, kThreadShards> shards_;
   Durations durations_;
   Value held_bytes_{0}, load_ns_{0};
@@ -120,11 +126,18 @@ class VersionStatistics {
 // All versions that have been served. Thread-safe.
 class Statistics {
  public:
+  struct Name {
+    std::string model;
+    int64_t version = 0;
+  };
+
   // The statistics of a version, made at the first call.
   std::shared_ptr<VersionStatistics> Of(const std::string& name, int64_t version)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // The version has gone: what comes back under its name begins anew.
   void Forget(const std::string& name, int64_t version) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The version that has or had this number; empty where none had.
+  Name NameOf(uint32_t number) const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Requests of inference that named no version that is served.
   VersionStatistics& unnamed() { return unnamed_; }
@@ -142,6 +155,7 @@ class Statistics {
  private:
   VersionStatistics unnamed_;
   mutable threading::Mutex mutex_;
+  std::vector<Name> names_ ABSL_GUARDED_BY(mutex_);  // of the numbers from 1 up
   std::map<std::pair<std::string, int64_t>, std::shared_ptr<VersionStatistics>> all_
       ABSL_GUARDED_BY(mutex_);
   std::map<std::string, Loads> loads_ ABSL_GUARDED_BY(mutex_);

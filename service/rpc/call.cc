@@ -103,6 +103,7 @@ RunOptions Call::LimitsOfWork() {
 
 // The engine asks for memory when it has the plan.
 absl::Status Call::ChargeWork(int64_t bytes) {
+  if (times_.plan == absl::InfinitePast()) times_.plan = SteadyNow();
   host_.dispatcher->Prepared(this);
   return ticket_.ChargeRun(bytes, "the tensors of a request");
 }
@@ -132,9 +133,41 @@ void Call::Account(const absl::Status& status) {
       host_.unnamed->Failed(status.code(), why, times_.end - times_.arrival);
     return;
   }
-  if (!status.ok()) failed_id_ = job_->RequestId();
-  job_->Account(times_, status, why);
+  if (!status.ok()) failed_id_ = std::string(job_->RequestId());
+  BeginRecord(status);
+  job_->Account(times_, status, why, &record_);
   job_ = nullptr;
+}
+
+// Without what the job knows: decoding is a part of the queue's time, and encoding of the run's.
+void Call::BeginRecord(const absl::Status& status) {
+  has_record_ = true;
+  const auto ns = [](absl::Duration time) { return absl::ToInt64Nanoseconds(time); };
+  const bool ran = times_.start != absl::InfinitePast();
+  const bool planned = times_.plan != absl::InfinitePast();
+  record_.arrival_ns = absl::ToUnixNanos(times_.arrival);
+  record_.queue_ns = ns((ran ? times_.start : times_.end) - times_.arrival);
+  if (planned) record_.plan_ns = ns(times_.plan - times_.start);
+  if (ran) record_.run_ns = ns(times_.end - times_.start) - record_.plan_ns;
+  const bool serial = ran && (lane_ == Lane::kExpress || host_.dispatcher->threads() == 1);
+  if (serial) record_.core_ns = record_.plan_ns + record_.run_ns;
+  record_.plan_key = terms().cost_key;
+  record_.code = static_cast<uint8_t>(status.code());
+  record_.flags = (waited_for_another() ? FlightRecord::kWaitedForPlan : 0) |
+                  (makes_for_others() ? FlightRecord::kMadePlan : 0) |
+                  (serial ? FlightRecord::kRanSerially : 0);
+  const absl::string_view id = job_->RequestId().substr(0, record_id_.size());
+  record_id_.fill(0);
+  std::copy(id.begin(), id.end(), record_id_.begin());
+}
+
+// Once, when its answer has left or never will.
+void Call::Record() {
+  if (!std::exchange(has_record_, false) || host_.flights == nullptr) return;
+  WithoutExceptions([this] {
+    host_.flights->Add(record_, TextOf(record_id_));
+    return absl::OkStatus();
+  }).IgnoreError();
 }
 
 // The job's answer, unless what came `before` it failed.
@@ -184,6 +217,8 @@ absl::Status Call::Told(const absl::Status& status) {
 void Call::AwaitReader() { host_.unread->Add(this, AnswerBytes()); }
 
 void Call::Written(bool ok) {
+  record_.write_ns = absl::ToInt64Nanoseconds(SteadyNow() - times_.end);
+  Record();
   const absl::Status ended = host_.unread->Remove(this, ok);
   if (!ended.ok()) LogUnread(ended);
 }

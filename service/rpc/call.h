@@ -54,6 +54,7 @@ class Call : private Work, private UnreadAnswer {
  protected:
   Call(const Method& method, const CallHost& host)
       : method_(method), host_(host), ticket_(host.admission) {}
+  ~Call() override { Record(); }
 
   const Method& method() const { return method_; }
   const CallHost& host() const { return host_; }
@@ -102,6 +103,8 @@ class Call : private Work, private UnreadAnswer {
   // `status`, after marking the call as refused if it is not OK.
   absl::Status RefuseAs(RequestRefusal reason, const absl::Status& status);
   void Account(const absl::Status& status);
+  void BeginRecord(const absl::Status& status);
+  void Record();
   void AddPushback();
   void LogUnread(const absl::Status& why);
 
@@ -115,6 +118,9 @@ class Call : private Work, private UnreadAnswer {
   std::atomic<int> before_cancel_{2};  // it waits to be run, and the client gave up
   absl::Time deadline_;
   CallTimes times_;
+  FlightRecord record_;  // of a call with a job that has ended, until it is kept
+  bool has_record_ = false;
+  FlightId record_id_;
   OwnedJob job_;
   std::string failed_id_;
   Ticket ticket_;

@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "service/front/method_table.h"
 #include "service/models/statistics.h"
+#include "service/observe/flight_record.h"
 #include "service/observe/request_log.h"
 #include "service/rpc/unread_answers.h"
 #include "service/schedule/admission.h"
@@ -24,6 +25,7 @@ struct CallHost {
   UnreadAnswers* unread = nullptr;
   RequestLog* log = nullptr;
   VersionStatistics* unnamed = nullptr;  // of requests of inference that name no served version
+  FlightRecorder* flights = nullptr;
   AnswerPool* answers = nullptr;
   int64_t max_message_bytes = int64_t{64} << 20;
   absl::Duration longest_explanation = absl::Minutes(1);

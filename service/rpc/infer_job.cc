@@ -125,7 +125,25 @@ absl::Status InferJob::Encode(std::vector<OutputTensor> outputs, absl::Time star
                              response_);
 }
 
-void InferJob::Account(const CallTimes& times, const absl::Status& status, RequestRefusal refusal) {
+// Parts the call's times at what only the job has seen.
+void InferJob::Refine(const CallTimes& times, FlightRecord* record) const {
+  record->flags |= FlightRecord::kIsInference;
+  if (served_ == nullptr) return;
+  record->model = served_->statistics->number();
+  if (prepared_ == absl::InfinitePast()) return;
+  record->rows = static_cast<uint32_t>(RowsOf(served_->model->signature(), decoded_.inputs()));
+  record->decode_ns = absl::ToInt64Nanoseconds(prepared_ - times.arrival);
+  record->queue_ns -= record->decode_ns;
+  if (times.plan != absl::InfinitePast()) record->batch = record->rows;
+  record->reorder_ns = absl::ToInt64Nanoseconds(reorder_);
+  if (computed_ == absl::InfinitePast()) return;
+  record->encode_ns = absl::ToInt64Nanoseconds(times.end - computed_);
+  record->run_ns -= record->encode_ns;
+}
+
+void InferJob::Account(const CallTimes& times, const absl::Status& status, RequestRefusal refusal,
+                       FlightRecord* record) {
+  Refine(times, record);
   const absl::Duration total = times.end - times.arrival;
   if (served_ == nullptr) return unnamed_->Failed(status.code(), refusal, total);
   if (!is_ready_) refusal = RequestRefusal::kNotReady;
@@ -142,6 +160,8 @@ void InferJob::Account(const CallTimes& times, const absl::Status& status, Reque
 
 void InferJob::Release() {
   decoded_.Clear();
+  prepared_ = computed_ = absl::InfinitePast();
+  reorder_ = absl::ZeroDuration();
   served_ = nullptr;
   is_ready_ = false;
   idle_->Keep(std::unique_ptr<InferJob>(this));

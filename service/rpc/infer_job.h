@@ -7,7 +7,6 @@
 
 #include <memory>
 #include <optional>
-#include <string>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -39,13 +38,17 @@ class InferJob final : public Job {
   absl::Status Prepare(WorkTerms* terms) override;
   std::optional<int64_t> Operations() const override;
   absl::Status Run(Call& call) override;
-  std::string RequestId() const override { return decoded_.parsed() ? decoded_.id() : ""; }
-  void Account(const CallTimes& times, const absl::Status& status, RequestRefusal refusal) override;
+  absl::string_view RequestId() const override {
+    return decoded_.parsed() ? absl::string_view(decoded_.id()) : "";
+  }
+  void Account(const CallTimes& times, const absl::Status& status, RequestRefusal refusal,
+               FlightRecord* record) override;
   void Release() override;
 
  private:
   absl::Status Parse(Ticket* ticket);
   absl::Status FindModel();
+  void Refine(const CallTimes& times, FlightRecord* record) const;
   absl::Status Encode(std::vector<OutputTensor> outputs, absl::Time started, int64_t most_bytes);
   absl::Status ChargeClasses(int64_t bytes, int64_t most_bytes);
 
@@ -57,7 +60,7 @@ class InferJob final : public Job {
   grpc::ByteBuffer* response_ = nullptr;
   bool in_stream_ = false;
   InferRequest decoded_;
-  absl::Time prepared_, computed_;
+  absl::Time prepared_ = absl::InfinitePast(), computed_ = absl::InfinitePast();
   absl::Duration reorder_;
   Ticket* ticket_ = nullptr;
   int64_t classes_bytes_ = 0;

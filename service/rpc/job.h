@@ -11,7 +11,9 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "service/observe/flight_record.h"
 #include "service/observe/refusal.h"
 #include "service/schedule/work.h"
 
@@ -19,10 +21,11 @@ namespace tilewire::service {
 
 class Call;
 
-// When a call came, began to run and ended.
+// When a call came, began to run, had its plan and ended.
 struct CallTimes {
   absl::Time arrival;
   absl::Time start = absl::InfinitePast();  // it never ran
+  absl::Time plan = absl::InfinitePast();   // the run had no plan
   absl::Time end = absl::InfinitePast();    // it has not ended
 };
 
@@ -41,11 +44,13 @@ class Job {
   virtual void Start(std::function<void(const absl::Status&)> done) { done(absl::OkStatus()); }
   // On a thread that computes. `call` gives the limits of the work.
   virtual absl::Status Run(Call& call) = 0;
-  // The client's name of the request; after Prepare() has decoded it.
-  virtual std::string RequestId() const { return ""; }
+  // The client's name of the request; after Prepare() has decoded it. As long as the job.
+  virtual absl::string_view RequestId() const { return ""; }
   // Once, at the end, whether or not it was prepared and has run: for those that count. `refusal`:
-  // why the call's owner refused it, if it did.
-  virtual void Account(const CallTimes&, const absl::Status&, RequestRefusal /*refusal*/) {}
+  // why the call's owner refused it, if it did. `record` holds what the call knows, and gets what
+  // only the job does.
+  virtual void Account(const CallTimes&, const absl::Status&, RequestRefusal /*refusal*/,
+                       FlightRecord* /*record*/) {}
   // Called when the owner is done with the job. A job that serves one call after the other is kept
   // here.
   virtual void Release() { delete this; }

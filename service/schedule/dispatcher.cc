@@ -216,7 +216,7 @@ Dispatcher::Taken Dispatcher::Start(Work* work) {
          .background = background,
          .time_varies = terms.time_varies};
   running_.splice(running_.begin(), spare_, spare_.begin());
-  work->prepares_ = terms.cost_key != 0 && !operations.has_value();
+  work->prepares_ = work->makes_ = terms.cost_key != 0 && !operations.has_value();
   if (work->prepares_) preparing_[terms.cost_key] = &running_.front();
   return {work, running_.begin()};
 }

@@ -94,6 +94,7 @@ class Dispatcher {
   bool HasRun(uint64_t cost_key) const ABSL_LOCKS_EXCLUDED(mutex_);
   bool TurnAwaited() const ABSL_LOCKS_EXCLUDED(mutex_);  // BeginBackground() waits for its turn
 
+  int threads() const { return threads_; }
   // Something waits, and nothing has ended for `limit`.
   bool Stuck(absl::Duration limit) const ABSL_LOCKS_EXCLUDED(mutex_);
   // Since when nothing runs or waits; InfiniteFuture while something does.

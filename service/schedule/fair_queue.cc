@@ -120,7 +120,7 @@ void FairQueue::Park(Work* work) {
   parked_[work->terms().cost_key].insert(work);
   ++queue.parked;
   ++parked_count_;
-  work->waiting_ = work->parked_ = true;
+  work->waiting_ = work->parked_ = work->was_parked_ = true;
 }
 
 int64_t FairQueue::Unpark(uint64_t cost_key) {

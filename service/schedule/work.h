@@ -59,6 +59,11 @@ class Work {
   // Why it was refused or ended without being run; kNone for other reasons than those.
   RequestRefusal refusal() const { return refusal_; }
 
+  // Once Run() or End() is called: whether it waited for what other work made, and whether it makes
+  // what others need.
+  bool waited_for_another() const { return was_parked_; }
+  bool makes_for_others() const { return makes_; }
+
  protected:
   // Before Submit().
   void set_terms(WorkTerms terms) { terms_ = std::move(terms); }
@@ -70,8 +75,9 @@ class Work {
   WorkTerms terms_;
   RequestRefusal refusal_ = RequestRefusal::kNone;
   bool prepares_ = false;  // for others, too; touched by the thread that runs it
+  bool makes_ = false;     // it was so when it started
   // Guarded by the lock of the queue's owner.
-  bool waiting_ = false, parked_ = false;
+  bool waiting_ = false, parked_ = false, was_parked_ = false;
   int64_t sequence_ = 0;
   absl::Duration expected_;
   absl::Time expires_;
