@@ -335,4 +335,13 @@ absl::StatusOr<v1::ExplainResponse> Client::Explain(const v1::ExplainRequest& re
   return Call(models_.get(), &v1::ModelService::Stub::Explain, request, deadline);
 }
 
+absl::StatusOr<v1::LiveProfileResponse> Client::LiveProfile(const v1::LiveProfileRequest& request) {
+  return Call(models_.get(), &v1::ModelService::Stub::LiveProfile, request, timeout_);
+}
+
+absl::StatusOr<v1::SlowRequestsResponse> Client::SlowRequests(
+    const v1::SlowRequestsRequest& request) {
+  return Call(models_.get(), &v1::ModelService::Stub::SlowRequests, request, timeout_);
+}
+
 }  // namespace tilewire::client

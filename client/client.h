@@ -119,6 +119,9 @@ class Client {
   // The plan of a model; see protos/model_service.proto.
   absl::StatusOr<v1::ExplainResponse> Explain(const v1::ExplainRequest& request,
                                               absl::Duration deadline = absl::InfiniteDuration());
+  // Where the time of its requests went, and which of them were slow; see the same file.
+  absl::StatusOr<v1::LiveProfileResponse> LiveProfile(const v1::LiveProfileRequest& request);
+  absl::StatusOr<v1::SlowRequestsResponse> SlowRequests(const v1::SlowRequestsRequest& request);
 
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
 

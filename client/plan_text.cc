@@ -4,6 +4,7 @@
 #include <google/protobuf/util/json_util.h>
 
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -102,9 +103,8 @@ std::string NarrowText(const v1::PlanStep& step, size_t columns) {
   return absl::StrCat(text, "  ..", node.substr(node.size() - (left - 2)));
 }
 
-}  // namespace
-
-std::string PlanText(const v1::ExplainResponse& plan, const PlanTextOptions& options) {
+// The steps of `plan`, a line each, below a head.
+std::string StepsText(const v1::ExplainResponse& plan, const PlanTextOptions& options) {
   std::vector<const v1::PlanStep*> steps;
   for (const v1::PlanStep& step : plan.steps()) steps.push_back(&step);
   if (options.costliest > 0) {
@@ -116,10 +116,9 @@ std::string PlanText(const v1::ExplainResponse& plan, const PlanTextOptions& opt
     steps.resize(std::min<size_t>(steps.size(), options.costliest));
   }
   const bool with_bytes = options.wide || plan.runs() == 0;  // else their columns are the node's
-  std::string text = HeadText(plan);
-  absl::StrAppend(&text, plan.runs() > 0 ? "      time  of run of peak " : "",
-                  with_bytes ? "    bytes  " : " ", "implementation",
-                  options.wide ? ", layouts + fused" : "", ", node\n");
+  std::string text = absl::StrCat(plan.runs() > 0 ? "      time  of run of peak " : "",
+                                  with_bytes ? "    bytes  " : " ", "implementation",
+                                  options.wide ? ", layouts + fused" : "", ", node\n");
   for (const v1::PlanStep* step : steps) {
     std::string front = TimesText(*step, plan);
     if (with_bytes) absl::StrAppendFormat(&front, "%9s ", BytesText(BytesOf(*step)));
@@ -131,13 +130,58 @@ std::string PlanText(const v1::ExplainResponse& plan, const PlanTextOptions& opt
   return text;
 }
 
-std::string PlanJson(const v1::ExplainResponse& plan) {
+// "image=1x3x24x20 row=1x5"
+std::string ShapesText(const v1::LivePlan& live) {
+  return absl::StrJoin(live.shapes(), " ", [](std::string* text, const auto& shape) {
+    absl::StrAppend(text, shape.name(), "=", absl::StrJoin(shape.dims(), "x"));
+  });
+}
+
+// The plan with the mean times of its runs.
+v1::ExplainResponse MeanOf(const v1::LivePlan& live) {
+  v1::ExplainResponse plan;
+  *plan.mutable_steps() = live.steps();
+  plan.set_runs(
+      static_cast<int32_t>(std::min<int64_t>(live.runs(), std::numeric_limits<int32_t>::max())));
+  plan.set_run_ns(live.summed_ns() / live.runs());
+  for (v1::PlanStep& step : *plan.mutable_steps()) step.set_time_ns(step.time_ns() / live.runs());
+  return plan;
+}
+
+}  // namespace
+
+std::string PlanText(const v1::ExplainResponse& plan, const PlanTextOptions& options) {
+  return absl::StrCat(HeadText(plan), StepsText(plan, options));
+}
+
+std::string LiveProfileText(const v1::LiveProfileResponse& profile,
+                            const PlanTextOptions& options) {
+  std::vector<const v1::LivePlan*> lived;
+  for (const v1::LivePlan& live : profile.plans()) {
+    if (live.runs() > 0) lived.push_back(&live);
+  }
+  std::stable_sort(lived.begin(), lived.end(),
+                   [](const auto* a, const auto* b) { return a->summed_ns() > b->summed_ns(); });
+  std::string text = absl::StrFormat("%s version %s, precision %s: %s with runs\n", profile.model(),
+                                     profile.version(), profile.precision(),
+                                     CountText(static_cast<int64_t>(lived.size()), "plan"));
+  for (const v1::LivePlan* live : lived) {
+    const v1::ExplainResponse mean = MeanOf(*live);
+    absl::StrAppendFormat(&text, "\n%s%s: %s, mean %s\n", ShapesText(*live),
+                          live->later_stage() ? " (a later stage)" : "",
+                          CountText(live->runs(), "run"), Milliseconds(mean.run_ns()));
+    text += StepsText(mean, options);
+  }
+  return text;
+}
+
+std::string MessageJson(const google::protobuf::Message& message) {
   google::protobuf::util::JsonPrintOptions options;
   options.add_whitespace = true;
   options.always_print_primitive_fields = true;
   options.preserve_proto_field_names = true;
   std::string json;
-  const auto status = google::protobuf::util::MessageToJsonString(plan, &json, options);
+  const auto status = google::protobuf::util::MessageToJsonString(message, &json, options);
   return status.ok() ? json : absl::StrCat("\"", status.ToString(), "\"\n");
 }
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A plan as a table for people. Pure function; thread-safe.
+// A plan, and where the time of its runs went, as a table for people. Pure functions; thread-safe.
 #ifndef CLIENT_PLAN_TEXT_H_
 #define CLIENT_PLAN_TEXT_H_
 
 #include <string>
 
+#include "google/protobuf/message.h"
 #include "protos/model_service.pb.h"
 
 namespace tilewire::client {
@@ -23,8 +24,14 @@ struct PlanTextOptions {
 // files that its code was dumped to, as well.
 std::string PlanText(const v1::ExplainResponse& plan, const PlanTextOptions& options = {});
 
+// Where the time of a model's requests went: for each set of shapes, those that took most first, a
+// head, then the lines of PlanText() with the mean times of its runs. Sets that were never run are
+// left out.
+std::string LiveProfileText(const v1::LiveProfileResponse& profile,
+                            const PlanTextOptions& options = {});
+
 // All of it for programs: the message in JSON, with the names of the .proto file.
-std::string PlanJson(const v1::ExplainResponse& plan);
+std::string MessageJson(const google::protobuf::Message& message);
 
 }  // namespace tilewire::client
 

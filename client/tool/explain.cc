@@ -20,20 +20,25 @@ constexpr char kExplainExamples[] = R"(  tilewire explain resnet50
   tilewire explain resnet50 --wide                # layouts, and why not other kernels
   tilewire explain resnet50 --runs=20 --json > plan.json
   tilewire explain resnet50 --batch=8 --runs=5
+  tilewire explain resnet50 --live                # where production's time went
+  tilewire explain resnet50 --live --costliest=10
   tilewire explain detector --free_size=480       # not 224 for open sizes
   tilewire explain detector --shape image=1x3x480x640
 
 A line is a step: time, share of the run, share of the peak (what the threads
 could multiply and add in registers; for products of matrices only),
 implementation and ONNX node; without --runs, bytes read and written instead of
-times. The peak is that of f32: integer steps and Winograd's may exceed it.)";
+times. The peak is that of f32: integer steps and Winograd's may exceed it.
+
+With --live nothing is run: the server times each step of every request that it
+serves, and tells the mean for each set of shapes, those that took most first.)";
 
 struct Options {
   std::string model, version;
   int64_t batch = 1, free_size = 224;
   int runs = 0;
   PlanTextOptions text;
-  bool json = false;
+  bool json = false, live = false;
   double timeout_s = 60;
   std::vector<std::string> shapes;  // NAME=1x3x224x224
 };
@@ -71,6 +76,19 @@ absl::Status CloseShapes(const Options& options, Client* client, v1::ExplainRequ
   return absl::OkStatus();
 }
 
+int RunLive(const Server& server, const Options& options) {
+  v1::LiveProfileRequest request;
+  request.set_model(options.model);
+  request.set_version(options.version);
+  auto client = server.Connect();
+  if (!client.ok()) return Report(client.status());
+  const auto profile = (*client)->LiveProfile(request);
+  if (!profile.ok()) return Report(profile.status());
+  absl::PrintF("%s",
+               options.json ? MessageJson(*profile) : LiveProfileText(*profile, options.text));
+  return 0;
+}
+
 int RunExplain(const Server& server, const Options& options) {
   v1::ExplainRequest request;
   request.set_model(options.model);
@@ -91,7 +109,7 @@ int RunExplain(const Server& server, const Options& options) {
   }
   const auto plan = (*client)->Explain(request, absl::Seconds(options.timeout_s));
   if (!plan.ok()) return Report(plan.status());
-  absl::PrintF("%s", options.json ? PlanJson(*plan) : PlanText(*plan, options.text));
+  absl::PrintF("%s", options.json ? MessageJson(*plan) : PlanText(*plan, options.text));
   return 0;
 }
 
@@ -107,18 +125,23 @@ void AddExplainCommand(CLI::App* app, const Server& server, int* exit_code) {
   CLI::Option* batch = command->add_option("--batch", options->batch, "images a run")
                            ->check(CLI::Range(1, 1000000))
                            ->capture_default_str();
-  command
-      ->add_option("--shape", options->shapes,
-                   "dims of an input with its batch, NAME=1x3x224x224; several are allowed")
-      ->excludes(batch);
-  command
-      ->add_option("--free_size", options->free_size,
-                   "height and width where the model leaves them open")
-      ->check(AtLeastOne())
-      ->capture_default_str();
-  command->add_option("--runs", options->runs, "timed runs on the server, 0 to 1000")
-      ->check(CLI::Range(0, 1000))
-      ->capture_default_str();
+  CLI::Option* shape =
+      command
+          ->add_option("--shape", options->shapes,
+                       "dims of an input with its batch, NAME=1x3x224x224; several are allowed")
+          ->excludes(batch);
+  CLI::Option* free_size = command
+                               ->add_option("--free_size", options->free_size,
+                                            "height and width where the model leaves them open")
+                               ->check(AtLeastOne())
+                               ->capture_default_str();
+  CLI::Option* runs =
+      command->add_option("--runs", options->runs, "timed runs on the server, 0 to 1000")
+          ->check(CLI::Range(0, 1000))
+          ->capture_default_str();
+  CLI::Option* live = command->add_flag(
+      "--live", options->live, "the mean times of the requests that were served, for all shapes");
+  for (CLI::Option* other : {batch, shape, free_size, runs}) live->excludes(other);
   CLI::Option* costliest = command
                                ->add_option("--costliest", options->text.costliest,
                                             "only so many steps, the costliest first")
@@ -132,7 +155,9 @@ void AddExplainCommand(CLI::App* app, const Server& server, int* exit_code) {
   command->add_option("--timeout", options->timeout_s, "seconds to wait for the answer")
       ->check(Between(0.001, 3600.0))
       ->capture_default_str();
-  command->callback([=, &server] { *exit_code = RunExplain(server, *options); });
+  command->callback([=, &server] {
+    *exit_code = options->live ? RunLive(server, *options) : RunExplain(server, *options);
+  });
 }
 
 }  // namespace tilewire::client

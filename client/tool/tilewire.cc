@@ -25,6 +25,8 @@ constexpr char kDescription[] =
   tilewire load --model=digits --concurrency=2 --duration=10
   tilewire report monday.json tuesday.json --html=comparison.html
   tilewire explain digits --runs=20
+  tilewire explain digits --live
+  tilewire slow digits
   tilewire check exported/*.onnx
   tilewire check /srv/models
   tilewire primitive convolution --src=1x64x56x56 --weights=64x64x3x3 --padding=1 --relu
@@ -121,6 +123,7 @@ int main(int argc, char** argv) {
   tilewire::client::AddLoadCommand(&app, server, &exit_code);
   tilewire::client::AddReportCommand(&app, &exit_code);
   tilewire::client::AddExplainCommand(&app, server, &exit_code);
+  tilewire::client::AddSlowCommand(&app, server, &exit_code);
   tilewire::client::AddCheckCommand(&app, &exit_code);
   tilewire::client::AddPrimitiveCommand(&app, server, &exit_code);
   tilewire::client::AddImplementationsCommand(&app, server, &exit_code);

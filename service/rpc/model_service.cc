@@ -12,6 +12,7 @@
 #include "engine/explanation.h"
 #include "service/observe/steady_time.h"
 #include "service/rpc/parsed_request.h"
+#include "service/rpc/slow_answer.h"
 #include "service/wire/status_text.h"
 
 namespace tilewire::service {
@@ -135,12 +136,79 @@ class ExplainJob final : public Job {
   std::shared_ptr<const ServedModel> served_;
 };
 
+void EncodeLive(const LivePlan& plan, const ModelSignature& signature, v1::LivePlan* message) {
+  for (size_t i = 0; i < plan.dims.size() && i < signature.inputs.size(); ++i) {
+    v1::ExplainRequest::InputShape* shape = message->add_shapes();
+    shape->set_name(signature.inputs[i].name);
+    for (int64_t dim : plan.dims[i]) shape->add_dims(dim);
+  }
+  message->set_later_stage(plan.is_later_stage);
+  message->set_runs(plan.runs);
+  absl::Duration sum;
+  for (const PlanStep& step : plan.steps) {
+    sum += step.time;
+    EncodeStep(step, 0, message->add_steps());
+  }
+  message->set_summed_ns(absl::ToInt64Nanoseconds(sum));
+}
+
+// Not background work: who asks where the time goes asks while requests wait.
+class LiveProfileJob final : public Job {
+ public:
+  LiveProfileJob(ModelRepository* models, const CallHost& host, const grpc::ByteBuffer& request,
+                 grpc::ByteBuffer* response)
+      : models_(models), host_(host), bytes_(request), response_(response) {}
+
+  absl::Status Prepare(WorkTerms* terms) override {
+    v1::LiveProfileRequest request;
+    ABSL_RETURN_IF_ERROR(ParseLimited(bytes_, &request));
+    terms->model = request.model();
+    ABSL_ASSIGN_OR_RETURN(served_, models_->FindLoaded(request.model(), request.version()));
+    return absl::OkStatus();
+  }
+
+  absl::Status Run(Call&) override {
+    v1::LiveProfileResponse answer;
+    answer.set_model(served_->name);
+    answer.set_version(absl::StrCat(served_->version));
+    for (const LivePlan& plan : served_->model->LiveProfile()) {
+      EncodeLive(plan, served_->model->signature(), answer.add_plans());
+    }
+    answer.set_weights_bytes(served_->model->weights_bytes());
+    answer.set_precision(std::string(PrecisionName(served_->precision)));
+    return SerializeAnswer(answer, host_.max_message_bytes, response_);
+  }
+
+ private:
+  ModelRepository* const models_;
+  const CallHost& host_;
+  const grpc::ByteBuffer& bytes_;
+  grpc::ByteBuffer* const response_;
+  std::shared_ptr<const ServedModel> served_;
+};
+
+consteval const Method& Row(const char* rpc) {
+  return MethodNamed("tilewire.v1.ModelService", rpc);
+}
+
 }  // namespace
 
-ModelService::ModelService(ModelRepository* models, const CallHost& host)
+ModelService::ModelService(ModelRepository* models, const service::SlowRequests* slow,
+                           const CallHost& host)
     : models_(models), host_(host) {
-  methods_.Add(MethodNamed("tilewire.v1.ModelService", "Explain"), this,
-               &ModelService::RequestExplain, &ModelService::Explain);
+  methods_.Add(Row("Explain"), this, &ModelService::RequestExplain, &ModelService::Explain);
+  methods_.Add(Row("LiveProfile"), this, &ModelService::RequestLiveProfile,
+               &ModelService::LiveProfile);
+  methods_.AddNames<v1::SlowRequestsRequest, v1::SlowRequestsResponse>(
+      Row("SlowRequests"), &host_, this, &ModelService::RequestSlowRequests,
+      [models, slow](const auto& asked, auto* answer) {
+        return AnswerSlowRequests(*models, *slow, asked, answer);
+      });
+}
+
+UnaryMethods::JobOrAnswer ModelService::LiveProfile(const grpc::ByteBuffer& request,
+                                                    grpc::ByteBuffer* response) {
+  return OwnedJob(new LiveProfileJob(models_, host_, request, response));
 }
 
 UnaryMethods::JobOrAnswer ModelService::Explain(const grpc::ByteBuffer& request,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// tilewire.v1.ModelService: plans of models. Thread-safe.
+// tilewire.v1.ModelService: plans of models, where their time goes, and slow requests. Thread-safe.
 #ifndef SERVICE_RPC_MODEL_SERVICE_H_
 #define SERVICE_RPC_MODEL_SERVICE_H_
 
@@ -9,17 +9,20 @@
 #include "grpcpp/grpcpp.h"
 #include "protos/model_service.grpc.pb.h"
 #include "service/models/model_repository.h"
+#include "service/observe/slow_requests.h"
 #include "service/rpc/call_host.h"
 #include "service/rpc/unary_methods.h"
 
 namespace tilewire::service {
 
-using ModelServiceBase = v1::ModelService::WithRawMethod_Explain<v1::ModelService::AsyncService>;
+using ModelServiceBase =
+    v1::ModelService::WithRawMethod_Explain<v1::ModelService::WithRawMethod_LiveProfile<
+        v1::ModelService::WithRawMethod_SlowRequests<v1::ModelService::AsyncService>>>;
 
 class ModelService final : public ModelServiceBase {
  public:
-  // The models and what `host` points to must outlive the service.
-  ModelService(ModelRepository* models, const CallHost& host);
+  // The models, the slow requests and what `host` points to must outlive the service.
+  ModelService(ModelRepository* models, const service::SlowRequests* slow, const CallHost& host);
 
   // Before the queue starts.
   void Await(CallQueue* queue) { methods_.Await(&host_, queue); }
@@ -27,6 +30,8 @@ class ModelService final : public ModelServiceBase {
  private:
   // Runs in the background: one such request at a time, and only while no other request waits.
   UnaryMethods::JobOrAnswer Explain(const grpc::ByteBuffer& request, grpc::ByteBuffer* response);
+  UnaryMethods::JobOrAnswer LiveProfile(const grpc::ByteBuffer& request,
+                                        grpc::ByteBuffer* response);
 
   ModelRepository* const models_;
   const CallHost host_;

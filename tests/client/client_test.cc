@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/synchronization/barrier.h"
 #include "client/plan_text.h"
+#include "client/slow_text.h"
 #include "tests/client/fake_server.h"
 #include "tests/support/status_matchers.h"
 
@@ -182,7 +183,68 @@ TEST(PlanTextTest, FitsEightyColumnsAndKeepsTheEndsOfNames) {
   EXPECT_THAT(text, HasSubstr("convolution/iiii"));
   EXPECT_THAT(text, Not(HasSubstr("is for others")));
   EXPECT_THAT(PlanText(plan, {.wide = true}), HasSubstr("is for others"));
-  EXPECT_THAT(PlanJson(plan), HasSubstr("\"reason\": \"is for others\""));
+  EXPECT_THAT(MessageJson(plan), HasSubstr("\"reason\": \"is for others\""));
+}
+
+TEST(LiveProfileTextTest, ShowsTheMeanOfEachPlanThatRanTheOneThatTookMostFirst) {
+  v1::LiveProfileResponse profile;
+  profile.set_model("cats");
+  profile.set_version("7");
+  profile.set_precision("exact");
+  const struct {
+    int64_t batch, runs, ns;
+  } plans[] = {{1, 10, 20'000'000}, {2, 0, 0}, {8, 4, 40'000'000}};
+  for (const auto& one : plans) {
+    v1::LivePlan* plan = profile.add_plans();
+    auto* shape = plan->add_shapes();
+    shape->set_name("x");
+    for (int64_t dim : {one.batch, int64_t{3}}) shape->add_dims(dim);
+    plan->set_runs(one.runs);
+    plan->set_summed_ns(one.ns);
+    for (const char* node : {"first", "second"}) {
+      v1::PlanStep* step = plan->add_steps();
+      step->set_node(node);
+      step->set_implementation("convolution/reference");
+      step->set_time_ns(node[0] == 'f' ? one.ns / 4 : 3 * one.ns / 4);
+    }
+  }
+  EXPECT_EQ(LiveProfileText(profile),
+            "cats version 7, precision exact: 2 plans with runs\n"
+            "\nx=8x3: 4 runs, mean 10.000 ms\n"
+            "      time  of run of peak  implementation, node\n"
+            "  2.500 ms  25.0 %       -  convolution/reference  first\n"
+            "  7.500 ms  75.0 %       -  convolution/reference  second\n"
+            "\nx=1x3: 10 runs, mean 2.000 ms\n"
+            "      time  of run of peak  implementation, node\n"
+            "  0.500 ms  25.0 %       -  convolution/reference  first\n"
+            "  1.500 ms  75.0 %       -  convolution/reference  second\n");
+  EXPECT_THAT(LiveProfileText(profile, {.costliest = 1}), Not(HasSubstr("first")));
+}
+
+TEST(SlowTextTest, IsALineAndAStoryForEachRequestWithoutControlCharacters) {
+  v1::SlowRequestsResponse slow;
+  EXPECT_EQ(SlowText(slow), "no requests are known of that time\n");
+  v1::SlowRequest* request = slow.add_requests();
+  request->set_at_ns(3'661'000'000'000);
+  request->set_total_ns(412'000'000);
+  request->set_queue_ns(371'000'000);
+  request->set_plan_ns(1'000'000);
+  request->set_run_ns(36'000'000);
+  request->set_encode_ns(1'000'000);
+  request->set_usual_ns(12'300'000);
+  request->set_model("ca\x1bts");
+  request->set_version("7");
+  request->set_id("a\n81f");
+  request->set_code("DEADLINE_EXCEEDED");
+  request->set_words(
+      "371 ms waiting while these ran: 9 requests of vgg (1200 ms), 1 request of cats (12 ms)");
+  slow.set_missed(2);
+  EXPECT_EQ(SlowText(slow),
+            "     UTC        ms   waiting   running   usually  model, version, id\n"
+            "01:01:01       412       371     38.00     12.30  ca?ts 7 id a?81f DEADLINE_EXCEEDED\n"
+            "         371 ms waiting while these ran: 9 requests of vgg (1200 ms), 1 request\n"
+            "         of cats (12 ms)\n"
+            "2 more requests came too fast to be looked at\n");
 }
 
 TEST(Connect, SaysWhereNobodyAnswers) {

@@ -25,6 +25,8 @@ std::vector<const google::protobuf::Message*> Requests() {
           &inference::ModelMetadataRequest::default_instance(),
           &inference::RepositoryIndexRequest::default_instance(),
           &v1::ExplainRequest::default_instance(),
+          &v1::LiveProfileRequest::default_instance(),
+          &v1::SlowRequestsRequest::default_instance(),
           &v1::ListImplementationsRequest::default_instance(),
           &v1::CacheStatisticsRequest::default_instance(),
           &inference::ModelConfigRequest::default_instance(),

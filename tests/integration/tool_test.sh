@@ -92,6 +92,19 @@ expect 1 'INVALID_ARGUMENT.*does not match' explain digits --shape image=1x3x20x
 expect 2 'image=1x3x224x224' explain digits --shape image=axb
 expect 0 'f32:2x3x24x20' explain digits --json --batch=2 --free_size=48
 
+# The requests above, as the server saw them.
+expect 0 '^image=3x3x24x20: [0-9]+ runs, mean [0-9.]+ ms' explain digits --live
+expect 0 '^ +[0-9.]+ ms +[0-9.]+ % +- +convolution/' explain digits --live --costliest=1
+expect 0 '"later_stage": false' explain digits --live --json
+expect 1 'NOT_FOUND' explain nope --live
+expect 2 'excludes' explain digits --live --runs=3
+expect 0 '^[0-9:]{8} +[0-9.]+ +[0-9.]+ +[0-9.]+ +[-0-9.]+  digits 1' slow
+expect 0 '^ +.*[0-9.]+ ms (running|waiting|reading|until)' slow digits --minutes=30 --most=100
+expect 0 '"queue_ns": "[0-9]+"' slow digits --json
+expect 0 '^no requests are known' slow digits --minutes=0.001
+expect 1 'NOT_FOUND' slow nope
+expect 2 'not a number' slow digits --minutes=yesterday
+
 # No server is asked.
 expect 0 'loads +.*digits.*model.onnx +opset' check --server=127.0.0.1:1 "$digits"/1/model.onnx
 expect 0 '"loads": true' check --json "$digits"/1/model.onnx
@@ -137,7 +150,7 @@ primitive 'dst .*nChw16c' reorder --src=1x17x5x5 --dst=1x17x5x5:nChw16c
 expect 2 'which primitive' primitive --src=1x2
 
 # Every help fits a terminal of 80 columns.
-for command in '' models infer evaluate load report explain check primitive 'primitive bench' \
+for command in '' models infer evaluate load report explain slow check primitive 'primitive bench' \
   'primitive convolution' implementations probe; do
   read -ra words <<<"$command"
   expect 0 'Usage: ' ${words[@]+"${words[@]}"} --help

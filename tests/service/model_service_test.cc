@@ -2,8 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <functional>
+#include <limits>
+#include <utility>
 
 #include "protos/model_service.grpc.pb.h"
 #include "tests/service/served_fixture.h"
@@ -109,6 +112,115 @@ TEST_F(ModelServiceTest, TheServersOwnLimitIsNotTakenForTheClientsDeadline) {
   const grpc::Status status = Explain(request_);
   EXPECT_EQ(status.error_code(), StatusCode::DEADLINE_EXCEEDED);
   EXPECT_THAT(status.error_message(), ::testing::HasSubstr("not the client's deadline"));
+}
+
+TEST_F(ModelServiceTest, TellsWhereTheTimeOfItsRequestsWent) {
+  v1::LiveProfileRequest request;
+  request.set_model("echo");
+  v1::LiveProfileResponse live;
+  grpc::ClientContext context;
+  ASSERT_TRUE(plans_->LiveProfile(&context, request, &live).ok());
+  EXPECT_EQ(live.model(), "echo");
+  EXPECT_EQ(live.version(), "2");
+  ASSERT_EQ(live.plans_size(), 1);
+  const v1::LivePlan& plan = live.plans(0);
+  ASSERT_EQ(plan.shapes_size(), 2);
+  EXPECT_EQ(plan.shapes(0).name(), "image");
+  EXPECT_THAT(plan.shapes(0).dims(), ::testing::ElementsAre(1, 2, 3, 4));
+  EXPECT_EQ(plan.runs(), 2);
+  EXPECT_EQ(plan.summed_ns(), 6000);
+  EXPECT_EQ(plan.steps(0).time_ns(), 6000);
+  EXPECT_EQ(plan.steps(0).implementation(), "reorder/fake");
+  EXPECT_FALSE(plan.later_stage());
+
+  const std::pair<const char*, StatusCode> refused[] = {{"", StatusCode::INVALID_ARGUMENT},
+                                                        {"nope", StatusCode::NOT_FOUND},
+                                                        {"bad", StatusCode::FAILED_PRECONDITION}};
+  for (const auto& [model, code] : refused) {
+    request.set_model(model);
+    grpc::ClientContext other;
+    EXPECT_EQ(plans_->LiveProfile(&other, request, &live).error_code(), code) << model;
+  }
+}
+
+// The server's timer looks at what has ended; the test waits for its looks.
+v1::SlowRequestsResponse AwaitSlow(v1::ModelService::Stub* plans, const std::string& model,
+                                   int requests) {
+  v1::SlowRequestsRequest request;
+  request.set_model(model);
+  v1::SlowRequestsResponse slow;
+  for (int i = 0; i < 400 && slow.requests_size() < requests; ++i) {
+    grpc::ClientContext context;
+    EXPECT_TRUE(plans->SlowRequests(&context, request, &slow).ok());
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  EXPECT_EQ(slow.requests_size(), requests);
+  return slow;
+}
+
+TEST_F(ModelServiceTest, TellsWhichRequestsWereSlowAndWhy) {
+  inference::ModelInferResponse answer;
+  inference::ModelInferRequest request = GoodRequest();
+  ASSERT_TRUE(Infer(request, &answer).ok());
+  request.set_id(absl::StrCat("seven ", std::string(60, 'x')));
+  std::atomic<bool> slow{true};
+  engine_.on_run = [&slow] {
+    if (slow.exchange(false)) absl::SleepFor(absl::Milliseconds(50));
+  };
+  ASSERT_TRUE(Infer(request, &answer).ok());
+  request.mutable_inputs(0)->set_shape(1, 99);
+  EXPECT_FALSE(Infer(request, &answer).ok());
+
+  const v1::SlowRequestsResponse all = AwaitSlow(plans_.get(), "echo", 3);
+  const v1::SlowRequest& slowest = all.requests(0);
+  EXPECT_EQ(slowest.id(), absl::StrCat("seven ", std::string(34, 'x'))) << "its beginning";
+  EXPECT_EQ(slowest.model(), "echo");
+  EXPECT_EQ(slowest.version(), "2");
+  EXPECT_EQ(slowest.code(), "OK");
+  EXPECT_EQ(slowest.rows(), 1);
+  EXPECT_GE(slowest.run_ns(), 50'000'000);
+  EXPECT_GT(slowest.decode_ns(), 0);
+  EXPECT_GT(slowest.usual_ns(), 0);
+  EXPECT_LT(slowest.usual_ns(), slowest.run_ns());
+  EXPECT_EQ(slowest.total_ns(), slowest.decode_ns() + slowest.queue_ns() + slowest.plan_ns() +
+                                    slowest.run_ns() + slowest.encode_ns() + slowest.write_ns());
+  EXPECT_GT(slowest.core_ns(), 0) << "there is one thread";
+  EXPECT_LT(absl::AbsDuration(absl::FromUnixNanos(slowest.at_ns()) - absl::Now()),
+            absl::Minutes(5));
+  EXPECT_THAT(slowest.words(), ::testing::HasSubstr("running, "));
+  int failed = 0;
+  for (const v1::SlowRequest& one : all.requests()) {
+    if (one.code() != "INVALID_ARGUMENT") continue;
+    ++failed;
+    EXPECT_EQ(one.run_ns(), 0) << "it never ran";
+    EXPECT_EQ(one.rows(), 0);
+  }
+  EXPECT_EQ(failed, 1);
+}
+
+TEST_F(ModelServiceTest, RefusesSlowRequestsByCode) {
+  using Request = v1::SlowRequestsRequest;
+  const struct {
+    const char* why;
+    StatusCode code;
+    std::function<void(Request*)> change;
+  } cases[] = {
+      {"all models", StatusCode::OK, [](Request*) {}},
+      {"a model without requests", StatusCode::OK, [](Request* r) { r->set_model("echo"); }},
+      {"unknown model", StatusCode::NOT_FOUND, [](Request* r) { r->set_model("nope"); }},
+      {"too many", StatusCode::INVALID_ARGUMENT, [](Request* r) { r->set_most(1001); }},
+      {"negative", StatusCode::INVALID_ARGUMENT, [](Request* r) { r->set_most(-1); }},
+      {"before 1970", StatusCode::INVALID_ARGUMENT, [](Request* r) { r->set_since_ms(-1); }},
+      {"beyond what a clock tells", StatusCode::INVALID_ARGUMENT,
+       [](Request* r) { r->set_since_ms(std::numeric_limits<int64_t>::max()); }},
+  };
+  for (const auto& c : cases) {
+    Request request;
+    c.change(&request);
+    grpc::ClientContext context;
+    v1::SlowRequestsResponse slow;
+    EXPECT_EQ(plans_->SlowRequests(&context, request, &slow).error_code(), c.code) << c.why;
+  }
 }
 
 TEST_F(ModelServiceTest, ADrainingServerStillExplains) {

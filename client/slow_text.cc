@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/slow_text.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/time.h"
+#include "client/amount_text.h"
+
+namespace tilewire::client {
+namespace {
+
+constexpr size_t kTextColumns = 80, kIndent = 9;
+
+std::string InMilliseconds(int64_t ns) {
+  const double ms = static_cast<double>(ns) * 1e-6;
+  return ms >= 100 ? absl::StrFormat("%.0f", ms) : absl::StrFormat("%.2f", ms);
+}
+
+// Names and ids are clients' and files'; a terminal must not obey them.
+std::string Shown(std::string text) {
+  for (char& c : text) {
+    if (absl::ascii_iscntrl(c)) c = '?';
+  }
+  return text;
+}
+
+// Lines of at most kTextColumns, each with an indent.
+std::string Wrapped(const std::string& text) {
+  std::string lines, line;
+  for (absl::string_view word : absl::StrSplit(text, ' ', absl::SkipEmpty())) {
+    if (!line.empty() && kIndent + line.size() + 1 + word.size() > kTextColumns) {
+      absl::StrAppend(&lines, std::string(kIndent, ' '), line, "\n");
+      line.clear();
+    }
+    absl::StrAppend(&line, line.empty() ? "" : " ", word);
+  }
+  return line.empty() ? lines : absl::StrCat(lines, std::string(kIndent, ' '), line, "\n");
+}
+
+std::string RequestText(const v1::SlowRequest& request) {
+  const absl::Time at = absl::FromUnixNanos(request.at_ns());
+  const int64_t run_ns = request.plan_ns() + request.run_ns() + request.encode_ns();
+  std::string text = absl::StrFormat(
+      "%s %9s %9s %9s %9s  %s", absl::FormatTime("%H:%M:%S", at, absl::UTCTimeZone()),
+      InMilliseconds(request.total_ns()), InMilliseconds(request.queue_ns()),
+      InMilliseconds(run_ns), request.usual_ns() == 0 ? "-" : InMilliseconds(request.usual_ns()),
+      request.model().empty() ? "-" : request.model());
+  if (!request.version().empty()) absl::StrAppend(&text, " ", request.version());
+  if (!request.id().empty()) absl::StrAppend(&text, " id ", request.id());
+  if (request.code() != "OK") absl::StrAppend(&text, " ", request.code());
+  return absl::StrCat(Shown(text), "\n", Wrapped(Shown(request.words())));
+}
+
+}  // namespace
+
+std::string SlowText(const v1::SlowRequestsResponse& slow) {
+  if (slow.requests().empty()) return "no requests are known of that time\n";
+  std::string text = "     UTC        ms   waiting   running   usually  model, version, id\n";
+  for (const v1::SlowRequest& request : slow.requests()) text += RequestText(request);
+  if (slow.missed() > 0) {
+    absl::StrAppend(&text, CountText(slow.missed(), "more request"),
+                    " came too fast to be looked at\n");
+  }
+  return text;
+}
+
+}  // namespace tilewire::client
