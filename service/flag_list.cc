@@ -130,6 +130,12 @@ void AddDiagnostics(CLI::App* app, Flags* flags, GivenFlags* given) {
       ->check(CLI::IsMember({"triton", "ovms"}));
   Add(app, "log_level", &flags->log_level, "trace | debug | info | warning | error | off")
       ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error", "off"}));
+  Add(app, "log_format", &given->log_format,
+      "Lines on standard error: text; or json, an object each, with the request's and the trace's id")
+      ->check(CLI::IsMember({"text", "json"}));
+  Add(app, "access_log", &given->access_log,
+      "Requests that get a line in the log: bad (refused, failed or slow), off, or all")
+      ->check(CLI::IsMember({"bad", "off", "all"}));
   Add(app, "verbose", &flags->verbose,
       "Lines on standard error: 0 none, 1 each execution, 2 each creation too")
       ->check(CLI::IsMember({0, 1, 2}));

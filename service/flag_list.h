@@ -33,6 +33,8 @@ struct GivenFlags {
   std::vector<std::string> services = {"inference", "primitives", "plans"};
   std::string ready = "all";
   std::string warm_up = "after";
+  std::string log_format = "text";
+  std::string access_log = "bad";
   std::string max_isa = "best";
   std::string convolution_algorithm = "auto";
   std::string precision = "exact";

@@ -14,6 +14,7 @@
 #include "service/models/loader.h"
 #include "service/models/named_models.h"
 #include "service/models/repository_scan.h"
+#include "service/observe/log_fields.h"
 #include "service/probe.h"
 #include "service/server.h"
 
@@ -32,6 +33,7 @@ struct Flags {
   int64_t max_upload_mb = 256;
   std::vector<NamedModel> models;  // one by one; empty: those of the repository
   std::string log_level = "info";
+  LogForm log_form = LogForm::kText;
   int verbose = 0;
   std::string dump_jit;  // folder; empty: no dumps
   bool list_implementations = false;

@@ -55,6 +55,9 @@ void ApplyToServer(const GivenFlags& given, ServerOptions* server) {
   server->serve_primitives = serves("primitives");
   server->serve_plans = serves("plans");
   server->ready_when_any = given.ready == "any";
+  server->access_log = given.access_log == "all"   ? AccessLog::kAll
+                       : given.access_log == "off" ? AccessLog::kOff
+                                                   : AccessLog::kBad;
   for (const std::string& right : given.open_rights) {
     server->open_rights.Open(right == "repository" ? Right::kRepository : Right::kSettings);
   }
@@ -184,6 +187,7 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
   flags->scan.latest = ParseVersions(given.versions).value();  // the parser has checked it
   if (const auto refused = ApplyControl(given, flags)) return refused;
   flags->warm_up_first = given.warm_up == "before";
+  flags->log_form = given.log_format == "json" ? LogForm::kJson : LogForm::kText;
   flags->metrics_dialects = {.triton = absl::c_linear_search(given.metrics_compatibility, "triton"),
                              .ovms = absl::c_linear_search(given.metrics_compatibility, "ovms")};
   flags->metrics_port = ParsePort(given.metrics_port).value();  // the parser has checked it

@@ -344,6 +344,7 @@ int ServerMain(int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);
   signal(SIGCHLD, SIG_DFL);
+  SetLogForm(flags.log_form);
   StartLog(flags.log_level);
   if (flags.verbose > 0) StartVerboseLog();
   const int exit_code = Serve(std::move(flags));

@@ -53,7 +53,7 @@ Server::Server(Engine* engine, ModelRepository* models, const ServerOptions& opt
       options_(options),
       admission_(options.max_work_bytes,
                  [engine](int64_t more) { engine->CountBesidePooled(more); }),
-      log_(options.slow_request),
+      log_(options.slow_request, options.access_log),
       unread_(options.write_timeout, &admission_),
       answers_(std::make_shared<AnswerPool>(
           std::min(options.max_idle_answer_bytes, options.max_work_bytes / 4))),

@@ -60,6 +60,7 @@ struct ServerOptions {
   bool ready_when_any = false;  // one model suffices; else all have to be ready
   absl::Duration write_timeout = absl::Seconds(30);
   absl::Duration slow_request = absl::Seconds(10);
+  AccessLog access_log = AccessLog::kBad;
   absl::Duration drain_timeout = absl::Seconds(30);
   absl::Duration longest_explanation = absl::Minutes(1);  // of a plan, with its timed runs
 };

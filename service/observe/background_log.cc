@@ -111,13 +111,17 @@ void WriteVerbose(absl::string_view line) {
 void StartLog(const std::string& level) {
   process_log = new Log("tilewire", "tw-log", kMostLines);
   spdlog::set_default_logger(process_log.load()->logger);
-  spdlog::set_formatter(LogFormatter());
+  spdlog::set_formatter(LogFormatter(CurrentLogForm()));
   spdlog::set_level(spdlog::level::from_str(level));
 }
 
 void StartVerboseLog() {
   verbose_log = new Log("verbose", "tw-verbose", kMostVerboseLines);
-  verbose_log.load()->logger->set_pattern("%v");
+  if (CurrentLogForm() == LogForm::kJson) {
+    verbose_log.load()->logger->set_formatter(LogFormatter(LogForm::kJson));
+  } else {
+    verbose_log.load()->logger->set_pattern("%v");
+  }
   SetLineWriter(WriteVerbose);
 }
 

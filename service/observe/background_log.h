@@ -13,8 +13,8 @@
 
 namespace tilewire::service {
 
-// From now on spdlog's functions write there what is at least of this level. To be called once; the
-// threads inherit the caller's mask of signals.
+// From now on spdlog's functions write there what is at least of this level, in the form that
+// SetLogForm() has set. To be called once; the threads inherit the caller's mask of signals.
 void StartLog(const std::string& level);
 
 // The engine's verbose lines (engine/base/line_writer.h) go there too, as they are. They have a

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "absl/strings/str_format.h"
+#include "service/observe/log_fields.h"
 #include "service/observe/steady_time.h"
 #include "spdlog/spdlog.h"
 
@@ -14,6 +16,17 @@ bool IsWorthALine(const absl::Status& status) { return !status.ok() && !absl::Is
 
 // For people.
 std::string NameOf(absl::string_view model) { return model.empty() ? "-" : std::string(model); }
+
+LogFields FieldsOf(const EndedRequest& request, const RequestOrigin& origin) {
+  LogFields fields;
+  fields.texts = {{"method", std::string(request.method)},
+                  {"model", std::string(request.model)},
+                  {"peer", origin.peer},
+                  {"request_id", origin.id},
+                  {"trace_id", origin.trace_id},
+                  {"code", absl::StatusCodeToString(request.status->code())}};
+  return fields;
+}
 
 }  // namespace
 
@@ -46,20 +59,30 @@ void RequestLog::Ended(const EndedRequest& request) {
   by_code_.Add(code < kCodes ? code : static_cast<size_t>(absl::StatusCode::kUnknown));
   const bool slow = request.waited + request.ran > slow_;
   if (slow) by_code_.Add(kSlow);
-  if ((!slow && !IsWorthALine(status)) || !MayWrite(kEnded)) return;
-  spdlog::warn("request {} {} from {}: {} after {:.1f} ms waiting and {:.1f} ms running{}{}",
-               std::string(request.method), NameOf(request.model), request.peer(),
-               absl::StatusCodeToString(status.code()), absl::ToDoubleMilliseconds(request.waited),
-               absl::ToDoubleMilliseconds(request.ran), status.ok() ? "" : ": ",
-               std::string(status.message()));
+  const bool bad = slow || IsWorthALine(status);
+  const bool wanted = access_ == AccessLog::kAll || (access_ == AccessLog::kBad && bad);
+  if (!wanted || (access_ == AccessLog::kBad && !MayWrite(kEnded))) return;
+  const RequestOrigin origin = request.origin();
+  const double waited_ms = absl::ToDoubleMilliseconds(request.waited);
+  const double ran_ms = absl::ToDoubleMilliseconds(request.ran);
+  const std::string text = absl::StrFormat(
+      "request %s %s id %s from %s: %s after %.1f ms waiting and %.1f ms running%s%s",
+      request.method, NameOf(request.model), origin.id, origin.peer,
+      absl::StatusCodeToString(status.code()), waited_ms, ran_ms, status.ok() ? "" : ": ",
+      status.message());
+  LogFields fields = FieldsOf(request, origin);
+  fields.numbers = {{"waited_ms", waited_ms}, {"ran_ms", ran_ms}};
+  LogLine(bad ? spdlog::level::warn : spdlog::level::info, text, fields);
 }
 
 void RequestLog::EndedUnread(const EndedRequest& request) {
   by_code_.Add(kUnread);
-  if (!MayWrite(kEndedUnread)) return;
-  spdlog::warn("request {} {} from {}: {}: {}", std::string(request.method), NameOf(request.model),
-               request.peer(), absl::StatusCodeToString(request.status->code()),
-               std::string(request.status->message()));
+  if (access_ == AccessLog::kOff || !MayWrite(kEndedUnread)) return;
+  const RequestOrigin origin = request.origin();
+  const std::string text = absl::StrFormat(
+      "request %s %s id %s from %s: %s: %s", request.method, NameOf(request.model), origin.id,
+      origin.peer, absl::StatusCodeToString(request.status->code()), request.status->message());
+  LogLine(spdlog::level::warn, text, FieldsOf(request, origin));
 }
 
 }  // namespace tilewire::service

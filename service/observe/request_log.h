@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Counts every request by its outcome, and writes one line for each that was refused, failed or
-// slow, at most kLinesPerSecond of them; the next line says how many were left out. Likewise for
+// slow, at most kLinesPerSecond of them; the next line says how many were left out. (With
+// AccessLog::kAll, one for each request.) Likewise for
 // answers that were not read, so that what was refused for want of their memory does not hide them.
 // Lines hold no payload. Thread-safe.
 #ifndef SERVICE_OBSERVE_REQUEST_LOG_H_
@@ -22,10 +23,20 @@
 
 namespace tilewire::service {
 
+// Who sent a request.
+struct RequestOrigin {
+  std::string peer;
+  std::string id;        // of the request: the client's, or one that the server made
+  std::string trace_id;  // of the trace that it is a part of; may be empty
+};
+
+// Which requests get a line: those that were refused, failed or slow, none, or all, each.
+enum class AccessLog { kBad, kOff, kAll };
+
 struct EndedRequest {
   absl::string_view method, model;
   const absl::Status* status;
-  std::function<std::string()> peer;  // asked only if a line is written
+  std::function<RequestOrigin()> origin;  // asked only if a line is written
   absl::Duration waited, ran;
 };
 
@@ -35,7 +46,8 @@ class RequestLog {
   static constexpr size_t kCodes = 17;  // of absl::StatusCode
 
   // Requests that took longer, waiting included, are slow.
-  explicit RequestLog(absl::Duration slow) : slow_(slow) {}
+  explicit RequestLog(absl::Duration slow, AccessLog access = AccessLog::kBad)
+      : slow_(slow), access_(access) {}
 
   void Ended(const EndedRequest& request) ABSL_LOCKS_EXCLUDED(mutex_);
   // Its client did not read the answer, and is told the status: after Ended(), which said OK. Its
@@ -61,6 +73,7 @@ class RequestLog {
   bool MayWrite(Kind kind) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const absl::Duration slow_;
+  const AccessLog access_;
   Counters<kCodes + 2> by_code_;  // and the slow ones, and those whose answer was not read
   threading::Mutex mutex_;
   std::array<Lines, 2> lines_ ABSL_GUARDED_BY(mutex_);

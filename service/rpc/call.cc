@@ -2,13 +2,30 @@
 #include "service/rpc/call.h"
 
 #include <algorithm>
+#include <random>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "engine/base/status_macros.h"
 #include "service/observe/steady_time.h"
+#include "service/observe/trace_context.h"
 
 namespace tilewire::service {
+
+namespace {
+
+// Longer ids are cut where they are logged.
+constexpr size_t kMostOfAnId = 128;
+
+// An id that no other request of this process has, nor probably one of another.
+std::string MadeId() {
+  static const uint64_t process = std::random_device()();
+  static std::atomic<uint64_t> made{0};
+  return absl::StrFormat("%08x-%x", process, made.fetch_add(1, std::memory_order_relaxed));
+}
+
+}  // namespace
 
 absl::Status OutOfMemory() {
   try {
@@ -199,6 +216,17 @@ void Call::End(const absl::Status& status) {
   Deliver(status);
 }
 
+// The id is the request's own, else a header's, else one that is made for the line.
+RequestOrigin Call::Origin() const {
+  RequestOrigin origin = {.peer = Peer()};
+  origin.id = failed_id_.empty() ? std::string(TextOf(record_id_)) : failed_id_;
+  if (origin.id.empty()) origin.id = Header("x-request-id");
+  if (origin.id.empty()) origin.id = MadeId();
+  if (origin.id.size() > kMostOfAnId) origin.id.resize(kMostOfAnId);
+  origin.trace_id = ParseTraceParent(Header("traceparent")).trace_id;
+  return origin;
+}
+
 absl::Status Call::Told(const absl::Status& status) {
   const absl::Time now = times_.end != absl::InfinitePast() ? times_.end : SteadyNow();
   const bool ran = times_.start != absl::InfinitePast();
@@ -208,7 +236,7 @@ absl::Status Call::Told(const absl::Status& status) {
   host_.log->Ended({.method = method_.rpc,
                     .model = terms().model,
                     .status = &told,
-                    .peer = [this] { return Peer(); },
+                    .origin = [this] { return Origin(); },
                     .waited = (ran ? times_.start : now) - times_.arrival,
                     .ran = ran ? now - times_.start : absl::ZeroDuration()});
   return told;
@@ -225,8 +253,8 @@ void Call::Written(bool ok) {
 
 void Call::LogUnread(const absl::Status& why) {
   host_.log->EndedUnread(
-      {.method = method_.rpc, .model = terms().model, .status = &why, .peer = [this] {
-         return Peer();
+      {.method = method_.rpc, .model = terms().model, .status = &why, .origin = [this] {
+         return Origin();
        }});
 }
 

@@ -19,6 +19,7 @@
 #include "absl/time/time.h"
 #include "engine/model.h"
 #include "service/front/method_table.h"
+#include "service/observe/request_log.h"
 #include "service/rpc/call_host.h"
 #include "service/rpc/job.h"
 #include "service/rpc/unread_answers.h"
@@ -89,6 +90,8 @@ class Call : private Work, private UnreadAnswer {
   // Ends the answer that is being written. Quick: a lock is held.
   virtual void Cut(const absl::Status& why) = 0;
   virtual std::string Peer() const = 0;
+  // What the client sent beside the request under this name, in lower case; empty: nothing.
+  virtual std::string Header(const std::string& name) const = 0;
 
  private:
   bool Serve(absl::Time deadline);
@@ -106,6 +109,7 @@ class Call : private Work, private UnreadAnswer {
   void BeginRecord(const absl::Status& status);
   void Record();
   void AddPushback();
+  RequestOrigin Origin() const;
   void LogUnread(const absl::Status& why);
 
   void Run(Lane lane) override;
@@ -120,7 +124,7 @@ class Call : private Work, private UnreadAnswer {
   CallTimes times_;
   FlightRecord record_;  // of a call with a job that has ended, until it is kept
   bool has_record_ = false;
-  FlightId record_id_;
+  FlightId record_id_ = {};
   OwnedJob job_;
   std::string failed_id_;
   Ticket ticket_;

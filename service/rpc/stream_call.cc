@@ -59,6 +59,9 @@ class StreamCall::Request final : public BufferedCall {
   void TellRetry(absl::Duration) override {}  // a message has no headers of its own
   void Cut(const absl::Status& why) override { CancelWithStatus(why, &stream_->context_); }
   std::string Peer() const override { return stream_->context_.peer(); }
+  std::string Header(const std::string& name) const override {
+    return HeaderOf(stream_->context_, name);
+  }
 
   StreamCall* const stream_;
 };

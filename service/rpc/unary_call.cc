@@ -40,6 +40,12 @@ void CancelWithStatus(const absl::Status& why, grpc::ServerContext* context) {
                                std::string(why.message()).c_str(), nullptr);
 }
 
+std::string HeaderOf(const grpc::ServerContext& context, const std::string& name) {
+  const auto found = context.client_metadata().find(name);
+  if (found == context.client_metadata().end()) return "";
+  return std::string(found->second.data(), found->second.size());
+}
+
 void* UnaryCall::operator new(size_t) {
   std::unique_ptr<MemoryOfCall> memory = IdleCalls().Take();
   if (memory == nullptr) memory = std::make_unique<MemoryOfCall>();

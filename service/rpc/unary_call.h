@@ -54,6 +54,9 @@ class BufferedCall : public Call {
 // the answer, which wait for the client's permission.
 void CancelWithStatus(const absl::Status& why, grpc::ServerContext* context);
 
+// The first of the client's headers with this name; empty: there is none.
+std::string HeaderOf(const grpc::ServerContext& context, const std::string& name);
+
 // A method of a service. Outlives its calls.
 struct UnaryMethod {
   using Writer = grpc::ServerAsyncResponseWriter<grpc::ByteBuffer>;
@@ -94,6 +97,7 @@ class UnaryCall final : private BufferedCall {
   void TellRetry(absl::Duration pause) override;
   void Cut(const absl::Status& why) override { CancelWithStatus(why, &context_); }
   std::string Peer() const override { return context_.peer(); }
+  std::string Header(const std::string& name) const override { return HeaderOf(context_, name); }
 
   UnaryMethod* const method_;
   grpc::ServerContext context_;
