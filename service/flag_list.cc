@@ -119,7 +119,8 @@ void AddEngine(CLI::App* app, Flags* flags, GivenFlags* given) {
 
 void AddDiagnostics(CLI::App* app, Flags* flags, GivenFlags* given) {
   Add(app, "metrics_port", &given->metrics_port,
-      "Port of /metrics, /healthz and /readyz over HTTP; 0 picks a free one and prints it; off: "
+      "Port of /metrics, /statusz, /healthz and /readyz over HTTP; 0 picks a free one and prints "
+      "it; off: "
       "none. The default may be in use by another program")
       ->check(CLI::Validator(CheckPort, "0..65535|off", "Port"));
   Add(app, "metrics_host", &flags->metrics_host, "Address that it listens on");
@@ -131,7 +132,8 @@ void AddDiagnostics(CLI::App* app, Flags* flags, GivenFlags* given) {
   Add(app, "log_level", &flags->log_level, "trace | debug | info | warning | error | off")
       ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error", "off"}));
   Add(app, "log_format", &given->log_format,
-      "Lines on standard error: text; or json, an object each, with the request's and the trace's id")
+      "Lines on standard error: text; or json, an object each, with the request's and the trace's "
+      "id")
       ->check(CLI::IsMember({"text", "json"}));
   Add(app, "access_log", &given->access_log,
       "Requests that get a line in the log: bad (refused, failed or slow), off, or all")

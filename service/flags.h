@@ -15,6 +15,7 @@
 #include "service/models/named_models.h"
 #include "service/models/repository_scan.h"
 #include "service/observe/log_fields.h"
+#include "service/observe/status.h"
 #include "service/probe.h"
 #include "service/server.h"
 
@@ -50,6 +51,7 @@ struct Flags {
   bool metrics_port_is_asked_for = false;
   MetricsDialects metrics_dialects;
   std::vector<std::string> warnings;  // to be logged: what was ignored
+  std::vector<Status::Flag> all;      // as they are, for the status page
 };
 
 }  // namespace tilewire::service

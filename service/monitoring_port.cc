@@ -1,20 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/monitoring_port.h"
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "service/address.h"
+#include "service/build_id.h"
 #include "service/http/monitoring.h"
 #include "spdlog/spdlog.h"
 
 namespace tilewire::service {
+namespace {
+
+std::string HostName() {
+  char name[256] = "";
+  return gethostname(name, sizeof(name) - 1) == 0 ? name : "";
+}
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<HttpDaemon>> OpenMonitoringPort(const Flags& flags, Server* server) {
   if (!flags.metrics_port) return nullptr;
   WatchedServer watched = server->Watched();
   watched.dialects = flags.metrics_dialects;
+  watched.build = BuildId();
+  watched.host = HostName();
+  watched.flags = flags.all;
   auto daemon = ServePages(flags.metrics_host, *flags.metrics_port, MonitoringPages(watched));
   if (daemon.ok()) {
     std::printf("tilewire-server monitoring on http://%s\n",

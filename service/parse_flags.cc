@@ -11,6 +11,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "engine/base/precision.h"
 #include "engine/primitive_engine.h"
 #include "service/flag_list.h"
@@ -161,6 +162,20 @@ std::optional<int> ChooseModels(GivenFlags* given, Flags* flags) {
   return NameModels(*given, flags);
 }
 
+// Every flag with its value.
+std::vector<Status::Flag> AllFlags(const CLI::App& app) {
+  std::vector<Status::Flag> all;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_lnames().empty()) continue;
+    const std::string& name = option->get_lnames()[0];
+    if (name == "help" || name == "version") continue;
+    const bool given = option->count() > 0;
+    all.push_back(
+        {name, given ? absl::StrJoin(option->results(), ",") : option->get_default_str(), given});
+  }
+  return all;
+}
+
 }  // namespace
 
 std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
@@ -199,6 +214,7 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
   }
   if (flags->list_implementations || flags->probe) return std::nullopt;
   flags->warnings = UnknownVariables(app);
+  flags->all = AllFlags(app);
   if (given.accept_compressed) {
     flags->warnings.push_back(
         "--accept_compressed is no longer needed: compressed messages are always accepted");

@@ -75,8 +75,8 @@ CallHost Server::Host() {
           .admission = &admission_,
           .unread = &unread_,
           .log = &log_,
-          .flights = &flights_,
           .unnamed = &models_->statistics().unnamed(),
+          .flights = &flights_,
           .answers = answers_.get(),
           .max_message_bytes = options_.transport.max_message_bytes,
           .longest_explanation = options_.longest_explanation,
@@ -165,7 +165,10 @@ WatchedServer Server::Watched() {
           .live = [this] { return !dispatcher_.Stuck(kStuck); },
           .ready = [this] { return Ready(); },
           .draining = [this] { return draining_.load(); },
-          .load = [this] { return Load(); }};
+          .load = [this] { return Load(); },
+          .slow = &slow_,
+          .recent = &recent_,
+          .start = start_};
 }
 
 ServerLoad Server::Load() const {
@@ -189,7 +192,9 @@ absl::Time Server::Tick() {
   FreeIdleMemory();
   try {
     PublishLoad();
-    slow_.Look(absl::ToUnixNanos(SteadyNow()));
+    const int64_t now_ns = absl::ToUnixNanos(SteadyNow());
+    slow_.Look(now_ns);
+    recent_.Look(now_ns);
     return std::min({dispatcher_.EndExpired(), unread_.EndLate(), calls_->Look()});
   } catch (const std::bad_alloc&) {  // the next tick tries again
     return SteadyNow();

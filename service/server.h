@@ -25,6 +25,7 @@
 #include "service/http/watched_server.h"
 #include "service/models/model_repository.h"
 #include "service/observe/flight_record.h"
+#include "service/observe/recent_load.h"
 #include "service/observe/request_log.h"
 #include "service/observe/slow_requests.h"
 #include "service/observe/steady_time.h"
@@ -129,6 +130,7 @@ class Server {
   RequestLog log_;
   FlightRecorder flights_;
   SlowRequests slow_{&flights_};
+  RecentLoad recent_{&flights_};
   UnreadAnswers unread_;
   const std::shared_ptr<AnswerPool> answers_;
   Dispatcher dispatcher_;

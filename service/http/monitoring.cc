@@ -2,12 +2,15 @@
 #include "service/http/monitoring.h"
 
 #include <memory>
+#include <random>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "service/http/recent_text.h"
 #include "service/http/server_metrics.h"
+#include "service/http/status_reader.h"
 #include "service/observe/steady_time.h"
 #include "service/wire/status_text.h"
 
@@ -35,6 +38,26 @@ HttpAnswer Readiness(const WatchedServer& server) {
   return {.status = kUnavailable, .body = std::move(body)};
 }
 
+// 128 bits that cannot be guessed, in hex.
+std::string MakeNonce() {
+  std::random_device random;
+  return absl::StrFormat("%08x%08x%08x%08x", random(), random(), random(), random());
+}
+
+HttpAnswer StatusAnswer(const WatchedServer& server) {
+  const std::string nonce = MakeNonce();
+  return {.body = StatusPage(ReadStatus(server), nonce),
+          .headers = {{"Content-Security-Policy", StatusPolicy(nonce)},
+                      {"Cache-Control", "no-store"},
+                      {"X-Content-Type-Options", "nosniff"},
+                      {"Referrer-Policy", "no-referrer"}}};
+}
+
+HttpAnswer StatusJsonAnswer(const WatchedServer& server) {
+  return {.body = StatusJson(ReadStatus(server)),
+          .headers = {{"Cache-Control", "no-store"}, {"X-Content-Type-Options", "nosniff"}}};
+}
+
 HttpAnswer NotFound(const std::vector<Page>& pages) {
   std::string body = "no such page; there are";
   for (const Page& page : pages) absl::StrAppend(&body, " ", page.path);
@@ -50,6 +73,8 @@ std::vector<Page> MonitoringPages(const WatchedServer& server) {
        [metrics] { return HttpAnswer{.body = metrics->Get(SteadyNow())}; }},
       {"/healthz", kPlainText, [server] { return Health(server); }},
       {"/readyz", kPlainText, [server] { return Readiness(server); }},
+      {"/statusz", "text/html; charset=utf-8", [server] { return StatusAnswer(server); }},
+      {"/statusz.json", "application/json", [server] { return StatusJsonAnswer(server); }},
   };
 }
 

@@ -7,6 +7,8 @@
 //   /healthz   200 while requests come to an end, else 503
 //   /readyz    200 while the server is ready, else 503 with the reason: it drains, or models are
 //              missing
+//   /statusz   the server, its models and its load for people (observe/status.h)
+//   /statusz.json  the same for programs
 #ifndef SERVICE_HTTP_MONITORING_H_
 #define SERVICE_HTTP_MONITORING_H_
 

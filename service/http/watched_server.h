@@ -8,11 +8,15 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "engine/engine.h"
 #include "engine/primitive_engine.h"
 #include "service/front/listener.h"
 #include "service/models/model_repository.h"
+#include "service/observe/recent_load.h"
+#include "service/observe/slow_requests.h"
+#include "service/observe/status.h"
 #include "service/schedule/admission.h"
 #include "service/schedule/dispatcher_load.h"
 
@@ -41,6 +45,12 @@ struct WatchedServer {
   // As grpc.health.v1 tells them; draining is never ready.
   std::function<bool()> live, ready, draining;
   std::function<ServerLoad()> load;
+  const SlowRequests* slow = nullptr;
+  const RecentLoad* recent = nullptr;
+  absl::Time start;
+  // For the status page.
+  std::string build, host;
+  std::vector<Status::Flag> flags;
 };
 
 }  // namespace tilewire::service

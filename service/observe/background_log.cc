@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <utility>
 
@@ -27,6 +28,33 @@ namespace {
 constexpr size_t kMostLines = 1024;
 constexpr size_t kMostVerboseLines = 8192;
 
+class Warnings {
+ public:
+  void Add(const spdlog::details::log_msg& message) {
+    if (message.level < spdlog::level::warn) return;
+    const auto level = spdlog::level::to_string_view(message.level);
+    LoggedLine line = {absl::FromChrono(message.time), std::string(level.data(), level.size()),
+                       std::string(message.payload.data(), message.payload.size())};
+    threading::MutexLock lock(&mutex_);
+    lines_.push_front(std::move(line));
+    if (lines_.size() > kMostWarnings) lines_.pop_back();
+  }
+  std::vector<LoggedLine> All() const {
+    threading::MutexLock lock(&mutex_);
+    return {lines_.begin(), lines_.end()};
+  }
+
+ private:
+  mutable threading::Mutex mutex_;
+  std::deque<LoggedLine> lines_ ABSL_GUARDED_BY(mutex_);
+};
+
+// As old as the process, as the logs are.
+Warnings& AllWarnings() {
+  static auto* const warnings = new Warnings;
+  return *warnings;
+}
+
 // Writes on a log's thread, and counts the flushes that have been carried out.
 class StderrSink final : public spdlog::sinks::stderr_color_sink_mt {
   using Base = spdlog::sinks::stderr_color_sink_mt;
@@ -39,6 +67,7 @@ class StderrSink final : public spdlog::sinks::stderr_color_sink_mt {
     if (const auto lines = lines_.lock()) {
       TellLost(static_cast<int64_t>(lines->overrun_counter()), message.logger_name);
     }
+    AllWarnings().Add(message);
     Base::log(message);
   }
 
@@ -132,6 +161,8 @@ int64_t LostLogLines() {
   }
   return lost;
 }
+
+std::vector<LoggedLine> RecentWarnings() { return AllWarnings().All(); }
 
 bool FlushLog(absl::Duration longest) {
   const absl::Time end = absl::Now() + longest;

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 
@@ -28,6 +29,15 @@ bool FlushLog(absl::Duration longest);
 
 // The lines, verbose ones too, that were lost as far as a later line has said so.
 int64_t LostLogLines();
+
+// A line that was written.
+struct LoggedLine {
+  absl::Time at;
+  std::string level, text;
+};
+// The latest warnings and errors, the newest first, kMostWarnings at most.
+inline constexpr size_t kMostWarnings = 20;
+std::vector<LoggedLine> RecentWarnings();
 
 }  // namespace tilewire::service
 

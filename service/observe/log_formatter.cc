@@ -53,14 +53,14 @@ class JsonFormatter final : public spdlog::formatter {
   using Json = nlohmann::ordered_json;
 
   void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& line) override {
-    const LoggedParts parts = PartsOf(message.source, {message.payload.data(), message.payload.size()});
+    const LoggedParts parts =
+        PartsOf(message.source, {message.payload.data(), message.payload.size()});
     const auto level = spdlog::level::to_string_view(message.level);
-    Json object = {
-        {"time", absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::FromChrono(message.time),
-                                  absl::UTCTimeZone())},
-        {"level", std::string(level.data(), level.size())},
-        {"log", std::string(message.logger_name.data(), message.logger_name.size())},
-        {"text", std::string(parts.text)}};
+    Json object = {{"time", absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::FromChrono(message.time),
+                                             absl::UTCTimeZone())},
+                   {"level", std::string(level.data(), level.size())},
+                   {"log", std::string(message.logger_name.data(), message.logger_name.size())},
+                   {"text", std::string(parts.text)}};
     if (!parts.fields.empty()) object.update(Json::parse(parts.fields));
     const std::string text = object.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n";
     line.append(text.data(), text.data() + text.size());

@@ -13,8 +13,8 @@
 
 namespace tilewire::service {
 
-// In the form kText everything but printable ASCII is written as \n, \x1b, \xc3. In the form kJson a
-// line is an object with the keys time, level, log and text, and those of LogLine()'s fields.
+// In the form kText everything but printable ASCII is written as \n, \x1b, \xc3. In the form kJson
+// a line is an object with the keys time, level, log and text, and those of LogLine()'s fields.
 std::unique_ptr<spdlog::formatter> LogFormatter(LogForm form = LogForm::kText);
 
 }  // namespace tilewire::service

@@ -49,6 +49,7 @@ void SlowRequests::Look(int64_t now_ns) {
   });
   threading::MutexLock lock(&mutex_);
   missed_ = cursor_.missed;
+  throttled_ns_ = throttling_.total_ns();
   ForgetBefore(now_ns / kMinuteNs - static_cast<int64_t>(kMinutes) + 1);
 }
 
@@ -152,6 +153,11 @@ std::vector<SlowRequest> SlowRequests::Find(absl::FunctionRef<bool(uint32_t mode
   std::stable_sort(found.begin(), found.end(), IsSlower);
   if (found.size() > most) found.resize(most);
   return found;
+}
+
+int64_t SlowRequests::throttled_ns() const {
+  threading::MutexLock lock(&mutex_);
+  return throttled_ns_;
 }
 
 uint64_t SlowRequests::missed() const {

@@ -71,6 +71,8 @@ class SlowRequests {
                                 size_t most) const ABSL_LOCKS_EXCLUDED(mutex_);
   // Records that were overwritten before a look.
   uint64_t missed() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // See CpuThrottling::total_ns().
+  int64_t throttled_ns() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   struct Minute {
@@ -112,6 +114,7 @@ class SlowRequests {
   mutable threading::Mutex mutex_;
   std::unordered_map<uint32_t, Minutes> by_model_ ABSL_GUARDED_BY(mutex_);
   uint64_t missed_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t throttled_ns_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace tilewire::service

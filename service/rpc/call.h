@@ -90,7 +90,7 @@ class Call : private Work, private UnreadAnswer {
   // Ends the answer that is being written. Quick: a lock is held.
   virtual void Cut(const absl::Status& why) = 0;
   virtual std::string Peer() const = 0;
-  // What the client sent beside the request under this name, in lower case; empty: nothing.
+  // The header of the client with this name, which is in lower case; empty: there is none.
   virtual std::string Header(const std::string& name) const = 0;
 
  private:

@@ -111,7 +111,7 @@ class CreateJob final : public Job {
     answer->set_scratchpad_bytes(info.scratchpad_bytes);
     answer->set_operations(info.operations);
     answer->set_cycles(info.creation.cycles);
-    for (const Refusal& refusal : info.creation.refusals) {
+    for (const tilewire::Refusal& refusal : info.creation.refusals) {
       v1::Refusal* message = answer->add_refusals();
       message->set_implementation(refusal.name);
       message->set_reason(refusal.reason);

@@ -42,6 +42,7 @@ HEADERS = {
     "client": ["engine/onnx/model_check.h", "service/models/model_config.h",
                "service/models/repository_scan.h", "service/models/served_tensors.h"],
     "service/observe": ["engine/base/control_groups.h", "engine/base/line_writer.h",
+                        "engine/base/utf8.h",
                         "engine/threading/mutex.h"],
     # The list of primitives is a list of names.
     "service/wire": ["engine/primitives/primitive_list.inc", "engine/threading/mutex.h",

@@ -47,7 +47,10 @@ class RequestLogTest : public ::testing::Test {
     log->Ended({.method = "ModelInfer",
                 .model = model,
                 .status = &status,
-                .origin = [] { return RequestOrigin{"ipv4:1.2.3.4:5", "a81f", "0af7"}; },
+                .origin =
+                    [] {
+                      return RequestOrigin{"ipv4:1.2.3.4:5", "a81f", "0af7"};
+                    },
                 .waited = absl::Milliseconds(1.5),
                 .ran = absl::Milliseconds(2)});
   }

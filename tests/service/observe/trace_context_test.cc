@@ -33,8 +33,8 @@ TEST(TraceContextTest, AHeaderThatIsNoneIsNoTrace) {
         Header("00", kTrace, zeros.substr(16), "01"), Header("00", kTrace, kParent, "1"),
         Header("00", kTrace, kParent, "zz"), Header("0", kTrace, kParent, "01"),
         Header("00", std::string(kTrace) + "a", kParent, "01"),
-        Header("00", "0AF7651916CD43DD8448EB211C80319C", kParent, "01"),
-        std::string(1000, '-'), std::string("\0\xff\n", 3)}) {
+        Header("00", "0AF7651916CD43DD8448EB211C80319C", kParent, "01"), std::string(1000, '-'),
+        std::string("\0\xff\n", 3)}) {
     EXPECT_TRUE(ParseTraceParent(header).trace_id.empty()) << header;
   }
 }
