@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Compiles every source alone, without merged units and without the headers that the build includes by force, and
-# every header by itself; nothing is generated but the protos. A header whose source includes it first is compiled
-# with that source. Prints each file that does not stand alone. Takes minutes; tests/run.sh gives it a minute, and
-# tests/architecture looks for missing includes in all files without compiling them.
+# every header by itself; nothing is generated but the protos and the status page. A header whose source includes it
+# first is compiled with that source. Prints each file that does not stand alone. Takes minutes; tests/run.sh gives it
+# a minute, and tests/architecture looks for missing includes in all files without compiling them.
 #
 #   tests/standalone_sources.sh                         the whole tree
 #   tests/standalone_sources.sh engine/onnx a/b.cc     some folders and files
@@ -16,7 +16,8 @@ if [[ ${1:-} == --help ]]; then sed -n '3,11s/^# \{0,1\}//p' "$0"; exit 0; fi
 deadline=
 if [[ ${1:-} == --seconds=* ]]; then deadline=$((EPOCHSECONDS + ${1#*=})); shift; fi
 
-bazel build --noshow_progress //protos/... >/dev/null 2>&1 || { echo "cannot build //protos"; exit 1; }
+bazel build --noshow_progress //protos/... //service/observe:statusz_page >/dev/null 2>&1 ||
+  { echo "cannot build //protos and the status page"; exit 1; }
 generated=$(bazel info bazel-bin 2>/dev/null)
 
 # The sources, and the headers that no source of the same name includes.

@@ -263,7 +263,7 @@ def slow_readers():
                 server.process.send_signal(signal.SIGUSR1)
                 server.await_line('requests so far')
                 server.end()
-                assert re.search(f'ModelInfer relu from ipv4:127.0.0.1:.*2000... bytes.*{why}', server.log)
+                assert re.search(f'ModelInfer relu id \\S+ from ipv4:127.0.0.1:.*2000... bytes.*{why}', server.log)
                 assert re.search('answers not read [1-9]', server.log)
     check(b'8', 'max_work_mb', '--write_timeout=1000')
     check(b'4', 'write_timeout', '--write_timeout=1')
