@@ -5,6 +5,7 @@ usage: manifests.py SERVER_BINARY MODEL_REPOSITORY [CHECK]
 
 Containers are run with exactly their arguments, in the namespaces of in_namespaces.sh.
 """
+import collections
 import json
 import os
 import pathlib
@@ -265,9 +266,9 @@ def dry_runs_pass():
         if folder == 'kubernetes_volume' and kubectl_minor() < 22:
             continue
         objects = objects_of(folder)
-        kinds = {document['apiVersion']:
-                 {document['kind']: not document['kind'].startswith('Cluster')}
-                 for document in objects}
+        kinds = collections.defaultdict(dict)
+        for document in objects:
+            kinds[document['apiVersion']][document['kind']] = not document['kind'].startswith('Cluster')
         with ApiServer(kinds) as server, tempfile.TemporaryDirectory() as copy:
             for needed in {folder, 'kubernetes'}:
                 shutil.copytree(DEPLOY / needed, f'{copy}/{needed}')  # files, where Bazel has links
