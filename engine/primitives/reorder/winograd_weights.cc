@@ -66,7 +66,7 @@ class WinogradWeights final : public SingleSource<float> {
       for (int x = 0; x < kTaps; ++x) {
         taps[x][y].fill(0);
         if (i >= ic_) continue;
-        const int64_t base = src_.base() + src_.At(1, i) + src_.At(2, y) + src_.At(3, x);
+        const int64_t base = src_.At(1, i) + src_.At(2, y) + src_.At(3, x);
         const int64_t first = block * layout_.lanes;
         const int64_t count = std::min<int64_t>(layout_.lanes, oc_ - first);
         for (int64_t lane = 0; lane < count; ++lane) {
