@@ -64,6 +64,7 @@ def tells_all(status):
 
 
 def the_json_is_whole():
+    """The values of the page as JSON tell models, layers, flags and threads."""
     with served() as server:
         status = status_of(server)
         expect(status['state'], 'READY')
@@ -78,6 +79,7 @@ def the_json_is_whole():
 
 
 def the_page_needs_no_script():
+    """The page is whole without its script, whose nonce serves once, and hostile names are text."""
     with served() as server:
         page, headers = get(server.monitoring + '/statusz')
         nonce = re.search(r"script-src 'nonce-(\w{32})'", headers['Content-Security-Policy']).group(1)
@@ -103,6 +105,7 @@ def browse(url, folder, width, *options):
 
 
 def a_browser_shows_it():
+    """Chromium shows the page at two widths, runs its script, and asks no other host."""
     if shutil.which('chromium') is None:
         raise unittest.SkipTest('there is no chromium here')
     with served() as server, tempfile.TemporaryDirectory() as folder:
