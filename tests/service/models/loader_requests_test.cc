@@ -6,7 +6,10 @@
 
 #include <filesystem>
 #include <memory>
+#include <string>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 #include "engine/threading/mutex.h"
 #include "google/protobuf/text_format.h"
@@ -141,10 +144,13 @@ class UploadTest : public ExplicitTest {
   void TearDown() override { loader_ = nullptr; }
 
   // The files that are there.
+  // The loader may be removing some of it, which then is not there any more.
   std::vector<std::string> Stored() const {
     std::vector<std::string> names;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_)) {
-      if (entry.is_regular_file()) names.push_back(entry.path().filename().string());
+    std::error_code ignored;
+    for (std::filesystem::recursive_directory_iterator it(folder_, ignored), end; it != end;
+         it.increment(ignored)) {
+      if (it->is_regular_file(ignored)) names.push_back(it->path().filename().string());
     }
     return names;
   }

@@ -20,9 +20,9 @@
 namespace tilewire::testing {
 namespace {
 
-constexpr PoolingAlgorithm kAlgorithms[] = {PoolingAlgorithm::kMax,
-                                            PoolingAlgorithm::kAvgIncludePadding,
-                                            PoolingAlgorithm::kAvgExcludePadding};
+constexpr PoolingAlgorithm kPoolingAlgorithms[] = {PoolingAlgorithm::kMax,
+                                                   PoolingAlgorithm::kAvgIncludePadding,
+                                                   PoolingAlgorithm::kAvgExcludePadding};
 
 struct Case {
   const char* why;
@@ -31,7 +31,7 @@ struct Case {
 };
 
 // Padding on the right that rounding up leaves is not part of `right`.
-const std::vector<Case>& Cases() {
+const std::vector<Case>& PoolingCases() {
   static const auto* const cases = new std::vector<Case>{
       {"Paddle: 4 to 2, rounded up", {10, 1, 4, 4}, {2, 2}, {3, 3}, {2, 2}, {0, 0}, {0, 0}},
       {"Paddle: 16 to 8", {2, 8, 16, 16}, {8, 8}, {2, 2}, {2, 2}, {0, 0}, {0, 0}},
@@ -230,8 +230,8 @@ void CompareRows(const Case& c, PoolingAlgorithm algorithm, DataType type) {
 }
 
 TEST(PoolingTest, EveryRowMatchesTheReferenceInEveryLayout) {
-  for (const Case& c : Cases()) {
-    for (PoolingAlgorithm algorithm : kAlgorithms) {
+  for (const Case& c : PoolingCases()) {
+    for (PoolingAlgorithm algorithm : kPoolingAlgorithms) {
       for (DataType type :
            {DataType::kF32, DataType::kBf16, DataType::kU8, DataType::kS8, DataType::kS32}) {
         if (type == DataType::kBf16 && algorithm != PoolingAlgorithm::kMax) continue;
@@ -271,8 +271,8 @@ TEST(PoolingTest, ReferenceFollowsTheFormulas) {
   const Case c = {"by hand", {1, 1, 3}, {3}, {2}, {1}, {1}, {0}};
   const float expected[3][3] = {{1, 2, 3}, {0.5f, 1.5f, 2.5f}, {1, 1.5f, 2.5f}};
   for (int algorithm = 0; algorithm < 3; ++algorithm) {
-    const auto pooling =
-        CreatePooling(DescOf(c, kAlgorithms[algorithm], "abc"), {}, {.reference_only = true});
+    const auto pooling = CreatePooling(DescOf(c, kPoolingAlgorithms[algorithm], "abc"), {},
+                                       {.reference_only = true});
     ASSERT_TRUE(pooling.ok()) << pooling.status();
     const float src[3] = {1, 2, 3};
     float dst[3];
