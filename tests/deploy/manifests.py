@@ -110,16 +110,21 @@ def serves(container, arguments, environment):
         server.ended()
 
 
-def the_deployment_serves():
-    """The Deployment's container starts, passes its probes, classifies, drains and ends with 0."""
+def the_containers_serve():
+    """The Deployment's container and KServe's start, pass their probes, classify, drain and end
+    with 0; one after the other, as both have the monitoring port."""
     need_namespaces()
+    the_deployment_serves()
+    the_kserve_runtime_serves()
+
+
+def the_deployment_serves():
     container = only(pod()['spec']['containers'])
     serves(container, container['args'], image_environment())
 
 
 def the_kserve_runtime_serves():
-    """So does KServe's, which serves the folder /mnt/models under the InferenceService's name."""
-    need_namespaces()
+    """The folder /mnt/models, under the InferenceService's name."""
     folder = pathlib.Path('/mnt/models')
     folder.mkdir()
     shutil.copy(DEPLOY / 'models/digits/1/model.onnx', folder)
@@ -309,7 +314,7 @@ def fields_are_known():
 
 
 if __name__ == '__main__':
-    run_checks([the_deployment_serves, the_kserve_runtime_serves, pods_have_time_to_drain,
+    run_checks([the_containers_serve, pods_have_time_to_drain,
                 names_and_ports_meet, clusters_admit_the_pods, kustomizations_are_whole,
                 the_volume_is_mounted_where_models_are_looked_for, dry_runs_pass,
                 fields_are_known])
