@@ -17,11 +17,11 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
-seconds=0.4 filter='' binaries=''
+seconds=0.4 filter=() binaries=''
 for option in "$@"; do
   case "$option" in
     --seconds=*) seconds=${option#*=} ;;
-    --filter=*) filter=${option#*=} ;;
+    --filter=?*) filter=("$option") ;;
     --binaries=*) binaries=${option#*=} ;;
     *) echo "$0: no option '$option'" >&2; exit 2 ;;
   esac
@@ -41,7 +41,7 @@ has() { grep -q "^has:.*\b$1\b" <<<"$description"; }
 # The rows of an instruction set and a precision.
 costs_table() {
   echo; echo "## Rows up to $1, precision $2"; echo
-  "$costs" --shapes="$shapes" --max_isa="$1" --precision="$2" --seconds="$seconds" --filter="$filter" | tee -a "$findings"
+  "$costs" --shapes="$shapes" --max_isa="$1" --precision="$2" --seconds="$seconds" "${filter[@]}" | tee -a "$findings"
 }
 
 # A claim, the ratio that it names, the ratio measured.
@@ -92,7 +92,7 @@ printf '%s\n' "${claims_table[@]}"
 
 echo; echo "## Against oneDNN, f32, weights in caches"; echo
 echo '```'
-"$against_onednn" --shapes="$shapes" --seconds="$seconds" --filter="$filter" | cut -c1-110
+"$against_onednn" --shapes="$shapes" --seconds="$seconds" "${filter[@]}" | cut -c1-110
 echo '```'
 
 echo; echo "## To be looked at"; echo
