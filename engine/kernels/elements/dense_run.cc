@@ -23,7 +23,7 @@ void DenseRunGenerator::Emit() {
   mov(left_, ptr[rdi + offsetof(Args, vectors)]);
   mov(constants_, ptr[rdi + offsetof(Args, constants)]);
   xor_(element_.cvt32(), element_.cvt32());
-  if (config_.srcs.size() == 1) mov(src_, ptr[srcs_]);
+  if (HasOneSource()) mov(src_, ptr[srcs_]);
   if (config_.dst) conversion_.BeginStores(*config_.dst);
   EmitConstants();
   for (int vectors : {kUnroll, 1}) {
@@ -32,7 +32,7 @@ void DenseRunGenerator::Emit() {
       EmitVectors(vectors);
       for (int v = 0; config_.dst && v < vectors; ++v)
         conversion_.Store(*config_.dst, Value(v), At(dst_, *config_.dst, v), /*tail=*/false);
-      add(element_, vectors * unit().lanes());
+      EmitAdvance(vectors * unit().lanes());
     });
   }
   EmitResults();
@@ -42,13 +42,20 @@ void DenseRunGenerator::Emit() {
   conversion_.EmitTable();
 }
 
+// An index costs a micro-operation more: with one source both pointers move instead.
+void DenseRunGenerator::EmitAdvance(int elements) {
+  if (!HasOneSource()) return add(element_, elements);
+  add(src_, elements * static_cast<int>(SizeOf(config_.srcs[0])));
+  if (config_.dst) add(dst_, elements * static_cast<int>(SizeOf(*config_.dst)));
+}
+
 Xbyak::RegExp DenseRunGenerator::At(const Xbyak::Reg64& base, DataType type, int v) const {
-  const int size = static_cast<int>(SizeOf(type));
-  return base + element_ * size + v * unit().lanes() * size;
+  const int size = static_cast<int>(SizeOf(type)), offset = v * unit().lanes() * size;
+  return HasOneSource() ? base + offset : base + element_ * size + offset;
 }
 
 void DenseRunGenerator::Load(int src, int v, const Xbyak::Xmm& to) {
-  if (config_.srcs.size() > 1 && src != loaded_)
+  if (!HasOneSource() && src != loaded_)
     mov(src_, ptr[srcs_ + src * static_cast<int>(sizeof(std::byte*))]);
   loaded_ = src;
   conversion_.Load(config_.srcs[src], to, At(src_, config_.srcs[src], v), /*tail=*/false);

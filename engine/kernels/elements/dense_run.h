@@ -75,10 +75,12 @@ class DenseRunGenerator : public jit::Generator {
   };
 
   void Emit() final;
+  void EmitAdvance(int elements);
+  bool HasOneSource() const { return config_.srcs.size() == 1; }
   Xbyak::RegExp At(const Xbyak::Reg64& base, DataType type, int v) const;
 
   const Xbyak::Reg64 srcs_ = rsi, src_ = r9, left_ = rcx;
-  const Xbyak::Reg64 element_ = r8;  // the first of the vectors that are computed at once
+  const Xbyak::Reg64 element_ = r8;  // with several sources: the first that is computed at once
   const Config config_;
   VectorConversion conversion_;
   int loaded_ = -1;  // the source that src_ points to
