@@ -11,8 +11,8 @@
 
 namespace tilewire::service {
 
-// Opens the port that the flags name and prints it; null: there is none. A default port that is in
-// use is only a warning. The server must outlive what is returned.
+// Opens the port that the flags name and prints it; null: there is none. Without --metrics_port a
+// port that does not open is only a warning. The server must outlive what is returned.
 //   the errors of ServePages(), where the port was asked for
 absl::StatusOr<std::unique_ptr<HttpDaemon>> OpenMonitoringPort(const Flags& flags, Server* server);
 

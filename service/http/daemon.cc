@@ -126,8 +126,13 @@ class HttpDaemon::Loop {
     Loop* const loop = static_cast<Loop*>(self);
     if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
       loop->connections_.erase(connection);
-    } else {
+      return;
+    }
+    try {
       loop->connections_[connection] = {.since = SteadyNow()};
+    } catch (const std::bad_alloc&) {  // a connection that is not in the table has no bounds
+      Waiting unknown;
+      End(connection, &unknown);
     }
   }
   static void Completed(void* self, MHD_Connection* connection, void**,

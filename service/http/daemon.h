@@ -7,7 +7,6 @@
 #ifndef SERVICE_HTTP_DAEMON_H_
 #define SERVICE_HTTP_DAEMON_H_
 
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -36,7 +35,7 @@ struct HttpBounds {
 class HttpDaemon {
  public:
   // Answers a path, without its query. Called on the daemon's thread; where it runs out of memory
-  // the client is told so.
+  // the connection ends.
   using Handler = std::function<HttpAnswer(absl::string_view path)>;
 
   // Listens, and answers from then on. Port 0 takes any that is free. The errors are those of

@@ -21,6 +21,7 @@ constexpr char kPlainText[] = "text/plain; charset=utf-8";
 // The version of the format that Prometheus asks for.
 constexpr char kPrometheusText[] = "text/plain; version=0.0.4; charset=utf-8";
 constexpr int kNotFound = 404, kUnavailable = 503;
+
 HttpAnswer Health(const WatchedServer& server) {
   if (server.live()) return {.body = "live\n"};
   return {.status = kUnavailable, .body = "requests wait, and none comes to an end\n"};
@@ -48,14 +49,11 @@ HttpAnswer StatusAnswer(const WatchedServer& server) {
   const std::string nonce = MakeNonce();
   return {.body = StatusPage(ReadStatus(server), nonce),
           .headers = {{"Content-Security-Policy", StatusPolicy(nonce)},
-                      {"Cache-Control", "no-store"},
-                      {"X-Content-Type-Options", "nosniff"},
                       {"Referrer-Policy", "no-referrer"}}};
 }
 
 HttpAnswer StatusJsonAnswer(const WatchedServer& server) {
-  return {.body = StatusJson(ReadStatus(server)),
-          .headers = {{"Cache-Control", "no-store"}, {"X-Content-Type-Options", "nosniff"}}};
+  return {.body = StatusJson(ReadStatus(server))};
 }
 
 HttpAnswer NotFound(const std::vector<Page>& pages) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The parts of a server that the monitoring pages look at. Nothing that they call waits for a lock
-// that requests take.
+// The parts of a server that the monitoring pages look at. /metrics waits for no lock that requests
+// take; /healthz takes the dispatcher's for a moment, /statusz those of the models' plans.
 #ifndef SERVICE_HTTP_WATCHED_SERVER_H_
 #define SERVICE_HTTP_WATCHED_SERVER_H_
 

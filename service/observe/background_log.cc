@@ -33,8 +33,10 @@ class Warnings {
   void Add(const spdlog::details::log_msg& message) {
     if (message.level < spdlog::level::warn) return;
     const auto level = spdlog::level::to_string_view(message.level);
+    const LoggedParts parts =
+        PartsOf(message.source, {message.payload.data(), message.payload.size()});
     LoggedLine line = {absl::FromChrono(message.time), std::string(level.data(), level.size()),
-                       std::string(message.payload.data(), message.payload.size())};
+                       std::string(parts.text)};
     threading::MutexLock lock(&mutex_);
     lines_.push_front(std::move(line));
     if (lines_.size() > kMostWarnings) lines_.pop_back();

@@ -2,7 +2,7 @@
 #include "service/observe/flight_record.h"
 
 #include <algorithm>
-#include <utility>
+#include <cstring>
 
 namespace tilewire::service {
 

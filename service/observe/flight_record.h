@@ -10,7 +10,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -47,7 +46,9 @@ struct FlightRecord {
   uint16_t spare = 0;
 
   int64_t StartNs() const { return arrival_ns + decode_ns + queue_ns; }
-  int64_t EndNs() const { return StartNs() + plan_ns + run_ns + encode_ns + write_ns; }
+  // From the start of its run to its encoded answer.
+  int64_t RunningNs() const { return plan_ns + run_ns + encode_ns; }
+  int64_t EndNs() const { return StartNs() + RunningNs() + write_ns; }
   int64_t TotalNs() const { return EndNs() - arrival_ns; }
 };
 static_assert(sizeof(FlightRecord) == 96);

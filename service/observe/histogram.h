@@ -49,7 +49,7 @@ class Histogram {
 
   Shard& ShardFor(size_t shard);
 
-  Shard first_;  // also where there is no memory for another
+  Shard first_;  // the one to use, too, when no memory is left for another
   std::array<std::atomic<Shard*>, kThreadShards> shards_ = {};
 };
 

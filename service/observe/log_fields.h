@@ -5,7 +5,6 @@
 #ifndef SERVICE_OBSERVE_LOG_FIELDS_H_
 #define SERVICE_OBSERVE_LOG_FIELDS_H_
 
-#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>

@@ -2,7 +2,6 @@
 #include "service/observe/log_formatter.h"
 
 #include <string>
-#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/observe/metrics.h"
 
-#include <array>
 #include <sstream>
 
 #include "absl/strings/str_split.h"

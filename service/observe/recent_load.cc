@@ -81,7 +81,7 @@ void RecentLoad::Count(const FlightRecord& record) {
   slice.rows += record.batch;
   slice.total_ns += record.TotalNs();
   slice.queue_ns += record.queue_ns;
-  slice.run_ns += record.plan_ns + record.run_ns + record.encode_ns;
+  slice.run_ns += record.RunningNs();
   slice.durations.Add(record.TotalNs());
 }
 

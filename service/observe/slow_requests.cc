@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
-#include <utility>
 
 #include "absl/functional/function_ref.h"
 
@@ -25,7 +24,7 @@ struct Span {
 };
 Span RunOf(const FlightRecord& record) {
   const int64_t begin = record.StartNs();
-  return {begin, begin + record.plan_ns + record.run_ns + record.encode_ns};
+  return {begin, begin + record.RunningNs()};
 }
 
 // How long both last at the same time.
@@ -58,7 +57,7 @@ void SlowRequests::CountRun(const FlightRecord& record) {
   if (!ran || record.plan_key == 0) return;
   Usual& usual = usuals_[record.plan_key % kUsuals];
   if (usual.plan_key != record.plan_key) usual = {.plan_key = record.plan_key};
-  usual.ns[usual.runs++ % Usual::kRuns] = record.plan_ns + record.run_ns + record.encode_ns;
+  usual.ns[usual.runs++ % Usual::kRuns] = record.RunningNs();
 }
 
 int64_t SlowRequests::UsualNs(uint64_t plan_key) const {

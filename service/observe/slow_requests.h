@@ -3,8 +3,8 @@
 // The slowest requests of each model in each minute of the last hour, with their story: what ran
 // while they waited, whether their plan had to be made, how long their like usually takes, and
 // whether the control group held the process back. Stories are made from the flight records by the
-// thread that looks at them (the timer's), never by a request's; a run that has not ended when they
-// are made is not in them. Thread-safe, but for Look().
+// thread that looks at them (the timer's), never by a request's, and leave out runs that are still
+// going on at that moment. Thread-safe, but for Look().
 #ifndef SERVICE_OBSERVE_SLOW_REQUESTS_H_
 #define SERVICE_OBSERVE_SLOW_REQUESTS_H_
 
@@ -44,7 +44,7 @@ struct SlowRequest {
   std::array<Ahead, kMostAhead> ahead = {};
 
   // From the start of its run to its encoded answer.
-  int64_t RunNs() const { return record.plan_ns + record.run_ns + record.encode_ns; }
+  int64_t RunNs() const { return record.RunningNs(); }
 };
 
 // The reasons why it was slow, for people: "371 ms waiting, while 9 requests of vgg ran; ...".

@@ -156,7 +156,7 @@ std::string TilesHtml(const Status& status) {
       Tile(absl::StrCat(status.waiting), "waiting now"),
       Tile(absl::StrCat(status.running), "running now"),
       Tile(PercentText(status.throttled_share), "of CPU time throttled"),
-      Tile(absl::StrCat(MegabytesText(status.work_bytes)),
+      Tile(MegabytesText(status.work_bytes),
            absl::StrCat("of ", MegabytesText(status.work_limit_bytes), " for requests")),
       Tile(absl::StrCat(status.connections), "connections"), "</div>\n");
 }

@@ -12,7 +12,7 @@
 namespace tilewire::service {
 
 struct TraceContext {
-  std::string trace_id, parent_id;  // lower-case hex digits; empty: there is no trace
+  std::string trace_id, parent_id;  // lower-case hex digits; empty without a trace
   bool sampled = false;
 };
 

@@ -53,7 +53,7 @@ TEST(FlightRecordTest, ARingKeepsTheLastRecordsAndTheBeginningsOfIds) {
   FlightRecord record;
   FlightId id;
   for (const int64_t number : {0, 2}) EXPECT_FALSE(ring.Read(number, &record, &id)) << number;
-  EXPECT_FALSE(ring.Read(kept + 3, &record, &id)) << "it has not been written";
+  EXPECT_FALSE(ring.Read(kept + 3, &record, &id)) << "nothing was written there yet";
   for (const int64_t number : {int64_t{3}, kept + 2}) {
     ASSERT_TRUE(ring.Read(number, &record, &id)) << number;
     EXPECT_EQ(record.arrival_ns, number);
