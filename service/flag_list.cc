@@ -75,15 +75,16 @@ void AddModels(CLI::App* app, Flags* flags, GivenFlags* given) {
       ->check(CLI::IsMember({"beside", "unload_first"}));
   Add(app, "trial", &given->trial,
       "What is loaded after the start is first read, planned and run once in a process of its own, "
-      "so that a file that crashes, hangs or eats memory ends that one only; none: it is not")
+      "so that a file that crashes, hangs or eats memory ends only that process; none: it is "
+      "loaded at once")
       ->check(CLI::IsMember({"process", "none"}));
   Add(app, "trial_seconds", &flags->trial_seconds, "Seconds that such a trial may take")
       ->check(CLI::Range(1, 86'400));
   Add(app, "upload_dir", &flags->upload_dir,
       "With --model_control=explicit: a folder for files of models that RepositoryModelLoad "
-      "brings; "
-      "without it none are taken");
-  Add(app, "max_upload_mb", &flags->max_upload_mb, "What all of these files may have together")
+      "brings; without it none are taken");
+  Add(app, "max_upload_mb", &flags->max_upload_mb,
+      "Megabytes that all of these files may have together")
       ->check(CLI::Range(1, 1 << 20));
   app->add_flag("--strict_config", flags->scan.strict_config,
                 "An unknown setting in a config.pbtxt keeps its model from being served; without, "
@@ -120,8 +121,7 @@ void AddEngine(CLI::App* app, Flags* flags, GivenFlags* given) {
 void AddDiagnostics(CLI::App* app, Flags* flags, GivenFlags* given) {
   Add(app, "metrics_port", &given->metrics_port,
       "Port of /metrics, /statusz, /healthz and /readyz over HTTP; 0 picks a free one and prints "
-      "it; off: "
-      "none. The default may be in use by another program")
+      "it; off: none. The default may be in use by another program")
       ->check(CLI::Validator(CheckPort, "0..65535|off", "Port"));
   Add(app, "metrics_host", &flags->metrics_host, "Address that it listens on");
   app->add_option("--metrics_compatibility", given->metrics_compatibility,

@@ -9,5 +9,6 @@ int main(int argc, char** argv) {
   if (!tilewire::service::IsTrialProcess(argc, argv))
     return tilewire::service::ServerMain(argc, argv);
   TrialProcess process;
-  return process.Begin() ? process.Try() : 1;
+  if (process.Begin()) process.Try();
+  return 1;
 }

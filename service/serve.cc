@@ -145,7 +145,8 @@ absl::StatusOr<std::vector<ServedModel>> ScanOrEmpty(const Flags& flags, ScanRem
   absl::StatusOr<std::vector<ServedModel>> found = ScanModels(flags, {}, remarks);
   const bool is_empty = absl::IsNotFound(found.status()) && RepositoriesAreThere(flags);
   if (!is_empty || flags.control == ControlMode::kNone) return found;
-  spdlog::warn("{}; what comes to lie there is served{}", std::string(found.status().message()),
+  spdlog::warn("{}; models that appear there will be served{}",
+               std::string(found.status().message()),
                flags.control == ControlMode::kExplicit ? " when clients ask for it" : "");
   return std::vector<ServedModel>();
 }
@@ -271,6 +272,8 @@ int Serve(Flags flags) {
   if (!memory.refusal.empty()) return Refuse(absl::ResourceExhaustedError(memory.refusal));
   WarnAtStart(flags, memory);
   DrainSignals drain_signals;  // ends last
+  absl::StatusOr<std::unique_ptr<UploadFolder>> uploads = OpenUploads(flags);
+  if (!uploads.ok()) return Refuse(uploads.status());
   absl::StatusOr<std::unique_ptr<Engine>> engine = StartEngine(flags.engine, flags.pin_threads);
   if (!engine.ok()) return Refuse(engine.status());
   ModelRepository models(*std::move(found));
@@ -279,8 +282,6 @@ int Serve(Flags flags) {
   auto server = Server::Start(engine->get(), &models, options);
   if (!server.ok()) return Refuse(server.status());
   Introduce((*engine)->options(), memory, AddressText(flags.server.host, (*server)->port()));
-  absl::StatusOr<std::unique_ptr<UploadFolder>> uploads = OpenUploads(flags);
-  if (!uploads.ok()) return Refuse(uploads.status());
   const auto monitoring = OpenMonitoringPort(flags, server->get());  // ends after the drain
   if (!monitoring.ok()) return Refuse(monitoring.status(), kMisconfigured);
   NotifySocket notify(std::getenv("NOTIFY_SOCKET"));

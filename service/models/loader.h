@@ -144,15 +144,10 @@ class Loader final : public ModelControl {
   void Forget(const ModelRepository::Served& served);
   bool FreeRetired();
 
-  // In loader_loads.cc.
+  // In loader_loads.cc, those of trials in loader_trials.cc.
   void LoadFound(ServedModel found);
   absl::Status AwaitRoom() ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status BeginLoad(const FileStamp& files);
-  absl::Status BeginTrial(const FileStamp& files, TrialMemory* memory);
-  absl::Status RunTrial(const FileStamp& files, const TrialMemory& memory,
-                        const std::vector<Shapes>& shapes, ServedModel* found);
-  absl::Status Prove(const FileStamp& files, const std::vector<Shapes>& shapes, bool* unloads,
-                     ServedModel* found);
   void EndLoad();
   ServedModel LoadNow(const ServedModel& found, bool is_replacement,
                       const std::vector<Shapes>& shapes);
@@ -160,6 +155,11 @@ class Loader final : public ModelControl {
   void UnloadFirst(const ServedModel& found) ABSL_LOCKS_EXCLUDED(mutex_);
   void Publish(const ServedModel& found, bool is_replacement, ServedModel loaded);
   void Report(const ServedModel& found, ServedModel loaded);
+  absl::Status BeginTrial(const FileStamp& files, TrialMemory* memory);
+  absl::Status RunTrial(const FileStamp& files, const TrialMemory& memory,
+                        const std::vector<Shapes>& shapes, ServedModel* found);
+  absl::Status Prove(const FileStamp& files, const std::vector<Shapes>& shapes, bool* unloads,
+                     ServedModel* found);
 
   // In loader_requests.cc.
   void Submit(Request request) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -7,7 +7,7 @@
 
 namespace tilewire::service {
 
-// Until there is room for a trial in another process, which may take `memory`.
+// Waits for room for a trial in another process; `memory` becomes what that may take.
 absl::Status Loader::BeginTrial(const FileStamp& files, TrialMemory* memory) {
   *memory = UnboundedTrial(SizeOf(files));
   if (settings_.memory == nullptr) return absl::OkStatus();
@@ -44,9 +44,7 @@ absl::Status Loader::Prove(const FileStamp& files, const std::vector<Shapes>& sh
     *unloads = false;
     room = BeginTrial(files, &memory);
   }
-  if (room.ok()) return RunTrial(files, memory, shapes, found);
-  EndLoad();
-  return room;
+  return room.ok() ? RunTrial(files, memory, shapes, found) : room;
 }
 
 }  // namespace tilewire::service

@@ -44,7 +44,8 @@ std::string LabelsIn(const ServedModel& served, const std::string& file) {
   return file.empty() ? "" : ReadTextFile((fs::path(served.settings_folder) / file).string());
 }
 
-// The output whose classes labels.txt names: the only one, or the only one of rank 2.
+// The output whose classes labels.txt names: the only output or, of several, the only one of rank
+// 2; end() where none stands out.
 std::vector<TensorSpec>::const_iterator OutputOfLabels(const std::vector<TensorSpec>& outputs) {
   const auto is_row_of_classes = [](const TensorSpec& spec) { return spec.dims.size() == 2; };
   if (outputs.size() == 1) return outputs.begin();

@@ -16,7 +16,6 @@ import argparse
 import multiprocessing
 import pathlib
 import sys
-import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "integration"))

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 import unittest
 import urllib.error
@@ -169,6 +170,31 @@ class Server:
         if self.process.stderr:
             self.log += self.process.stderr.read().decode()
         assert status == 0, (status, self.log)
+
+
+class Client(threading.Thread):
+    """Asks all the time, and judges each answer."""
+
+    def __init__(self, server, request, is_right):
+        super().__init__()
+        self.server, self.request, self.is_right = server, request, is_right
+        self.stopped, self.answers, self.wrong = False, 0, []
+        self.start()
+
+    def run(self):
+        with self.server.channel() as channel:
+            while not self.stopped:
+                answer = self.server.ask(INFER + 'ModelInfer', self.request, channel)
+                self.answers += 1
+                if not isinstance(answer, bytes) or not self.is_right(answer):
+                    self.wrong.append(answer)
+
+    def end(self):
+        self.stopped = True
+        self.join()
+        assert not self.wrong, f'{len(self.wrong)} of {self.answers}: {self.wrong[0]!s:.200}'
+        assert self.answers, 'it has asked nothing'
+        return self.answers
 
 
 def listening(command, log):

@@ -11,12 +11,11 @@ import pathlib
 import shutil
 import sys
 import tempfile
-import threading
 
 import numpy
 
 import image_networks
-from real_server import (INFER, Server, digits_request, expect, field, infer_request, run_checks, until,
+from real_server import (INFER, Client, Server, digits_request, expect, field, infer_request, run_checks, until,
                          varint)
 
 SWAPS, ROUNDS = 6, 10
@@ -68,31 +67,6 @@ def without_version(answer):
     name = field(1, b'swapped')
     assert answer.startswith(name) and answer[len(name)] == 0x12, answer[:30]
     return answer[len(name) + 2 + answer[len(name) + 1]:]
-
-
-class Client(threading.Thread):
-    """Asks all the time, and judges each answer."""
-
-    def __init__(self, server, request, is_right):
-        super().__init__()
-        self.server, self.request, self.is_right = server, request, is_right
-        self.stopped, self.answers, self.wrong = False, 0, []
-        self.start()
-
-    def run(self):
-        with self.server.channel() as channel:
-            while not self.stopped:
-                answer = self.server.ask(INFER + 'ModelInfer', self.request, channel)
-                self.answers += 1
-                if not isinstance(answer, bytes) or not self.is_right(answer):
-                    self.wrong.append(answer)
-
-    def end(self):
-        self.stopped = True
-        self.join()
-        assert not self.wrong, f'{len(self.wrong)} of {self.answers}: {self.wrong[0]!s:.200}'
-        assert self.answers, 'it has asked nothing'
-        return self.answers
 
 
 def swap(server, root, version, number, patience=60):

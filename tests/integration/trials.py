@@ -13,10 +13,9 @@ import shutil
 import signal
 import sys
 import tempfile
-import threading
 import time
 
-from real_server import (INFER, Server, digits_request, expect, field, relu_model, run_checks, until)
+from real_server import (INFER, Client, Server, digits_request, expect, field, relu_model, run_checks, until)
 
 @contextlib.contextmanager
 def serving(*options):
@@ -48,35 +47,11 @@ def trials_of(server):
     return [int(child) for child in children]
 
 
-class Client(threading.Thread):
-    """Asks the model digits all the time."""
-
-    def __init__(self, server):
-        super().__init__()
-        self.server, self.wanted = server, server.infer()
-        assert isinstance(self.wanted, bytes)
-        self.stopped, self.answers, self.wrong = False, 0, []
-        self.start()
-
-    def run(self):
-        with self.server.channel() as channel:
-            while not self.stopped:
-                answer = self.server.ask(INFER + 'ModelInfer', digits_request(), channel)
-                self.answers += 1
-                if answer != self.wanted:
-                    self.wrong.append(answer)
-
-    def end(self):
-        self.stopped = True
-        self.join()
-        assert not self.wrong, self.wrong[:3]
-        assert self.answers, 'it has asked nothing'
-        return self.answers
-
-
 def add_bad(server, folder, reasons):
     """Each is unavailable with its reason; the answers of digits keep coming, with the same bits."""
-    client = Client(server)
+    wanted = server.infer()
+    assert isinstance(wanted, bytes)
+    client = Client(server, digits_request(), lambda answer: answer == wanted)
     try:
         for name, reason in reasons.items():
             before, begin = client.answers, time.time()

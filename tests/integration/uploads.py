@@ -3,7 +3,6 @@
 
 usage: uploads.py SERVER_BINARY MODEL_REPOSITORY [CHECK...]
 """
-import contextlib
 import os
 import pathlib
 import signal
@@ -28,12 +27,10 @@ def load_request(name, files, config='{}'):
     return request
 
 
-@contextlib.contextmanager
-def serving(folder, *options):
+def serving(folder, *options, **how):
     """A server that takes files."""
-    with Server(f'--model_repository={sys.argv[2]}', '--model_control=explicit', '--open_rights=repository',
-                f'--upload_dir={folder}', *options) as server:
-        yield server
+    return Server(f'--model_repository={sys.argv[2]}', '--model_control=explicit', '--open_rights=repository',
+                  f'--upload_dir={folder}', *options, **how)
 
 
 def files_in(folder):
@@ -103,8 +100,7 @@ def disk_full():
                     f'mount -t tmpfs -o size=64k tmpfs {folder} && exec "$@"', 'sh')
         if subprocess.run([*launcher, 'true'], capture_output=True, check=False).returncode:
             launcher = ('prlimit', '--fsize=65536')  # the same to the server, where nothing can be mounted
-        with Server(f'--model_repository={sys.argv[2]}', '--model_control=explicit', '--open_rights=repository',
-                    f'--upload_dir={folder}', '--load_model=digits', launcher=launcher) as server:
+        with serving(folder, '--load_model=digits', launcher=launcher) as server:
             digits = server.infer()
             expect(load(server, {'file:1/model.onnx': relu_model(0, 10), 'file:1/weights': bytes(1 << 20)}),
                    grpc.StatusCode.RESOURCE_EXHAUSTED)
@@ -121,7 +117,7 @@ def folders_that_are_none():
         os.makedirs(f'{folder}/real')
         os.symlink('real', f'{folder}/link')
         pathlib.Path(f'{folder}/file').write_bytes(b'')
-        for name, status, text in (('link', 2, 'is a link'), ('file', 1, 'is not a folder'),
+        for name, status, text in (('link', 2, 'is a link'), ('link/', 2, 'is a link'), ('file', 1, 'is not a folder'),
                                    ('none', 1, 'No such file')):
             run = subprocess.run([sys.argv[1], f'--model_repository={sys.argv[2]}', '--host=127.0.0.1', '--port=0',
                                   '--model_control=explicit', f'--upload_dir={folder}/{name}'],

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "service/models/trial/trial_frames.h"
 
 namespace tilewire::service {
 namespace {
@@ -73,15 +74,7 @@ ChildProcess::~ChildProcess() {
   if (socket_ >= 0) close(socket_);
 }
 
-bool ChildProcess::Write(absl::string_view bytes) const {
-  while (!bytes.empty()) {
-    const ssize_t written = send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return false;
-    bytes.remove_prefix(written);
-  }
-  return true;
-}
+bool ChildProcess::Write(absl::string_view bytes) const { return SendAll(socket_, bytes); }
 
 bool ChildProcess::Read(absl::Duration longest, std::string* bytes) const {
   pollfd polled = {.fd = socket_, .events = POLLIN, .revents = 0};

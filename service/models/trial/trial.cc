@@ -53,7 +53,6 @@ TrialRequest RequestFor(const ServedModel& found, const std::vector<Dims>& shape
   request.set_default_file(found.default_file);
   request.set_config_path(found.config_path);
   request.set_strict_config(found.strict_config);
-  request.set_has_given_config(found.given_config != nullptr);
   if (found.given_config != nullptr)
     request.set_given_config(found.given_config->SerializeAsString());
   request.set_memory_bytes(memory.load_bytes + memory.load_bytes / 8 + memory.run_bytes);
@@ -72,6 +71,7 @@ std::string Sanitized(const std::string& text) { return Utf8Text(text.substr(0, 
 struct Outcome {
   std::string reached = "its start";
   std::optional<TrialReport> end;
+  int64_t left_out_bytes = 0;  // of a run that did not take place; 0: there was none
   bool has_nonsense = false;
   int wait_status = 0;
 };
@@ -87,9 +87,11 @@ void TakeReports(std::string* bytes, Outcome* outcome) {
     outcome->has_nonsense = !report.ParseFromArray(left.data() + kFrameHead, size);
     left.remove_prefix(kFrameHead + size);
     if (!report.reached().empty()) outcome->reached = Sanitized(report.reached());
+    if (report.left_out_bytes() > 0) outcome->left_out_bytes = report.left_out_bytes();
     if (report.has_ended()) outcome->end = std::move(report);
   }
-  bytes->erase(0, bytes->size() - left.size());
+  // After nonsense no more is kept: a broken process may write without end.
+  bytes->erase(0, outcome->has_nonsense ? bytes->size() : bytes->size() - left.size());
 }
 
 // Follows the process to its end.
@@ -182,6 +184,12 @@ absl::Status ProcessTrial::Run(const std::vector<Dims>& shapes, const TrialMemor
                                                     " (--trial_seconds), at: ", outcome.reached));
   }
   ABSL_RETURN_IF_ERROR(followed);
+  if (outcome.left_out_bytes > 0) {
+    spdlog::info(
+        "model '{}' version {}: its trial left out a run, which takes {} bytes where it may take "
+        "{}",
+        found->name, found->version, outcome.left_out_bytes, memory.run_bytes);
+  }
   SetFile(outcome, found);
   return Judged(outcome, memory);
 }

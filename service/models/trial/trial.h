@@ -35,8 +35,9 @@ class Trial {
   virtual ~Trial() = default;
 
   // Tries `found` out: on a batch of one or, where more is open, on `shapes`, the dims of each
-  // input. Sets its path to the file that was read. `between` is called every 20 ms; an error of it
-  // ends the trial. Where the system starts no process, the log says so, and the result is OK.
+  // input. Sets its path to the file that was read. `between` is called every 20 ms or more often;
+  // an error of it ends the trial. Where the system starts no process, the log says so, and the
+  // result is OK.
   //   the errors of LoadVersion(), as if it had been loaded here
   //   kInternal           the process died; the message says of what and how far it came
   //   kDeadlineExceeded   it took too long

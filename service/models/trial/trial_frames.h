@@ -5,6 +5,11 @@
 #ifndef SERVICE_MODELS_TRIAL_TRIAL_FRAMES_H_
 #define SERVICE_MODELS_TRIAL_TRIAL_FRAMES_H_
 
+#include <sys/socket.h>
+#include <sys/types.h>
+
+#include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -21,6 +26,17 @@ inline std::string Framed(absl::string_view message) {
     frame.push_back(static_cast<char>(message.size() >> (8 * i)));
   frame.append(message.data(), message.size());
   return frame;
+}
+
+// False where the other side has gone, or takes nothing in the time that the socket allows.
+inline bool SendAll(int socket, absl::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t sent = send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) return false;
+    bytes.remove_prefix(sent);
+  }
+  return true;
 }
 
 // The size of the message that a head of kFrameHead bytes announces.

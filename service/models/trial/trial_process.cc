@@ -23,6 +23,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "engine/base/check.h"
 #include "engine/base/progress.h"
 #include "engine/base/status_macros.h"
 #include "engine/engine.h"
@@ -44,17 +45,9 @@ constexpr size_t kLongestName = 200;
 
 int report_socket = -1;
 
-bool SendAll(absl::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t sent = send(report_socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0) return false;
-    bytes.remove_prefix(sent);
-  }
-  return true;
+void Send(const trial::TrialReport& report) {
+  SendAll(report_socket, Framed(report.SerializeAsString()));
 }
-
-void Send(const trial::TrialReport& report) { SendAll(Framed(report.SerializeAsString())); }
 
 void ReportReached(absl::string_view doing, absl::string_view what) {
   trial::TrialReport report;
@@ -69,6 +62,12 @@ void ReportEnd(const absl::Status& status, const std::string& path) {
   report.set_code(static_cast<int>(status.code()));
   report.set_message(std::string(status.message()));
   if (!path.empty()) report.set_file(std::filesystem::path(path).filename().string());
+  Send(report);
+}
+
+void ReportLeftOut(int64_t bytes) {
+  trial::TrialReport report;
+  report.set_left_out_bytes(bytes);
   Send(report);
 }
 
@@ -117,13 +116,14 @@ bool TakeSocket() {
 // The bytes of private memory that this process has mapped by now; 0 if the system does not say.
 int64_t DataBytes() {
   std::ifstream status("/proc/self/status");
-  int64_t kilobytes = 0;
   for (std::string line; std::getline(status, line);) {
     absl::string_view value = line;
-    if (!absl::ConsumePrefix(&value, "VmData:") || !absl::ConsumeSuffix(&value, "kB")) continue;
-    if (!absl::SimpleAtoi(value, &kilobytes)) return 0;
+    int64_t kilobytes = 0;
+    if (absl::ConsumePrefix(&value, "VmData:") && absl::ConsumeSuffix(&value, "kB") &&
+        absl::SimpleAtoi(value, &kilobytes))
+      return kilobytes << 10;
   }
-  return kilobytes << 10;
+  return 0;
 }
 
 // Where memory is short, this process is the first that the system ends.
@@ -179,8 +179,9 @@ Shapes ShapesOf(const trial::TrialRequest& request) {
 absl::Status RunOnce(const trial::TrialRequest& request, const ServedModel& model) {
   RunOptions run{.serial = true};
   run.reserve = [&request](int64_t bytes) {
-    return bytes <= request.run_bytes() ? absl::OkStatus()
-                                        : absl::CancelledError("too large for a trial");
+    if (bytes <= request.run_bytes()) return absl::OkStatus();
+    ReportLeftOut(bytes);
+    return absl::CancelledError("too large for a trial");
   };
   const absl::Status configured = RunConfiguredWarmUp(model, run);
   if (!configured.ok() && !absl::IsCancelled(configured)) return configured;
@@ -199,6 +200,7 @@ absl::Status TryOut(const trial::TrialRequest& request, ServedModel* model) {
 }  // namespace
 
 bool TrialProcess::Begin() {
+  TILEWIRE_CHECK(report_socket < 0, "a process is one trial at most");
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   mallopt(M_ARENA_MAX, kHeaps);
   SetLimit(RLIMIT_CORE, 0);
@@ -216,7 +218,7 @@ bool TrialProcess::Begin() {
   return true;
 }
 
-int TrialProcess::Try() {
+void TrialProcess::Try() {
   ServedModel model;
   const absl::Status status = WithinMemory([&] { return TryOut(request_, &model); });
   WatchProgress(nullptr);

@@ -3,7 +3,8 @@
 // The other side of a trial (trial.h): a process that tries one model out and says how it went.
 //
 //   TrialProcess process;
-//   return process.Begin() ? process.Try() : 1;  // the exit status
+//   if (process.Begin()) process.Try();
+//   return 1;  // no request arrived
 #ifndef SERVICE_MODELS_TRIAL_TRIAL_PROCESS_H_
 #define SERVICE_MODELS_TRIAL_TRIAL_PROCESS_H_
 
@@ -20,17 +21,17 @@ inline bool IsTrialProcess(int argc, char** argv) {
   return argc == 2 && std::string(argv[1]) == kTrialArgument;
 }
 
-// One in a process, on the thread that begins it, while there is no other.
+// At most one in a process. It begins while the process has a single thread, and is used on it.
 class TrialProcess {
  public:
   // Takes the socket, which is standard input and output, receives the request, and bounds this
-  // process: its memory, its priority, and its life, which ends with the thread that asked. From
-  // now on reports how far it comes. False if there is no request.
+  // process: its memory, its priority, and its life, which ends with the thread that asked. It
+  // reports its progress from then on. False if no request arrives.
   bool Begin();
   const trial::TrialRequest& request() const { return request_; }
 
-  // Loads and runs the model, and reports the end. Returns the exit status.
-  int Try();
+  // Loads and runs the model, reports the end, and ends this process.
+  [[noreturn]] void Try();
 
  private:
   trial::TrialRequest request_;

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -27,7 +28,9 @@ constexpr int kFolderFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 
 absl::Status CheckFolder(const std::string& folder) {
   struct stat status;
-  if (lstat(folder.c_str(), &status) != 0)
+  // A slash at the end would follow a link.
+  const std::string bare = folder.substr(0, std::max<size_t>(folder.find_last_not_of('/') + 1, 1));
+  if (lstat(bare.c_str(), &status) != 0)
     return absl::NotFoundError(absl::StrCat("--upload_dir=", folder, ": ", strerror(errno)));
   if (S_ISLNK(status.st_mode)) {
     return absl::InvalidArgumentError(
@@ -90,6 +93,12 @@ absl::Status WriteFile(int upload, const UploadedFile& file) {
 absl::StatusOr<std::unique_ptr<UploadFolder>> UploadFolder::Open(const std::string& folder,
                                                                  int64_t most_bytes) {
   ABSL_RETURN_IF_ERROR(CheckFolder(folder));
+  // One start at a time: a fresh folder has no lock yet.
+  const int starting = open(folder.c_str(), kFolderFlags);
+  const absl::Cleanup end = [starting] {
+    if (starting >= 0) close(starting);
+  };
+  if (starting >= 0) flock(starting, LOCK_EX);
   RemoveLeftovers(folder);
   std::string path = (fs::path(folder) / absl::StrCat(kPrefix, "XXXXXX")).string();
   if (mkdtemp(path.data()) == nullptr) {

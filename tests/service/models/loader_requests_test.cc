@@ -143,8 +143,7 @@ class UploadTest : public ExplicitTest {
   }
   void TearDown() override { loader_ = nullptr; }
 
-  // The files that are there.
-  // The loader may be removing some of it, which then is not there any more.
+  // The names of the files that are there; the loader may be removing some meanwhile.
   std::vector<std::string> Stored() const {
     std::vector<std::string> names;
     std::error_code ignored;

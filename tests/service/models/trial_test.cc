@@ -20,7 +20,6 @@
 namespace tilewire::service {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::HasSubstr;
 using tilewire::testing::IsOk;
 using tilewire::testing::OnnxBuilder;
@@ -121,7 +120,9 @@ TEST_F(TrialTest, ARunThatIsTooLargeDoesNotTakePlace) {
   ServedModel found = Write("model", Convolution());
   TrialMemory memory = kMemory;
   memory.run_bytes = 10;
+  ::testing::internal::CaptureStdout();
   EXPECT_THAT(Try(&found, {}, memory), IsOk());
+  EXPECT_THAT(::testing::internal::GetCapturedStdout(), HasSubstr("its trial left out a run"));
 }
 
 TEST_F(TrialTest, WhoWaitsMayEndIt) {
