@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/amount_text.h"
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
@@ -40,6 +41,13 @@ std::string RateText(double per_second) {
   if (per_second >= 1000) return absl::StrFormat("%.0f", per_second);
   // Never an exponent: rates begin at a thousandth.
   return absl::StrFormat("%.4g", per_second);
+}
+
+std::string ShownText(std::string text) {
+  for (char& c : text) {
+    if (absl::ascii_iscntrl(c)) c = '?';
+  }
+  return text;
 }
 
 }  // namespace tilewire::client

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Amounts as people read them.
+// Amounts, and text of others, as people read them.
 #ifndef CLIENT_AMOUNT_TEXT_H_
 #define CLIENT_AMOUNT_TEXT_H_
 
@@ -22,6 +22,10 @@ std::string CyclesText(double cycles);
 
 // "48.3", "212", "76.45", "1890": at most four digits, or all before the point; without a unit.
 std::string RateText(double per_second);
+
+// Shows control characters as '?': text of a file or a client may hold anything, and a terminal
+// must not obey it.
+std::string ShownText(std::string text);
 
 }  // namespace tilewire::client
 

@@ -335,8 +335,9 @@ absl::StatusOr<v1::ExplainResponse> Client::Explain(const v1::ExplainRequest& re
   return Call(models_.get(), &v1::ModelService::Stub::Explain, request, deadline);
 }
 
-absl::StatusOr<v1::LiveProfileResponse> Client::LiveProfile(const v1::LiveProfileRequest& request) {
-  return Call(models_.get(), &v1::ModelService::Stub::LiveProfile, request, timeout_);
+absl::StatusOr<v1::LiveProfileResponse> Client::LiveProfile(const v1::LiveProfileRequest& request,
+                                                            absl::Duration deadline) {
+  return Call(models_.get(), &v1::ModelService::Stub::LiveProfile, request, deadline);
 }
 
 absl::StatusOr<v1::SlowRequestsResponse> Client::SlowRequests(

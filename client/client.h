@@ -120,7 +120,8 @@ class Client {
   absl::StatusOr<v1::ExplainResponse> Explain(const v1::ExplainRequest& request,
                                               absl::Duration deadline = absl::InfiniteDuration());
   // Where the time of its requests went, and which of them were slow; see the same file.
-  absl::StatusOr<v1::LiveProfileResponse> LiveProfile(const v1::LiveProfileRequest& request);
+  absl::StatusOr<v1::LiveProfileResponse> LiveProfile(
+      const v1::LiveProfileRequest& request, absl::Duration deadline = absl::InfiniteDuration());
   absl::StatusOr<v1::SlowRequestsResponse> SlowRequests(const v1::SlowRequestsRequest& request);
 
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
@@ -18,14 +17,6 @@ constexpr size_t kTextColumns = 80, kIndent = 9;
 std::string InMilliseconds(int64_t ns) {
   const double ms = static_cast<double>(ns) * 1e-6;
   return ms >= 100 ? absl::StrFormat("%.0f", ms) : absl::StrFormat("%.2f", ms);
-}
-
-// Names and ids are clients' and files'; a terminal must not obey them.
-std::string Shown(std::string text) {
-  for (char& c : text) {
-    if (absl::ascii_iscntrl(c)) c = '?';
-  }
-  return text;
 }
 
 // Lines of at most kTextColumns, each with an indent.
@@ -52,7 +43,7 @@ std::string RequestText(const v1::SlowRequest& request) {
   if (!request.version().empty()) absl::StrAppend(&text, " ", request.version());
   if (!request.id().empty()) absl::StrAppend(&text, " id ", request.id());
   if (request.code() != "OK") absl::StrAppend(&text, " ", request.code());
-  return absl::StrCat(Shown(text), "\n", Wrapped(Shown(request.words())));
+  return absl::StrCat(ShownText(text), "\n", Wrapped(ShownText(request.words())));
 }
 
 }  // namespace

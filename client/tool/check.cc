@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "client/amount_text.h"
 #include "client/tool/check_repository.h"
 #include "client/tool/command.h"
 #include "engine/onnx/model_check.h"

@@ -11,6 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/amount_text.h"
 #include "client/tool/command.h"
 #include "engine/onnx/model_check.h"
 #include "service/models/model_config.h"

@@ -9,7 +9,6 @@
 #include <sstream>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -112,13 +111,6 @@ int Report(const absl::Status& status, absl::string_view when_invalid) {
   if (const absl::string_view next = NextStep(status, when_invalid); !next.empty())
     absl::FPrintF(stderr, "%s\n", next);
   return 1;
-}
-
-std::string ShownText(std::string text) {
-  for (char& c : text) {
-    if (absl::ascii_iscntrl(c)) c = '?';
-  }
-  return text;
 }
 
 void AddNormalizationOptions(CLI::App* command, Normalization* normalization) {

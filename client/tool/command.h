@@ -54,9 +54,6 @@ int Report(const absl::Status& status, absl::string_view when_invalid = "");
 // Prints what is wrong with a file; the exit status of a bad command line or file.
 int Refuse(const absl::Status& status);
 
-// Hides control characters: text from a file may hold anything, and a terminal must not obey it.
-std::string ShownText(std::string text);
-
 // --scale, --mean, --std.
 void AddNormalizationOptions(CLI::App* command, Normalization* normalization);
 

@@ -82,7 +82,7 @@ int RunLive(const Server& server, const Options& options) {
   request.set_version(options.version);
   auto client = server.Connect();
   if (!client.ok()) return Report(client.status());
-  const auto profile = (*client)->LiveProfile(request);
+  const auto profile = (*client)->LiveProfile(request, absl::Seconds(options.timeout_s));
   if (!profile.ok()) return Report(profile.status());
   absl::PrintF("%s",
                options.json ? MessageJson(*profile) : LiveProfileText(*profile, options.text));

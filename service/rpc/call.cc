@@ -18,7 +18,7 @@ namespace {
 // Longer ids are cut where they are logged.
 constexpr size_t kMostOfAnId = 128;
 
-// An id that no other request of this process has, nor probably one of another.
+// An id that is unique within this process, and most likely among all of them.
 std::string MadeId() {
   static const uint64_t process = std::random_device()();
   static std::atomic<uint64_t> made{0};

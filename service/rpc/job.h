@@ -21,12 +21,12 @@ namespace tilewire::service {
 
 class Call;
 
-// When a call came, began to run, had its plan and ended.
+// When a call came, began to run, had its plan and ended; InfinitePast() for what has not happened.
 struct CallTimes {
   absl::Time arrival;
-  absl::Time start = absl::InfinitePast();  // it never ran
-  absl::Time plan = absl::InfinitePast();   // the run had no plan
-  absl::Time end = absl::InfinitePast();    // it has not ended
+  absl::Time start = absl::InfinitePast();
+  absl::Time plan = absl::InfinitePast();
+  absl::Time end = absl::InfinitePast();
 };
 
 class Job {
@@ -44,7 +44,7 @@ class Job {
   virtual void Start(std::function<void(const absl::Status&)> done) { done(absl::OkStatus()); }
   // On a thread that computes. `call` gives the limits of the work.
   virtual absl::Status Run(Call& call) = 0;
-  // The client's name of the request; after Prepare() has decoded it. As long as the job.
+  // The client's name of the request; after Prepare() has decoded it. Valid as long as the job.
   virtual absl::string_view RequestId() const { return ""; }
   // Once, at the end, whether or not it was prepared and has run: for those that count. `refusal`:
   // why the call's owner refused it, if it did. `record` holds what the call knows, and gets what

@@ -2,6 +2,7 @@
 #include "service/rpc/load_job.h"
 
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -131,10 +132,8 @@ class LoadJob final : public ControlJob<inference::RepositoryModelLoadRequest,
     }
     UploadedFile file;
     if (!ParseFileName(name, &file)) return InvalidParameter(name, kFileRule);
-    for (const UploadedFile& other : files_) {
-      if (other.version == file.version && other.name == file.name)
-        return InvalidParameter(name, "another parameter is the same file");
-    }
+    if (!named_.emplace(file.version, file.name).second)
+      return InvalidParameter(name, "another parameter is the same file");
     if (parameter->parameter_choice_case() != Parameter::kBytesParam)
       return InvalidParameter(name, "it is not bytes");
     upload_bytes_ += static_cast<int64_t>(parameter->bytes_param().size());
@@ -157,6 +156,7 @@ class LoadJob final : public ControlJob<inference::RepositoryModelLoadRequest,
 
   std::shared_ptr<const Config> config_;
   std::vector<UploadedFile> files_;
+  std::set<std::pair<int64_t, std::string>> named_;  // `files_`
   int64_t upload_bytes_ = 0;
 };
 

@@ -13,6 +13,7 @@
 #include "service/observe/steady_time.h"
 #include "service/rpc/parsed_request.h"
 #include "service/rpc/slow_answer.h"
+#include "service/wire/shape_error.h"
 #include "service/wire/status_text.h"
 
 namespace tilewire::service {
@@ -30,7 +31,7 @@ absl::StatusOr<std::vector<Dims>> DecodeShapes(const v1::ExplainRequest& request
   std::vector<Dims> all;
   for (const TensorSpec& input : signature.inputs) {
     Dims& dims = all.emplace_back(input.dims);
-    if (!dims.empty() && dims[0] < 0) dims[0] = request.batch() == 0 ? 1 : request.batch();
+    if (LeavesBatchOpen(dims)) dims[0] = request.batch() == 0 ? 1 : request.batch();
   }
   std::vector<bool> named(all.size(), false);
   for (const v1::ExplainRequest::InputShape& shape : request.shapes()) {

@@ -97,6 +97,18 @@ class ServedFixture : public ::testing::Test {
     EXPECT_EQ(server_->admission()->bytes(), 0);
   }
 
+  using Stub = inference::GRPCInferenceService::Stub;
+
+  // Calls a method of the stub; `status_` is its status.
+  template <typename Request, typename Response>
+  Response Ask(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+               const Request& request) {
+    grpc::ClientContext context;
+    Response response;
+    status_ = (stub_.get()->*method)(&context, request, &response);
+    return response;
+  }
+
   grpc::Status Infer(const inference::ModelInferRequest& request,
                      inference::ModelInferResponse* response) {
     grpc::ClientContext context;
@@ -110,7 +122,8 @@ class ServedFixture : public ::testing::Test {
   std::unique_ptr<ModelRepository> models_;
   std::unique_ptr<Server> server_;
   std::shared_ptr<grpc::Channel> channel_;  // of ConnectOverTcp()
-  std::unique_ptr<inference::GRPCInferenceService::Stub> stub_;
+  std::unique_ptr<Stub> stub_;
+  grpc::Status status_;  // of the last Ask()
 };
 
 }  // namespace tilewire::service
