@@ -144,6 +144,9 @@ VIOLATIONS_OF_TREES = [
     (callers.check, {"service/a.h": "class A {\n  int64_t spare() const { return 1; }\n};\n",
                      "service/b.cc": "int64_t spare = 2;\n"}),
     (sizes.check_folders, {f"engine/onnx/a{i}.cc": "" for i in range(41)}),
+    (merged.check, {"tests/engine/primitives/BUILD": "",
+                    **{f"tests/engine/primitives/{file}/{file}_test.cc": "namespace {\nstruct Case {\n};\n}  // namespace\n"
+                       for file in ("a", "b")}}),
     (merged.check, {"engine/onnx/a.cc": "namespace {\nstruct Blocks {\n};\n}  // namespace\n",
                     "engine/onnx/b.h": "struct Blocks {\n};\n"}),
     (merged.check, {f"engine/onnx/{file}.cc": "namespace {\nconstexpr int kHeight = 2;\n}  // namespace\n"

@@ -18,6 +18,9 @@ _TYPE = re.compile(r"^(?:class|struct|enum class) (\w+)", re.MULTILINE)
 _TYPE_WITH_BODY = re.compile(r"^(?:class|struct|enum class) (\w+)(?: final)?(?: :[^;{]*)? ?\{", re.MULTILINE)
 _CONSTANT = re.compile(r"^(?:constexpr|const) [\w:<>, *]+?\b(\w+)(?:\[\w*\])? *[={]", re.MULTILINE)
 _PARAMETER_NAME = re.compile(r"(?<=[\s&*])\w+\s*(?=,|$)")
+# The folders whose sources are merged. Each source of tests/bench and tests/fuzz is a program of its own.
+_MERGED = SOURCES + ("tests/client/", "tests/conformance/", "tests/engine/", "tests/integration/", "tests/service/",
+                     "tests/support/")
 
 
 def _parameter_types(text):
@@ -45,7 +48,7 @@ def _package(tree, path):
 def _types_of_headers(tree):
     """The place and name of each type that headers declare."""
     for path in tree.with_suffix(".h"):
-        if path.startswith(SOURCES):
+        if path.startswith(_MERGED):
             for name in _TYPE_WITH_BODY.findall(tree.code(path)):
                 yield path, name
 
@@ -61,7 +64,7 @@ def _hidden_types(places):
 def check(tree):
     places = collections.defaultdict(set)
     for path in tree.with_suffix(".cc"):
-        if path.startswith(SOURCES):
+        if path.startswith(_MERGED):
             for name in _names(tree.code(path)):
                 places[_package(tree, path), name].add(path)
     for path, name in _types_of_headers(tree):

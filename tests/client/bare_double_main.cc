@@ -61,9 +61,9 @@ std::string Literal(const std::string& name, const std::string& value) {
 }
 
 // The frames of an answer, but for the number of the stream.
-class Answer {
+class FramedAnswer {
  public:
-  explicit Answer(const std::string& message)
+  explicit FramedAnswer(const std::string& message)
       : data_bytes_(5 + message.size()),
         frames_(
             Frame(kHeaders, kEndHeaders, 0, '\x88' + Literal("content-type", "application/grpc")) +
@@ -91,8 +91,8 @@ class Answer {
 };
 
 struct Answers {
-  const Answer metadata{TinyMetadata(-1).SerializeAsString()};
-  const Answer inference{TinyAnswer('\0').SerializeAsString()};
+  const FramedAnswer metadata{TinyMetadata(-1).SerializeAsString()};
+  const FramedAnswer inference{TinyAnswer('\0').SerializeAsString()};
 };
 
 // One client. Not thread-safe.
@@ -179,7 +179,7 @@ class Peer {
   std::string in_, out_;
   int64_t window_ = kFirstWindow;
   std::unordered_map<uint32_t, size_t> received_;  // bytes of messages that are not complete
-  std::vector<std::pair<uint32_t, const Answer*>> due_;
+  std::vector<std::pair<uint32_t, const FramedAnswer*>> due_;
 };
 
 int Listen() {

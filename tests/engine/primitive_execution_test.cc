@@ -15,9 +15,6 @@
 namespace tilewire::testing {
 namespace {
 
-using ::tilewire::testing::IsOk;
-using ::tilewire::testing::StatusIs;
-
 const Dims kImage = {2, 5, 3, 4};  // 5 channels: a padded tail of 11 in nChw16c
 constexpr int64_t kElements = 2 * 5 * 3 * 4;
 constexpr absl::StatusCode kInvalid = absl::StatusCode::kInvalidArgument;

@@ -136,7 +136,7 @@ def many_connections():
 
 
 def deaf_readers():
-    """Who asks again and again and reads nothing is ended; memory stays bounded."""
+    """Clients that ask again and again and read nothing hold up no other; memory stays bounded."""
     with Server(ASKED_FOR) as server:
         before = server.resident_mb()
         deaf = [connect(server) for _ in range(30)]

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstdint>
+#include <limits>
+
 #include "absl/strings/str_cat.h"
+#include "protos/model_service.pb.h"
 #include "tests/integration/hostile_requests.h"
 
 namespace tilewire::testing {
@@ -7,6 +11,7 @@ namespace {
 
 constexpr auto kDenied = grpc::StatusCode::PERMISSION_DENIED;
 constexpr auto kNone = grpc::StatusCode::UNIMPLEMENTED;
+constexpr char kModels[] = "tilewire.v1.ModelService";
 
 // Bytes that begin a field and end inside it.
 std::string CutOff(Random* random) {
@@ -37,8 +42,11 @@ std::string Name(const std::string& name, const std::string& version = "") {
   return request.SerializeAsString();
 }
 
+// Without '/', which no answer may hold.
 std::string Unknown(Random* random) {
-  return Name(std::string(random->Integer(1, 60'000), static_cast<char>(random->Integer(1, 127))));
+  const int64_t size = random->Integer(1, 60'000);
+  const char letter = static_cast<char>(random->Integer(1, 127));
+  return Name(std::string(size, letter == '/' ? '.' : letter));
 }
 
 std::string BadVersion(Random* random) {
@@ -47,6 +55,23 @@ std::string BadVersion(Random* random) {
 }
 
 std::string VersionAlone(Random*) { return Name("", "1"); }
+
+std::string SlowOutOfRange(Random* random) {
+  v1::SlowRequestsRequest request;
+  request.set_model("digits");
+  const int32_t most[] = {-1, 1001, std::numeric_limits<int32_t>::min(),
+                          std::numeric_limits<int32_t>::max()};
+  request.set_most(most[random->Integer(0, 3)]);
+  return request.SerializeAsString();
+}
+
+std::string SlowBeyondTime(Random* random) {
+  v1::SlowRequestsRequest request;
+  const int64_t since[] = {-1, std::numeric_limits<int64_t>::min(),
+                           std::numeric_limits<int64_t>::max()};
+  request.set_since_ms(since[random->Integer(0, 2)]);
+  return request.SerializeAsString();
+}
 
 std::string Setting(Random* random) {
   inference::LogSettingsRequest request;
@@ -89,7 +114,17 @@ std::vector<HostileMethod> HostileMethods() {
     all.push_back({"too long", method, kInvalid, TooLong});
     all.push_back({"nested", method, kInvalid, Nested});
   }
+  for (const char* method : {"LiveProfile", "SlowRequests"}) {
+    all.push_back({"cut off", method, kInvalid, CutOff, kModels});
+    all.push_back({"too long", method, kInvalid, TooLong, kModels});
+    all.push_back({"nested", method, kInvalid, Nested, kModels});
+    all.push_back({"no such model", method, kNotFound, Unknown, kModels});
+  }
   const HostileMethod others[] = {
+      {"a bad version", "LiveProfile", kInvalid, BadVersion, kModels},
+      {"a version of no model", "LiveProfile", kInvalid, VersionAlone, kModels},
+      {"too many or fewer than none", "SlowRequests", kInvalid, SlowOutOfRange, kModels},
+      {"a time that there is not", "SlowRequests", kInvalid, SlowBeyondTime, kModels},
       {"no such model", "ModelConfig", kNotFound, Unknown},
       {"no such model", "ModelStatistics", kNotFound, Unknown},
       {"a bad version", "ModelConfig", kInvalid, BadVersion},

@@ -39,11 +39,14 @@ std::vector<HostileKind> HostileTensors();     // shapes, types and contents of 
 std::vector<HostileKind> HostileNames();       // models, versions, ids, inputs, outputs, parameters
 std::vector<HostileKind> HostileWireFormat();  // bytes that are no such message
 
-// A request to another method of the same service.
+inline constexpr char kInference[] = "inference.GRPCInferenceService";
+
+// A request to another method.
 struct HostileMethod {
   const char *why, *method;
   grpc::StatusCode code;
   std::string (*make)(Random* random);
+  const char* service = kInference;
 };
 
 std::vector<HostileMethod> HostileMethods();

@@ -76,15 +76,16 @@ class HostileRequests : public ::testing::Test {
     }
   }
 
-  Answer Send(const std::string& bytes, const std::string& method = "ModelInfer") {
+  Answer Send(const std::string& bytes, const std::string& method = "ModelInfer",
+              const std::string& service = kInference) {
     const grpc::Slice slice(bytes);
     const grpc::ByteBuffer request(&slice, 1);
     grpc::ByteBuffer reply;
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + kPatience);
     grpc::CompletionQueue queue;
-    const auto call = stub_->PrepareUnaryCall(
-        &context, absl::StrCat("/inference.GRPCInferenceService/", method), request, &queue);
+    const auto call =
+        stub_->PrepareUnaryCall(&context, absl::StrCat("/", service, "/", method), request, &queue);
     call->StartCall();
     Answer answer;
     call->Finish(&reply, &answer.status, nullptr);
@@ -181,7 +182,7 @@ TEST_F(HostileRequests, OtherMethodsRefuseTheirsToo) {
     const HostileMethod& kind = kinds[i % kinds.size()];
     Random random(i);
     SCOPED_TRACE(absl::StrCat("request ", i, ": ", kind.method, ": ", kind.why));
-    const Answer answer = Send(kind.make(&random), kind.method);
+    const Answer answer = Send(kind.make(&random), kind.method, kind.service);
     EXPECT_EQ(answer.status.error_code(), kind.code) << answer.status.error_message();
     ExpectRefused(answer);
     ExpectGoodAnswersAsEver(i);

@@ -31,7 +31,7 @@ MemoryDesc Blocked(Dims dims) {
   return MemoryDesc::CreatePattern(std::move(dims), DataType::kF32, "aBcd16b").value();
 }
 
-struct Case {
+struct ConcurrentCase {
   const char* why;
   OpDesc desc;
   bool post_ops = false;  // sum and relu
@@ -95,7 +95,7 @@ OpDesc Shuffle(const MemoryDesc& md) {
   return desc;
 }
 
-std::vector<Case> Cases() {
+std::vector<ConcurrentCase> ConcurrentCases() {
   const Dims image = {2, 20, 18, 17};
   const Dims small = {2, 20, 9, 7};
   const Dims full = {2, 32, 9, 7};  // no padded tail
@@ -183,7 +183,7 @@ Bytes Execute(const Primitive& primitive, const threading::Team& team) {
   return buffers.Output();
 }
 
-Attributes AttributesOf(const Case& c, ScratchpadMode mode) {
+Attributes AttributesOf(const ConcurrentCase& c, ScratchpadMode mode) {
   Attributes attributes;
   attributes.scratchpad_mode = mode;
   attributes.precision = c.precision;
@@ -212,7 +212,7 @@ TEST_P(ImplementationTest, ManyThreadsAtOnceGiveTheSerialBits) {
   if (!cpu::Supports(GetParam().isa)) GTEST_SKIP() << "CPU lacks " << cpu::IsaName(GetParam().isa);
   int created = 0;
   const CreateOptions options = {.only = GetParam().name};
-  for (const Case& c : Cases()) {
+  for (const ConcurrentCase& c : ConcurrentCases()) {
     if (KindOf(c.desc) != GetParam().kind) continue;
     SCOPED_TRACE(c.why);
     const auto user = CreatePrimitive(c.desc, AttributesOf(c, ScratchpadMode::kUser), options);

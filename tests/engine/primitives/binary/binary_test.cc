@@ -11,7 +11,7 @@
 namespace tilewire::testing {
 namespace {
 
-constexpr BinaryAlgorithm kAlgorithms[] = {
+constexpr BinaryAlgorithm kBinaryAlgorithms[] = {
     BinaryAlgorithm::kAdd, BinaryAlgorithm::kMul, BinaryAlgorithm::kMax,  BinaryAlgorithm::kMin,
     BinaryAlgorithm::kDiv, BinaryAlgorithm::kSub, BinaryAlgorithm::kPRelu};
 
@@ -107,7 +107,7 @@ TEST_P(BinaryTest, EveryLayoutAndBroadcast) {
 }
 
 TEST_P(BinaryTest, EveryAlgorithmWithTailsAndManyRows) {
-  for (BinaryAlgorithm algorithm : kAlgorithms) {
+  for (BinaryAlgorithm algorithm : kBinaryAlgorithms) {
     for (const char* tag : {"nchw", "nhwc", "nChw8c", "nChw16c"}) {
       for (const Dims& dims : {Dims{2, 37, 5, 9}, Dims{1, 100, 3, 3}}) {
         for (const Dims& other : {dims, Dims{1, dims[1], 1, 1}, Dims{1, 1, 1, 1}}) {
@@ -133,7 +133,7 @@ TEST_P(BinaryTest, SpecialValues) {
       y.push_back(b);
     }
   }
-  for (BinaryAlgorithm algorithm : kAlgorithms) {
+  for (BinaryAlgorithm algorithm : kBinaryAlgorithms) {
     std::vector<float> want;
     for (size_t i = 0; i < x.size(); ++i) want.push_back(Formula(algorithm, x[i], y[i]));
     const MemoryDesc md = Plain({n * n});

@@ -66,14 +66,14 @@ Attributes AttributesOf(const std::vector<PostOp>& chain) {
   return attributes;
 }
 
-struct Bounded {
+struct Rounded {
   double value, error;
 };
 
 // One element in double precision. |result - value| <= (K + 2) 2^-24 sum|a b| (Higham 2002, 3.1);
 // then each post-op passes the error on (no function here has a slope over 1) and adds some units
 // in the last place. `left_out` is what a row leaves out of a product.
-Bounded Expected(const Shape& shape, const Contents& contents, const PostOps& post_ops, int64_t n,
+Rounded Expected(const Shape& shape, const Contents& contents, const PostOps& post_ops, int64_t n,
                  int64_t oc, double left_out) {
   const int64_t k = shape.Products();
   double value = shape.bias ? contents.bias[oc] : 0, magnitude = std::abs(value);
@@ -98,7 +98,7 @@ Bounded Expected(const Shape& shape, const Contents& contents, const PostOps& po
 }
 
 // Planes are split by the reorder that is used when a model is loaded.
-Bytes PackWeights(const MemoryDesc& desc, const std::vector<float>& values) {
+Bytes PackAsWeights(const MemoryDesc& desc, const std::vector<float>& values) {
   if (!desc.IsOpaque()) return PackRounded(desc, values);
   const MemoryDesc plain = Plain(desc.dims());
   const auto reorder = CreateReorder({plain, desc}, {}, {});
@@ -158,7 +158,7 @@ class InnerProductTest : public RowTest<InnerProductDesc> {
   // The logical result.
   static std::vector<float> Run(const Created& primitive, const Contents& contents) {
     const Bytes src = Pack(primitive.Desc(kArgSrc), contents.src);
-    const Bytes weights = PackWeights(primitive.Desc(kArgWeights), contents.weights);
+    const Bytes weights = PackAsWeights(primitive.Desc(kArgWeights), contents.weights);
     const Bytes bias =
         contents.bias.empty()
             ? Bytes()
@@ -189,7 +189,7 @@ class InnerProductTest : public RowTest<InnerProductDesc> {
     const std::vector<float> result = Run(*primitive, contents);
     ASSERT_EQ(static_cast<int64_t>(result.size()), *ElementCount(shape.DstDims()));
     for (int64_t i = 0; i < static_cast<int64_t>(result.size()); ++i) {
-      const Bounded expected = Expected(shape, contents, attributes.post_ops, i / shape.outputs,
+      const Rounded expected = Expected(shape, contents, attributes.post_ops, i / shape.outputs,
                                         i % shape.outputs, LeftOut(GetParam()));
       ASSERT_NEAR(result[i], expected.value, expected.error) << "at element " << i;
     }

@@ -32,18 +32,18 @@ constexpr Parameters kParameters[] = {
 };
 
 // The sum of squares and the result of every element, row-major.
-struct Expected {
+struct ExpectedElements {
   std::vector<double> values;
   int64_t summands = 1;  // at most, in one sum
 };
 
-Expected Formula(const LrnDesc& desc, const std::vector<float>& src) {
+ExpectedElements Formula(const LrnDesc& desc, const std::vector<float>& src) {
   const Dims& dims = desc.src.dims();
   const bool within = desc.algorithm == LrnAlgorithm::kWithinChannel;
   const MemoryDesc plain = Plain(dims);
   const int64_t reach = (desc.local_size - 1) / 2;
   Dims window(dims.size(), 1);
-  Expected expected;
+  ExpectedElements expected;
   double divisor = 1;
   for (size_t d = within ? 2 : 1; d < (within ? dims.size() : 2); ++d) {
     window[d] = 2 * reach + 1;
@@ -76,7 +76,7 @@ class LrnTest : public RowTest<LrnDesc> {
   }
 
   void ExpectFormula(const LrnDesc& desc, const std::vector<float>& values,
-                     const Expected& expected) {
+                     const ExpectedElements& expected) {
     SCOPED_TRACE(absl::StrCat(desc.src.ToString(), " -> ", desc.dst.ToString()));
     const auto primitive = Create(desc);
     if (!primitive) return;
@@ -97,7 +97,7 @@ TEST_P(LrnTest, EveryLayout) {
     for (LrnAlgorithm algorithm : kAlgorithms) {
       LrnDesc desc{
           PropKind::kForwardInference, algorithm, Plain(dims), Plain(dims), 3, 1, 0.75f, 1};
-      const Expected expected = Formula(desc, values);
+      const ExpectedElements expected = Formula(desc, values);
       for (const Layout& layout : LayoutsOf(dims)) {
         SCOPED_TRACE(layout.why);
         desc.src = desc.dst = layout.desc;
@@ -123,7 +123,7 @@ TEST_P(LrnTest, EveryParameter) {
                      p.alpha,
                      p.beta,
                      p.k};
-        const Expected expected = Formula(desc, values);
+        const ExpectedElements expected = Formula(desc, values);
         for (const Layout& layout : LayoutsOf(dims)) {
           desc.src = desc.dst = layout.desc;
           ExpectFormula(desc, values, expected);

@@ -24,15 +24,15 @@ constexpr PoolingAlgorithm kPoolingAlgorithms[] = {PoolingAlgorithm::kMax,
                                                    PoolingAlgorithm::kAvgIncludePadding,
                                                    PoolingAlgorithm::kAvgExcludePadding};
 
-struct Case {
+struct PoolingCase {
   const char* why;
   Dims src, out;  // src: N, C, spatial; out: spatial
   Dims kernel, strides, left, right;
 };
 
 // Padding on the right that rounding up leaves is not part of `right`.
-const std::vector<Case>& PoolingCases() {
-  static const auto* const cases = new std::vector<Case>{
+const std::vector<PoolingCase>& PoolingCases() {
+  static const auto* const cases = new std::vector<PoolingCase>{
       {"Paddle: 4 to 2, rounded up", {10, 1, 4, 4}, {2, 2}, {3, 3}, {2, 2}, {0, 0}, {0, 0}},
       {"Paddle: 16 to 8", {2, 8, 16, 16}, {8, 8}, {2, 2}, {2, 2}, {0, 0}, {0, 0}},
       {"Paddle: 5 to 3, padded", {4, 2, 5, 5}, {3, 3}, {3, 3}, {2, 2}, {1, 1}, {1, 1}},
@@ -140,7 +140,7 @@ Tensor RandomSource(const MemoryDesc& desc, int64_t nan_every) {
   return tensor;
 }
 
-PoolingDesc DescOf(const Case& c, PoolingAlgorithm algorithm, absl::string_view pattern,
+PoolingDesc DescOf(const PoolingCase& c, PoolingAlgorithm algorithm, absl::string_view pattern,
                    DataType type = DataType::kF32) {
   PoolingDesc desc;
   desc.algorithm = algorithm;
@@ -192,7 +192,7 @@ void ExpectSame(const Tensor& actual, const Tensor& expected) {
 
 // The first pattern has pixels that are neighbours, which the plain rows take; the others have
 // channels that are: the other generated rows take them, but that AVX2 needs a whole vector.
-bool IsForRow(const Case& c, const Implementation<PoolingDesc>& row, size_t pattern,
+bool IsForRow(const PoolingCase& c, const Implementation<PoolingDesc>& row, size_t pattern,
               DataType type) {
   const bool is_for_bf16 = row.name == "pooling/avx512_maximum_of_bf16";
   if (type == DataType::kBf16 || is_for_bf16)
@@ -202,7 +202,7 @@ bool IsForRow(const Case& c, const Implementation<PoolingDesc>& row, size_t patt
   return pattern >= 2 || (pattern == 1 && (row.isa.Includes(cpu::Isa::kAvx512) || c.src[1] >= 8));
 }
 
-void CompareRows(const Case& c, PoolingAlgorithm algorithm, DataType type) {
+void CompareRows(const PoolingCase& c, PoolingAlgorithm algorithm, DataType type) {
   const std::vector<std::string> patterns = Patterns(static_cast<int>(c.src.size()));
   const int64_t nan_every = algorithm == PoolingAlgorithm::kMax ? 11 : 0;
   const PoolingDesc plain = DescOf(c, algorithm, patterns[0], type);
@@ -230,7 +230,7 @@ void CompareRows(const Case& c, PoolingAlgorithm algorithm, DataType type) {
 }
 
 TEST(PoolingTest, EveryRowMatchesTheReferenceInEveryLayout) {
-  for (const Case& c : PoolingCases()) {
+  for (const PoolingCase& c : PoolingCases()) {
     for (PoolingAlgorithm algorithm : kPoolingAlgorithms) {
       for (DataType type :
            {DataType::kF32, DataType::kBf16, DataType::kU8, DataType::kS8, DataType::kS32}) {
@@ -244,7 +244,7 @@ TEST(PoolingTest, EveryRowMatchesTheReferenceInEveryLayout) {
 
 // Averages that fall between two integers, and the largest and smallest integers there are.
 TEST(PoolingTest, IntegersAreRoundedToNearestEven) {
-  const Case c = {"by hand", {1, 1, 4}, {2}, {2}, {2}, {0}, {0}};
+  const PoolingCase c = {"by hand", {1, 1, 4}, {2}, {2}, {2}, {0}, {0}};
   const auto pool = [&](DataType type, auto src, PoolingAlgorithm algorithm) {
     const auto pooling =
         CreatePooling(DescOf(c, algorithm, "abc", type), {}, {.reference_only = true});
@@ -268,7 +268,7 @@ TEST(PoolingTest, IntegersAreRoundedToNearestEven) {
 
 TEST(PoolingTest, ReferenceFollowsTheFormulas) {
   // 1 2 3 with padding 1 on the left and windows of 2: (pad 1) (1 2) (2 3)
-  const Case c = {"by hand", {1, 1, 3}, {3}, {2}, {1}, {1}, {0}};
+  const PoolingCase c = {"by hand", {1, 1, 3}, {3}, {2}, {1}, {1}, {0}};
   const float expected[3][3] = {{1, 2, 3}, {0.5f, 1.5f, 2.5f}, {1, 1.5f, 2.5f}};
   for (int algorithm = 0; algorithm < 3; ++algorithm) {
     const auto pooling = CreatePooling(DescOf(c, kPoolingAlgorithms[algorithm], "abc"), {},
@@ -286,7 +286,7 @@ TEST(PoolingTest, ReferenceFollowsTheFormulas) {
 
 TEST(PoolingTest, BitsDependNeitherOnThreadsNorOnTheBatch) {
   threading::Arena arena(2);
-  Case c = {"batch of three", {3, 33, 15, 17}, {8, 9}, {3, 3}, {2, 2}, {1, 1}, {1, 1}};
+  PoolingCase c = {"batch of three", {3, 33, 15, 17}, {8, 9}, {3, 3}, {2, 2}, {1, 1}, {1, 1}};
   for (const std::string& pattern : Patterns(4)) {
     const PoolingDesc desc = DescOf(c, PoolingAlgorithm::kAvgExcludePadding, pattern);
     const auto many = CreatePooling(desc, {}, {});
@@ -295,7 +295,7 @@ TEST(PoolingTest, BitsDependNeitherOnThreadsNorOnTheBatch) {
     Tensor alone = Execute(**many, src, threading::Team::Serial());
     Tensor together = Execute(**many, src, threading::Team(&arena));
     EXPECT_EQ(alone.bytes, together.bytes) << pattern;
-    Case one = c;
+    PoolingCase one = c;
     one.src[0] = 1;
     const PoolingDesc one_desc = DescOf(one, PoolingAlgorithm::kAvgExcludePadding, pattern);
     const auto single = CreatePooling(one_desc, {}, {});
@@ -306,7 +306,7 @@ TEST(PoolingTest, BitsDependNeitherOnThreadsNorOnTheBatch) {
 }
 
 TEST(PoolingTest, StridedTensorsTakeTheReference) {
-  const Case c = {"strided", {2, 3, 4, 4}, {2, 2}, {2, 2}, {2, 2}, {0, 0}, {0, 0}};
+  const PoolingCase c = {"strided", {2, 3, 4, 4}, {2, 2}, {2, 2}, {2, 2}, {0, 0}, {0, 0}};
   PoolingDesc desc = DescOf(c, PoolingAlgorithm::kMax, "abcd");
   const auto plain = CreatePooling(desc, {}, {});
   ASSERT_TRUE(plain.ok()) << plain.status();
@@ -320,7 +320,7 @@ TEST(PoolingTest, StridedTensorsTakeTheReference) {
 }
 
 TEST(PoolingTest, CreationSaysWhatDoesNotFit) {
-  const Case c = {"valid", {1, 4, 6, 6}, {3, 3}, {2, 2}, {2, 2}, {0, 0}, {0, 0}};
+  const PoolingCase c = {"valid", {1, 4, 6, 6}, {3, 3}, {2, 2}, {2, 2}, {0, 0}, {0, 0}};
   const PoolingDesc valid = DescOf(c, PoolingAlgorithm::kMax, "abcd");
   const auto code = [](const PoolingDesc& desc, const Attributes& attributes = {}) {
     return CreatePooling(desc, attributes, {}).status().code();
@@ -378,7 +378,7 @@ TEST(PoolingTest, ASourceWithoutRowsIsRefused) {
 }
 
 TEST(PoolingTest, KeysTellDescriptorsApart) {
-  const Case c = {"valid", {1, 4, 6, 6}, {3, 3}, {2, 2}, {2, 2}, {0, 0}, {0, 0}};
+  const PoolingCase c = {"valid", {1, 4, 6, 6}, {3, 3}, {2, 2}, {2, 2}, {0, 0}, {0, 0}};
   const PoolingDesc desc = DescOf(c, PoolingAlgorithm::kMax, "abcd");
   PoolingDesc average = desc, padded = desc;
   average.algorithm = PoolingAlgorithm::kAvgIncludePadding;
