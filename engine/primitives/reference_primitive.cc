@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/primitives/reference_primitive.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "engine/memory/zero_padding.h"
@@ -12,7 +11,7 @@ namespace {
 
 int64_t ResultsPerPiece(const Dims& operations) {
   const int64_t each = ElementCount(operations).value_or(kOperationsPerPiece);
-  return std::max<int64_t>(1, kOperationsPerPiece / std::max<int64_t>(1, each));
+  return threading::ItemsAtOnce(kOperationsPerPiece, each);
 }
 
 // Immutable.

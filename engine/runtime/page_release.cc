@@ -10,7 +10,7 @@
 namespace tilewire::runtime {
 namespace {
 
-// Below that, a call takes longer than what it gives back is worth.
+// Smaller buffers cost a call more than their pages are worth.
 constexpr size_t kSmall = 64 << 10;
 
 }  // namespace

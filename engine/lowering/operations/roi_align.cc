@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-
 #include "engine/base/status_macros.h"
 #include "engine/lowering/operation_table.h"
 

@@ -34,8 +34,8 @@ absl::Status CheckLists(const network::Select& select, const MemoryDesc& dst,
   for (int d = 0; settings.requests_decide_sizes && d < dst.rank(); ++d) {
     if (select.from[d].empty() || dst.dim(d) <= kMostListed) continue;
     return ResourceExhausted(DimsToString(dst.dims()),
-                             ": where a request decides sizes, a dimension may ", "have ",
-                             kMostListed, " elements");
+                             ": where a request decides sizes, a dimension may have ", kMostListed,
+                             " elements");
   }
   return absl::OkStatus();
 }

@@ -5,8 +5,8 @@
 // only: as many neighbouring groups as fill them are computed as one group, with zeros as the
 // weights between channels of different groups (runtime/packed_weights.cc writes them). An infinite
 // activation therefore becomes NaN in the results of its neighbours. Elsewhere the lanes of a
-// vector are of several groups without that (primitives/convolution/grouped_generator.h). Pure
-// function; thread-safe.
+// vector are of several groups without that (primitives/convolution/direct/grouped_generator.h).
+// Pure function; thread-safe.
 #ifndef ENGINE_LOWERING_WEIGHTED_GROUP_MERGING_H_
 #define ENGINE_LOWERING_WEIGHTED_GROUP_MERGING_H_
 

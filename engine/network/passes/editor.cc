@@ -35,7 +35,9 @@ Convolution ConvolutionOfPixels(InnerProduct product, size_t spatial) {
                           .dilations = Dims(spatial, 0),
                           .padding_left = Dims(spatial, 0),
                           .padding_right = Dims(spatial, 0),
-                          .fused = std::move(product.fused)};
+                          .fused = std::move(product.fused),
+                          .src_quantization = product.src_quantization,
+                          .dst_quantization = product.dst_quantization};
   convolution.weights.dims.resize(2 + spatial, 1);
   return convolution;
 }

@@ -83,7 +83,7 @@ bool SumFits32Bits(const Weights& weights);
 int SoleRelu(Editor& editor, ValueId value);
 
 // The convolution, 1 in each of `spatial` dimensions, that is the product for each pixel. Weights
-// are [outputs, inputs], and no integers are read or written.
+// are [outputs, inputs].
 Convolution ConvolutionOfPixels(InnerProduct product, size_t spatial);
 
 // The factor by which the operation multiplies its source, if that is all and it is positive.

@@ -80,9 +80,7 @@ absl::StatusOr<HeldTensor> AsTensor(const Constant& constant, TensorId id, DataT
       const int64_t integer = constant.ints[i];
       if (integer > kLargestInF32 || integer < -kLargestInF32)
         return Unimplemented("'", constant.name.substr(0, 200), "' has ", integer,
-                             "; it is held in f32 here, which "
-                             "counts to ",
-                             kLargestInF32);
+                             "; it is held in f32 here, which counts to ", kLargestInF32);
       floats[i] = static_cast<float>(integer);
     }
   } else {

@@ -6,7 +6,6 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/kernels/tiles/scalar_epilogue.h"
-#include "engine/memory/index_walk.h"
 #include "engine/memory/layout.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/primitives/batch_normalization/implementations.h"

@@ -9,6 +9,7 @@
 #include "engine/memory/layout.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/primitives/batch_normalization/implementations.h"
+#include "engine/primitives/creation.h"
 
 namespace tilewire::batch_normalization {
 namespace {
@@ -100,8 +101,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(
   ABSL_ASSIGN_OR_RETURN(auto generator,
                         jit::Compile<Generator>(request.facts.name,
                                                 plan.Config(PostOpsOf(desc, request.attributes))));
-  PrimitiveInfo info = InfoOf(request);
-  info.code_bytes = static_cast<int64_t>(generator->code_bytes());
+  PrimitiveInfo info = WithCode(InfoOf(request), *generator);
   info.scratchpad_bytes = 2 * line.PaddedElementCount() * static_cast<int64_t>(sizeof(float));
   return std::make_unique<Rows>(std::move(info), desc, line, std::move(plan), std::move(generator));
 }

@@ -16,8 +16,8 @@
 namespace tilewire::deconvolution {
 namespace {
 
-// Tiles of dst whose lanes are output channels: `pixels` outputs of a row, `stride`
-// apart, times one or two blocks of output channels (tile_loop.h).
+// Tiles of dst whose lanes are output channels: `pixels` outputs of a row, `stride` apart, times
+// one or two blocks of output channels (tile_loop.h).
 struct TileConfig {
   TileLoopConfig loop;
   int64_t weights_oc_block_bytes = 0;  // from output block to output block

@@ -17,9 +17,9 @@
 namespace tilewire::deconvolution {
 namespace {
 
-// Tiles of a dst with few channels: as many outputs of a row, `stride` apart, as a vector
-// has lanes, of one output channel (tile_loop.h). The lanes of its sums are input channels, which
-// are added up in the end (lane_sums.h), and the outputs are stored in a plain row.
+// Tiles of a dst with few channels: as many outputs of a row, `stride` apart, as a vector has
+// lanes, of one output channel (tile_loop.h). The lanes of its sums are input channels, which are
+// added up in the end (lane_sums.h), and the outputs are stored in a plain row.
 //
 // Where each output of a row has a tap of its own, a tile holds all phases of its pixels of src,
 // which are neighbours in dst; where the same is true of pairs of rows, a tile holds both rows, so

@@ -243,7 +243,7 @@ class Rows final : public Primitive {
         desc_(desc),
         size_(desc.src.dim(desc.src.rank() - 1)),
         rows_(RowsOf(desc)),
-        rows_per_task_(std::max<int64_t>(1, kElementsPerTask / size_)),
+        rows_per_task_(threading::ItemsAtOnce(kElementsPerTask, size_)),
         rows_per_call_(even_rows ? rows_per_task_ : 1),
         generator_(std::move(generator)) {}
 

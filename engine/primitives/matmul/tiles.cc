@@ -12,7 +12,6 @@
 #include "engine/primitives/matmul/batches.h"
 #include "engine/primitives/matmul/implementations.h"
 #include "engine/threading/slots.h"
-#include "engine/threading/stop.h"
 
 namespace tilewire::matmul {
 namespace {

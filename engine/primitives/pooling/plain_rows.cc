@@ -264,9 +264,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreatePlainRows(const Request<Pooling
                           desc.src.data_type() == DataType::kF32, w.kernel, w.stride};
   ABSL_ASSIGN_OR_RETURN(std::unique_ptr<const TapGenerator> taps,
                         jit::Compile<TapGenerator>(shape, request.facts.name));
-  PrimitiveInfo info = InfoOf(request);
-  info.code_bytes = static_cast<int64_t>(taps->code_bytes());
-  return std::make_unique<PlainRows>(std::move(info), desc, unit.lanes(), std::move(taps));
+  return std::make_unique<PlainRows>(WithCode(InfoOf(request), *taps), desc, unit.lanes(),
+                                     std::move(taps));
 }
 
 }  // namespace tilewire::pooling

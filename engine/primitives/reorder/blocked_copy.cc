@@ -123,7 +123,7 @@ class BlockedCopy final : public SingleSource<From, To> {
     }
     if (order_.empty()) order_.push_back(0);
     std::sort(order_.begin(), order_.end(), [this](int a, int b) { return Gap(a) < Gap(b); });
-    tiles_at_once_ = std::max<int64_t>(1, kTileElementsAtOnce / tile_elements);
+    tiles_at_once_ = threading::ItemsAtOnce(kTileElementsAtOnce, tile_elements);
   }
 
  private:

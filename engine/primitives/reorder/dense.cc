@@ -74,8 +74,9 @@ class DenseGenerator final : public DenseRunGenerator {
   const DenseConfig config_;
 };
 
-constexpr int64_t kRunElements = 16 * 1024;  // of one call of the kernel, and of a piece of work
-constexpr int64_t kRowElements = 512;        // rows of scales are repeated up to about as many
+// One call of the kernel takes so many, and so does a piece of work.
+constexpr int64_t kRunElements = DenseRunGenerator::kElementsAtOnce;
+constexpr int64_t kRowElements = 512;  // rows of scales are repeated up to about as many
 
 // A loop over a dimension or over an inner block of one.
 struct Loop {

@@ -14,7 +14,6 @@
 #include "engine/primitives/softmax/columns_walk.h"
 #include "engine/primitives/softmax/implementations.h"
 #include "engine/threading/ranges.h"
-#include "engine/threading/stop.h"
 
 namespace tilewire::softmax {
 namespace {

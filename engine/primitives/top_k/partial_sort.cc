@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "engine/base/status_macros.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/memory/zero_padding.h"
 #include "engine/primitives/creation.h"

@@ -154,7 +154,6 @@ absl::StatusOr<Operand> ActivationOfDoubles(NodeContext& context, const function
 //   kUnimplemented  nothing does
 absl::StatusOr<Elementwise> FunctionOf(const NodeContext& context, const functions::EltwiseOp& op,
                                        DataType type) {
-  using Algorithm = functions::EltwiseAlgorithm;
   if (op.function == Algorithm::kAbs) return op;
   if (op.function == Algorithm::kLinear && op.alpha == -1 && op.beta == 0)
     return Elementwise{Elementwise::Function::kNegate};

@@ -166,8 +166,7 @@ absl::StatusOr<Operand> OfPast(NodeContext& context, int input, int64_t i) {
   const Operand& past = context.input(input);
   if (past.dims.size() != 5 || past.dims[0] != 2)
     return context.node.Invalid("input ", input, " of dims ", DimsToString(past.dims),
-                                ", expected [2, batch, "
-                                "heads, length, size]");
+                                ", expected [2, batch, heads, length, size]");
   ABSL_ASSIGN_OR_RETURN(const Operand one,
                         Part(context, past, 0, i, 1, absl::StrCat("/past_part", i)));
   return ReshapeOf(context, one, Dims(past.dims.begin() + 1, past.dims.end()),

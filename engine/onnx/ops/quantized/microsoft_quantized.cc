@@ -79,8 +79,7 @@ absl::StatusOr<std::string> ComposeQLinearConcat(const Node& node) {
   const size_t count = node.inputs.size();
   if (count < 5 || (count - 2) % 3 != 0)
     return node.Invalid(count,
-                        " inputs, which are not a scale, a zero point and "
-                        "tensors with theirs");
+                        " inputs, which are not a scale, a zero point and tensors with theirs");
   std::string inputs = "y_scale, y_zero", statements, parts;
   for (size_t i = 0; i < (count - 2) / 3; ++i) {
     absl::SubstituteAndAppend(&inputs, ", X$0, scale$0, zero$0", i);
