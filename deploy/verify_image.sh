@@ -148,7 +148,7 @@ stops_cleanly() {
 play() {
   local limit=$1
   printf '[containers]\ndefault_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]\n' >"$state/limits"
-  sed -e '/^          ports:/,/containerPort/d' -e "s/cpu: \"2\"/cpu: $limit/" \
+  sed -e '/^          ports:/,/containerPort: 8002/d' -e "s/cpu: \"2\"/cpu: $limit/" \
     deploy/kubernetes/deployment.yaml >"$state/pod.yaml"
   podman rm -f tilewire-trial >/dev/null 2>&1 || true
   podman pod rm -fa >/dev/null
