@@ -130,7 +130,7 @@ def a_browser_shows_it():
 
 def the_log_is_json():
     """Each line is an object; ids and traces of requests are where programs find them."""
-    options = '--log_format=json', '--access_log=all', '--verbose=1'
+    options = '--log_format=json', '--access_log=all', '--verbose=1', '--metrics_port=0'
     trace = '0af7651916cd43dd8448eb211c80319c'
     with Server(*options) as server:
         refused = infer_request(b'nope', b'x', [1], b'\0\0\0\0') + field(3, b'a81f')
@@ -139,6 +139,7 @@ def the_log_is_json():
             assert isinstance(server.infer(metadata=metadata), bytes)
         server.ask(INFER + 'ModelInfer', refused)
         server.await_line('a81f')
+        shown = [line['text'] for line in status_of(server)['lines']]
         server.end()
         lines = [json.loads(line) for line in server.log.splitlines()]
     for line in lines:
@@ -149,6 +150,7 @@ def the_log_is_json():
     expect([line['request_id'] for line in requests][1:], ['from-a-header', 'a81f'])
     assert re.fullmatch(r'[0-9a-f]{8}-[0-9a-f]+', requests[0]['request_id']), requests[0]
     assert any(line['log'] == 'verbose' for line in lines)
+    assert shown and not any('"request_id"' in text for text in shown), shown
 
 
 CHECKS = (the_json_is_whole, the_page_needs_no_script, a_browser_shows_it, the_log_is_json)
