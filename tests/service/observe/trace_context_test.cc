@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "absl/types/span.h"
+
 namespace tilewire::service {
 namespace {
 
@@ -17,12 +19,21 @@ std::string Header(const std::string& version, const std::string& trace, const s
 }
 
 TEST(TraceContextTest, ReadsTheHeaderOfThisAndLaterVersions) {
-  const TraceContext one = ParseTraceParent(Header("00", kTrace, kParent, "01"));
+  const std::string header = Header("00", kTrace, kParent, "01");
+  const TraceContext one = ParseTraceParent(header);
   EXPECT_EQ(one.trace_id, kTrace);
   EXPECT_EQ(one.parent_id, kParent);
   EXPECT_TRUE(one.sampled);
   EXPECT_FALSE(ParseTraceParent(Header("00", kTrace, kParent, "02")).sampled);
   EXPECT_EQ(ParseTraceParent(Header("01", kTrace, kParent, "0b") + "-more").trace_id, kTrace);
+}
+
+TEST(TraceContextTest, ReadsTheBytesOfDigits) {
+  SpanId id = {};
+  ReadHexDigits(kParent, absl::MakeSpan(id));
+  EXPECT_EQ(id, (SpanId{0xb7, 0xad, 0x6b, 0x71, 0x69, 0x20, 0x33, 0x31}));
+  ReadHexDigits("", absl::MakeSpan(id));
+  EXPECT_EQ(id[0], 0xb7) << "without digits nothing is read";
 }
 
 TEST(TraceContextTest, AHeaderThatIsNoneIsNoTrace) {

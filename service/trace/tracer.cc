@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/trace/tracer.h"
+
+#include <cstddef>
+#include <new>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "service/observe/steady_time.h"
+
+namespace tilewire::service {
+namespace {
+
+// Between two looks at the queue, which has room for what comes meanwhile.
+constexpr absl::Duration kBetweenLooks = absl::Milliseconds(100);
+constexpr absl::Duration kLastLooks = absl::Milliseconds(20);
+
+// Traces that are made at a time, which bounds their memory.
+constexpr size_t kAtATime = 256;
+
+}  // namespace
+
+Tracer::Tracer(Options options, std::vector<std::unique_ptr<TraceSink>> sinks)
+    : options_(std::move(options)),
+      sinks_(std::move(sinks)),
+      sampler_(options_.terms),
+      queue_(options_.places),
+      maker_(options_.name_of),
+      thread_("tw-trace", [this] { Run(); }) {}
+
+Tracer::~Tracer() {
+  threading::MutexLock lock(&mutex_);
+  stopping_ = true;
+}
+
+int64_t Tracer::Dropped(TraceLoss loss) const {
+  if (loss == TraceLoss::kQueueFull) return not_queued_.load(std::memory_order_relaxed);
+  int64_t dropped = 0;
+  for (const auto& sink : sinks_) dropped += sink->loss() == loss ? sink->dropped() : 0;
+  return dropped;
+}
+
+bool Tracer::AwaitStop() {
+  threading::MutexLock lock(&mutex_);
+  return mutex_.AwaitWithTimeout(absl::Condition(&stopping_), kBetweenLooks);
+}
+
+void Tracer::WriteAdded() {
+  std::vector<Trace> traces;
+  TracedRequest request;
+  bool is_empty = false;
+  while (!is_empty) {
+    traces.clear();
+    while (traces.size() < kAtATime && !(is_empty = !queue_.Take(&request)))
+      traces.push_back(maker_.Make(request));
+    if (traces.empty()) return;
+    for (const auto& sink : sinks_) sink->Write(traces);
+  }
+}
+
+// Where there is no memory for traces, they are lost, and the next look goes on.
+void Tracer::Look() {
+  try {
+    WriteAdded();
+    for (const auto& sink : sinks_) sink->Advance(kBetweenLooks);
+  } catch (const std::bad_alloc&) {
+    not_queued_.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+void Tracer::Run() {
+  while (!AwaitStop()) Look();
+  Look();
+  const absl::Time end = SteadyNow() + kLongestEnd;
+  for (const auto& sink : sinks_) {
+    while (!sink->Advance(end - SteadyNow()) && SteadyNow() < end) absl::SleepFor(kLastLooks);
+  }
+}
+
+}  // namespace tilewire::service
