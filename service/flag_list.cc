@@ -2,6 +2,9 @@
 #include "service/flag_list.h"
 
 #include <cmath>
+#include <filesystem>
+#include <limits>
+#include <system_error>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -9,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/primitive_engine.h"
 #include "service/build_id.h"
+#include "service/trace/otlp_sink.h"
 #include "service/version.h"
 
 namespace tilewire::service {
@@ -38,6 +42,14 @@ std::string CheckVersions(const std::string& text) {
 }
 std::string CheckPort(const std::string& text) {
   return std::string(ParsePort(text).status().message());
+}
+
+std::string CheckEndpoint(const std::string& text) {
+  return std::string(CheckOtlpEndpoint(text).message());
+}
+std::string CheckNotAFolder(const std::string& text) {
+  std::error_code error;
+  return std::filesystem::is_directory(text, error) ? absl::StrCat(text, " is a folder") : "";
 }
 
 // Options that name the models and the addresses to listen on.
@@ -147,6 +159,26 @@ void AddDiagnostics(CLI::App* app, Flags* flags, GivenFlags* given) {
       ->check(CLI::ExistingDirectory);
 }
 
+// Traces of requests.
+void AddTraces(CLI::App* app, Flags* flags, GivenFlags* given) {
+  TraceFlags* traces = &flags->traces;
+  Add(app, "trace_file", &traces->file,
+      "Write traces of requests to this file, as /var/log/tilewire/trace.json; at 64 MB it becomes "
+      "PATH.1, and a new one begins")
+      ->check(CLI::Validator(CheckNotAFolder, "PATH", "NotAFolder"));
+  Add(app, "trace_format", &given->trace_format,
+      "Of that file: chrome, for chrome://tracing and Perfetto; or triton, as Triton writes it")
+      ->check(CLI::IsMember({"chrome", "triton"}));
+  Add(app, "otlp_endpoint", &traces->otlp_endpoint,
+      "Send traces to an OpenTelemetry collector, over gRPC without TLS, as localhost:4317")
+      ->check(CLI::Validator(CheckEndpoint, "HOST:PORT", "Endpoint"));
+  Add(app, "trace_rate", &traces->terms.rate,
+      "One request in so many is traced, besides those whose header traceparent says that they are")
+      ->check(CLI::Range(uint32_t{1}, std::numeric_limits<uint32_t>::max()));
+  Add(app, "trace_count", &traces->terms.count, "Requests that are traced in all; -1: no end")
+      ->check(CLI::Range(TraceTerms::kNoEnd, std::numeric_limits<int64_t>::max()));
+}
+
 // Options for one task instead of serving.
 void AddOtherTasks(CLI::App* app, Flags* flags, GivenFlags* given) {
   app->add_flag("--list_implementations", flags->list_implementations,
@@ -223,7 +255,7 @@ void AddLifeCycle(CLI::App* app, Flags* flags, GivenFlags* given) {
       ->check(CLI::IsMember({"inference", "primitives", "plans"}));
   app->add_option("--open_rights", given->open_rights,
                   "What every client may do beyond asking, any of: repository,settings (load and "
-                  "unload models; change the log's level)")
+                  "unload models; change the log's level and what is traced)")
       ->delimiter(',')
       ->envname("TILEWIRE_OPEN_RIGHTS")
       ->check(CLI::IsMember({"repository", "settings"}));
@@ -271,6 +303,7 @@ void AddFlags(CLI::App* app, Flags* flags, GivenFlags* given) {
   AddModels(app, flags, given);
   AddEngine(app, flags, given);
   AddDiagnostics(app, flags, given);
+  AddTraces(app, flags, given);
   AddOtherTasks(app, flags, given);
   AddLimits(app, flags, given);
   AddLifeCycle(app, flags, given);

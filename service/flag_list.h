@@ -40,6 +40,7 @@ struct GivenFlags {
   std::string precision = "exact";
   std::string metrics_port = "8002";
   std::vector<std::string> metrics_compatibility;
+  std::string trace_format = "chrome";
   bool probe = false;
   bool accept_compressed = false;
   std::vector<std::string> open_rights;

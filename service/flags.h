@@ -18,8 +18,18 @@
 #include "service/observe/status.h"
 #include "service/probe.h"
 #include "service/server.h"
+#include "service/trace/trace_sampler.h"
+#include "service/trace/trace_text.h"
 
 namespace tilewire::service {
+
+// Where traces of requests go, and of which.
+struct TraceFlags {
+  std::string file;  // empty: none
+  TraceForm form = TraceForm::kChrome;
+  std::string otlp_endpoint;  // of a collector; empty: none
+  TraceTerms terms;
+};
 
 struct Flags {
   std::vector<std::string> model_repositories;
@@ -50,6 +60,7 @@ struct Flags {
   std::optional<int> metrics_port;
   bool metrics_port_is_asked_for = false;
   MetricsDialects metrics_dialects;
+  TraceFlags traces;
   std::vector<std::string> warnings;  // to be logged: what was ignored
   std::vector<Status::Flag> all;      // as they are, for the status page
 };

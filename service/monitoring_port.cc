@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/monitoring_port.h"
 
-#include <unistd.h>
-
 #include <cstdio>
 #include <string>
 
@@ -10,18 +8,10 @@
 #include "service/address.h"
 #include "service/build_id.h"
 #include "service/http/monitoring.h"
+#include "service/observe/host_name.h"
 #include "spdlog/spdlog.h"
 
 namespace tilewire::service {
-namespace {
-
-std::string HostName() {
-  char name[256] = "";
-  return gethostname(name, sizeof(name) - 1) == 0 ? name : "";
-}
-
-}  // namespace
-
 absl::StatusOr<std::unique_ptr<HttpDaemon>> OpenMonitoringPort(const Flags& flags, Server* server) {
   if (!flags.metrics_port) return nullptr;
   WatchedServer watched = server->Watched();

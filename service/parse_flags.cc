@@ -29,6 +29,8 @@ constexpr char kFooter[] =
     "  tilewire-server --model=resnet50.onnx\n"
     "  tilewire-server --model=cats=cats_v3.onnx --model=dogs=/srv/dogs\n"
     "  tilewire-server --model_repository=models --host=127.0.0.1 --port=0\n"
+    "  tilewire-server --model=resnet50.onnx --trace_file=trace.json --trace_rate=100\n"
+    "  tilewire-server --model=resnet50.onnx --otlp_endpoint=localhost:4317\n"
     "  tilewire-server --list_implementations\n"
     "  tilewire-server --probe --port=8001\n"
     "\nSignals: TERM, INT and QUIT drain, a second one of these ends at once; HUP looks for models "
@@ -128,6 +130,25 @@ std::optional<int> ApplyControl(const GivenFlags& given, Flags* flags) {
                            " needs --model_control=explicit; otherwise all models are loaded"));
 }
 
+// Flags of traces that go nowhere are a mistake.
+std::optional<int> ApplyTraces(const CLI::App& app, const GivenFlags& given, Flags* flags) {
+  TraceFlags* traces = &flags->traces;
+  traces->form = given.trace_format == "triton" ? TraceForm::kTriton : TraceForm::kChrome;
+  const bool has_file = !traces->file.empty(),
+             has_sink = has_file || !traces->otlp_endpoint.empty();
+  if (!has_file && app.count("--trace_format") > 0) {
+    return Fail(absl::StrCat("--trace_format=", given.trace_format,
+                             " needs --trace_file=PATH; it is the form of that file"));
+  }
+  for (const char* name : {"--trace_rate", "--trace_count"}) {
+    if (has_sink || app.count(name) == 0) continue;
+    return Fail(absl::StrCat(name, "=", absl::StrJoin(app[name]->results(), ","),
+                             " needs --trace_file=PATH or --otlp_endpoint=HOST:PORT; without them "
+                             "nothing is traced"));
+  }
+  return std::nullopt;
+}
+
 // Gives the models their names.
 std::optional<int> NameModels(const GivenFlags& given, Flags* flags) {
   for (const std::string& text : given.models) {
@@ -201,6 +222,7 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
   ApplyToServer(given, &flags->server);
   flags->scan.latest = ParseVersions(given.versions).value();  // the parser has checked it
   if (const auto refused = ApplyControl(given, flags)) return refused;
+  if (const auto refused = ApplyTraces(app, given, flags)) return refused;
   flags->warm_up_first = given.warm_up == "before";
   flags->log_form = given.log_format == "json" ? LogForm::kJson : LogForm::kText;
   flags->metrics_dialects = {.triton = absl::c_linear_search(given.metrics_compatibility, "triton"),

@@ -42,6 +42,7 @@
 #include "service/observe/background_log.h"
 #include "service/parse_flags.h"
 #include "service/server.h"
+#include "service/traces.h"
 #include "service/version.h"
 #include "service/wire/message_limits.h"
 #include "spdlog/spdlog.h"
@@ -277,7 +278,10 @@ int Serve(Flags flags) {
   absl::StatusOr<std::unique_ptr<Engine>> engine = StartEngine(flags.engine, flags.pin_threads);
   if (!engine.ok()) return Refuse(engine.status());
   ModelRepository models(*std::move(found));
+  const auto tracer = OpenTraces(flags, &models);  // ends after the drain
+  if (!tracer.ok()) return Refuse(tracer.status());
   ServerOptions options = flags.server;
+  options.tracer = tracer->get();
   options.accept_at_once = false;
   auto server = Server::Start(engine->get(), &models, options);
   if (!server.ok()) return Refuse(server.status());

@@ -77,6 +77,7 @@ CallHost Server::Host() {
           .log = &log_,
           .unnamed = &models_->statistics().unnamed(),
           .flights = &flights_,
+          .tracer = options_.tracer,
           .answers = answers_.get(),
           .max_message_bytes = options_.transport.max_message_bytes,
           .longest_explanation = options_.longest_explanation,
@@ -168,6 +169,7 @@ WatchedServer Server::Watched() {
           .load = [this] { return Load(); },
           .slow = &slow_,
           .recent = &recent_,
+          .tracer = options_.tracer,
           .start = start_};
 }
 

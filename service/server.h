@@ -38,6 +38,7 @@
 #include "service/schedule/admission.h"
 #include "service/schedule/dispatcher.h"
 #include "service/schedule/timer.h"
+#include "service/trace/tracer.h"
 
 namespace tilewire::service {
 
@@ -64,6 +65,7 @@ struct ServerOptions {
   AccessLog access_log = AccessLog::kBad;
   absl::Duration drain_timeout = absl::Seconds(30);
   absl::Duration longest_explanation = absl::Minutes(1);  // of a plan, with its timed runs
+  Tracer* tracer = nullptr;  // outlives the server; null: nothing is traced
 };
 
 class Server {

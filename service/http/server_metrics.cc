@@ -17,6 +17,7 @@
 #include "service/observe/background_log.h"
 #include "service/observe/metrics.h"
 #include "service/observe/refusal.h"
+#include "service/trace/trace_sink.h"
 
 namespace tilewire::service {
 namespace {
@@ -133,6 +134,16 @@ void AddModels(const WatchedServer& server, const ServerLoad& load, MetricsText*
   }
 }
 
+void AddTraces(const WatchedServer& server, MetricsText* text) {
+  constexpr std::pair<TraceLoss, const char*> kLosses[] = {{TraceLoss::kQueueFull, "queue_full"},
+                                                           {TraceLoss::kFile, "file"},
+                                                           {TraceLoss::kCollector, "collector"}};
+  for (const auto& [loss, name] : kLosses) {
+    const int64_t dropped = server.tracer != nullptr ? server.tracer->Dropped(loss) : 0;
+    text->Add(Metric::kTracesDropped, {name}, static_cast<double>(dropped));
+  }
+}
+
 void AddServer(const WatchedServer& server, const ServerLoad& load, MetricsText* text) {
   text->Add(Metric::kReady, server.ready() ? 1 : 0);
   text->Add(Metric::kCores, server.engine->threads);
@@ -151,6 +162,7 @@ void AddServer(const WatchedServer& server, const ServerLoad& load, MetricsText*
   text->Add(Metric::kConnectionsRefused, {"descriptors"}, refused(ConnectionRefusal::kDescriptors));
   text->Add(Metric::kConnectionsRefused, {"peer"}, refused(ConnectionRefusal::kPeer));
   text->Add(Metric::kLogLinesDropped, static_cast<double>(LostLogLines()));
+  AddTraces(server, text);
   text->Add(Metric::kBuildInfo, {server.version, cpu::IsaName(server.engine->max_isa)}, 1);
 }
 

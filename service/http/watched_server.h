@@ -19,6 +19,7 @@
 #include "service/observe/status.h"
 #include "service/schedule/admission.h"
 #include "service/schedule/dispatcher_load.h"
+#include "service/trace/tracer.h"
 
 namespace tilewire::service {
 
@@ -47,6 +48,7 @@ struct WatchedServer {
   std::function<ServerLoad()> load;
   const SlowRequests* slow = nullptr;
   const RecentLoad* recent = nullptr;
+  const Tracer* tracer = nullptr;  // null: nothing is traced
   absl::Time start;
   // For the status page.
   std::string build, host;

@@ -7,9 +7,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "engine/base/status_macros.h"
 #include "service/observe/steady_time.h"
 #include "service/observe/trace_context.h"
+#include "service/trace/tracer.h"
 
 namespace tilewire::service {
 
@@ -23,6 +26,13 @@ std::string MadeId() {
   static const uint64_t process = std::random_device()();
   static std::atomic<uint64_t> made{0};
   return absl::StrFormat("%08x-%x", process, made.fetch_add(1, std::memory_order_relaxed));
+}
+
+// The beginning of the text.
+void KeepId(absl::string_view text, FlightId* id) {
+  id->fill(0);
+  const absl::string_view kept = text.substr(0, id->size());
+  std::copy(kept.begin(), kept.end(), id->begin());
 }
 
 }  // namespace
@@ -173,14 +183,33 @@ void Call::BeginRecord(const absl::Status& status) {
   record_.flags = (waited_for_another() ? FlightRecord::kWaitedForPlan : 0) |
                   (makes_for_others() ? FlightRecord::kMadePlan : 0) |
                   (serial ? FlightRecord::kRanSerially : 0);
-  const absl::string_view id = job_->RequestId().substr(0, record_id_.size());
-  record_id_.fill(0);
-  std::copy(id.begin(), id.end(), record_id_.begin());
+  KeepId(job_->RequestId(), &record_id_);
+  const bool may_trace = host_.tracer != nullptr && method_.right == Right::kInfer;
+  if (!may_trace || !host_.tracer->sampler().IsOn()) return;
+  WithoutExceptions([this] {
+    BeginTrace();
+    return absl::OkStatus();
+  }).IgnoreError();
+}
+
+// Whether it is traced, and as a part of which trace. The client's headers are gone later.
+void Call::BeginTrace() {
+  const TraceContext context = ParseTraceParent(Header("traceparent"));
+  is_traced_ = host_.tracer->sampler().Take(context.sampled);
+  if (!is_traced_) return;
+  ReadHexDigits(context.trace_id, absl::MakeSpan(trace_id_));
+  ReadHexDigits(context.parent_id, absl::MakeSpan(parent_id_));
+  if (TextOf(record_id_).empty()) KeepId(Header("x-request-id"), &record_id_);
 }
 
 // Once, when its answer has left or never will.
 void Call::Record() {
-  if (!std::exchange(has_record_, false) || host_.flights == nullptr) return;
+  if (!std::exchange(has_record_, false)) return;
+  if (is_traced_) {
+    host_.tracer->Add(
+        {.record = record_, .id = record_id_, .trace_id = trace_id_, .parent_id = parent_id_});
+  }
+  if (host_.flights == nullptr) return;
   WithoutExceptions([this] {
     host_.flights->Add(record_, TextOf(record_id_));
     return absl::OkStatus();
@@ -220,10 +249,10 @@ void Call::End(const absl::Status& status) {
 RequestOrigin Call::Origin() const {
   RequestOrigin origin = {.peer = Peer()};
   origin.id = failed_id_.empty() ? std::string(TextOf(record_id_)) : failed_id_;
-  if (origin.id.empty()) origin.id = Header("x-request-id");
+  if (origin.id.empty()) origin.id = std::string(Header("x-request-id"));
   if (origin.id.empty()) origin.id = MadeId();
   if (origin.id.size() > kMostOfAnId) origin.id.resize(kMostOfAnId);
-  origin.trace_id = ParseTraceParent(Header("traceparent")).trace_id;
+  origin.trace_id = std::string(ParseTraceParent(Header("traceparent")).trace_id);
   return origin;
 }
 

@@ -16,10 +16,13 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "engine/model.h"
 #include "service/front/method_table.h"
+#include "service/observe/flight_record.h"
 #include "service/observe/request_log.h"
+#include "service/observe/trace_context.h"
 #include "service/rpc/call_host.h"
 #include "service/rpc/job.h"
 #include "service/rpc/unread_answers.h"
@@ -90,8 +93,9 @@ class Call : private Work, private UnreadAnswer {
   // Ends the answer that is being written. Quick: a lock is held.
   virtual void Cut(const absl::Status& why) = 0;
   virtual std::string Peer() const = 0;
-  // The header of the client with this name, which is in lower case; empty: there is none.
-  virtual std::string Header(const std::string& name) const = 0;
+  // The header of the client with this name, which is in lower case; empty: there is none. Valid as
+  // long as the call.
+  virtual absl::string_view Header(absl::string_view name) const = 0;
 
  private:
   bool Serve(absl::Time deadline);
@@ -107,6 +111,7 @@ class Call : private Work, private UnreadAnswer {
   absl::Status RefuseAs(RequestRefusal reason, const absl::Status& status);
   void Account(const absl::Status& status);
   void BeginRecord(const absl::Status& status);
+  void BeginTrace();
   void Record();
   void AddPushback();
   RequestOrigin Origin() const;
@@ -125,6 +130,9 @@ class Call : private Work, private UnreadAnswer {
   FlightRecord record_;  // of a call with a job that has ended, until it is kept
   bool has_record_ = false;
   FlightId record_id_ = {};
+  bool is_traced_ = false;
+  TraceId trace_id_ = {};
+  SpanId parent_id_ = {};
   OwnedJob job_;
   std::string failed_id_;
   Ticket ticket_;

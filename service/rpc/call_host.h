@@ -14,6 +14,7 @@
 #include "service/rpc/unread_answers.h"
 #include "service/schedule/admission.h"
 #include "service/schedule/dispatcher.h"
+#include "service/trace/tracer.h"
 #include "service/wire/answer_pool.h"
 
 namespace tilewire::service {
@@ -26,6 +27,7 @@ struct CallHost {
   RequestLog* log = nullptr;
   VersionStatistics* unnamed = nullptr;  // of requests of inference that name no served version
   FlightRecorder* flights = nullptr;
+  Tracer* tracer = nullptr;  // null: nothing is traced
   AnswerPool* answers = nullptr;
   int64_t max_message_bytes = int64_t{64} << 20;
   absl::Duration longest_explanation = absl::Minutes(1);

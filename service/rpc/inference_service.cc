@@ -145,7 +145,7 @@ void InferenceService::AddSettings() {
     if (!asked.model_name().empty()) {
       ABSL_RETURN_IF_ERROR(models_->Find(asked.model_name(), "").status());
     }
-    return AnswerTraceSetting(host_.open_rights, asked, answer);
+    return AnswerTraceSetting(host_.open_rights, host_.tracer, asked, answer);
   });
 }
 

@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/rpc/settings.h"
 
+#include <cstdint>
+#include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "engine/base/status_macros.h"
 #include "service/observe/log_levels.h"
+#include "service/trace/trace_sampler.h"
 #include "service/wire/status_text.h"
 
 namespace tilewire::service {
 namespace {
 
 using LogValue = inference::LogSettingsRequest::SettingValue;
-using TraceValue = inference::TraceSettingRequest::SettingValue;
+using TraceValues = google::protobuf::RepeatedPtrField<std::string>;
 
 absl::Status CheckMayChange(const OpenRights& open) {
   return CheckRight("to change settings", Right::kSettings, open);
@@ -62,31 +67,111 @@ void TellLog(inference::LogSettingsResponse* response) {
   settings["log_format"].set_string_param("default");
 }
 
-// An empty value clears a setting, which gives it the value that it has anyway.
-absl::Status CheckTrace(absl::string_view name, const TraceValue& value) {
-  if (name == "trace_file" || name == "trace_mode" || name == "log_frequency") {
-    return InvalidSetting(name, "it cannot be changed over the wire");
-  }
-  const bool is_level = name == "trace_level";
-  if (!is_level && name != "trace_rate" && name != "trace_count") {
-    return InvalidSetting(name, "unknown; known are 'trace_level', 'trace_rate' and 'trace_count'");
-  }
-  for (const std::string& one : value.value()) {
-    if (is_level && one == "OFF") continue;
-    if (is_level && one != "TIMESTAMPS") {
-      return InvalidSetting(name, absl::StrCat(Quoted(one), " is not 'OFF' or 'TIMESTAMPS'"));
+absl::Status ReadLevel(const TraceValues& values, TraceChange* change) {
+  constexpr absl::string_view kName = "trace_level";
+  for (const std::string& value : values) {
+    if (value == "TENSORS") {
+      return InvalidSetting(kName, "'TENSORS' would write clients' data, and is not served");
     }
-    return absl::FailedPreconditionError(
-        absl::StrCat("setting ", Quoted(name), ": this server writes no traces"));
+    if (value != "OFF" && value != "TIMESTAMPS") {
+      return InvalidSetting(kName, absl::StrCat(Quoted(value), " is not 'OFF' or 'TIMESTAMPS'"));
+    }
+    const bool on = value == "TIMESTAMPS";
+    if (change->on.value_or(on) != on) {
+      return InvalidSetting(kName, "'OFF' and 'TIMESTAMPS' exclude each other");
+    }
+    change->on = on;
   }
   return absl::OkStatus();
 }
 
-void TellTrace(inference::TraceSettingResponse* response) {
-  constexpr std::pair<const char*, const char*> kSettings[] = {
-      {"trace_level", "OFF"}, {"trace_rate", "1000"}, {"trace_count", "-1"},
-      {"log_frequency", "0"}, {"trace_file", ""},     {"trace_mode", "triton"}};
-  for (const auto& [name, value] : kSettings) {
+// The one number, from `least` to `most`.
+template <typename Number>
+absl::Status ReadNumber(absl::string_view name, const TraceValues& values, int64_t least,
+                        int64_t most, std::optional<Number>* number) {
+  int64_t read = 0;
+  const bool is_one = values.size() == 1 && absl::SimpleAtoi(values[0], &read);
+  if (!is_one || read < least || read > most) {
+    return InvalidSetting(
+        name, absl::StrCat(values.size() == 1 ? Quoted(values[0]) : "several values",
+                           ", where one number from ", least, " to ", most, " is expected"));
+  }
+  *number = static_cast<Number>(read);
+  return absl::OkStatus();
+}
+
+absl::Status ReadTraceValue(absl::string_view name, const TraceValues& values,
+                            TraceChange* change) {
+  if (name == "trace_level") return ReadLevel(values, change);
+  if (name == "trace_rate") {
+    return ReadNumber(name, values, 1, std::numeric_limits<uint32_t>::max(), &change->rate);
+  }
+  return ReadNumber(name, values, TraceTerms::kNoEnd, std::numeric_limits<int64_t>::max(),
+                    &change->count);
+}
+
+// A setting without a value gets the one of the start.
+void ClearTraceValue(absl::string_view name, const TraceTerms& first, TraceChange* change) {
+  if (name == "trace_level") change->on = first.on;
+  if (name == "trace_rate") change->rate = first.rate;
+  if (name == "trace_count") change->count = first.count;
+}
+
+absl::Status CheckTraceName(absl::string_view name) {
+  if (name == "trace_file" || name == "trace_mode" || name == "log_frequency") {
+    return InvalidSetting(name, "it cannot be changed over the wire");
+  }
+  if (name == "trace_level" || name == "trace_rate" || name == "trace_count") {
+    return absl::OkStatus();
+  }
+  return InvalidSetting(name, "unknown; known are 'trace_level', 'trace_rate' and 'trace_count'");
+}
+
+// Where traces are written nowhere, only that they are off can be asked for.
+absl::Status CheckHasTracer(const Tracer* tracer, absl::string_view name,
+                            const TraceChange& change) {
+  const bool stays_off = change.on.has_value() && !*change.on;
+  if (tracer != nullptr || stays_off) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("setting ", Quoted(name),
+                   ": this server writes traces nowhere; start it with --trace_file=PATH or "
+                   "--otlp_endpoint=HOST:PORT"));
+}
+
+absl::Status ReadChanges(const Tracer* tracer, const inference::TraceSettingRequest& request,
+                         TraceChange* changes) {
+  const TraceTerms first = tracer != nullptr ? tracer->sampler().first() : TraceTerms{.on = false};
+  for (const auto& [name, setting] : request.settings()) {
+    ABSL_RETURN_IF_ERROR(CheckTraceName(name));
+    if (setting.value().empty()) {
+      ClearTraceValue(name, first, changes);
+      continue;
+    }
+    if (!request.model_name().empty()) {
+      return InvalidSetting(name,
+                            "it holds for all models, and cannot be another for one of them; "
+                            "send it without a model's name");
+    }
+    TraceChange one;
+    ABSL_RETURN_IF_ERROR(ReadTraceValue(name, setting.value(), &one));
+    ABSL_RETURN_IF_ERROR(CheckHasTracer(tracer, name, one));
+    if (one.on) changes->on = one.on;
+    if (one.rate) changes->rate = one.rate;
+    if (one.count) changes->count = one.count;
+  }
+  return absl::OkStatus();
+}
+
+void TellTrace(Tracer* tracer, inference::TraceSettingResponse* response) {
+  const TraceTerms terms = tracer != nullptr ? tracer->sampler().terms() : TraceTerms{.on = false};
+  const std::pair<const char*, std::string> settings[] = {
+      {"trace_level", terms.on ? "TIMESTAMPS" : "OFF"},
+      {"trace_rate", absl::StrCat(terms.rate)},
+      {"trace_count", absl::StrCat(terms.count)},
+      {"log_frequency", "0"},
+      {"trace_file", tracer != nullptr ? tracer->file() : ""},
+      {"trace_mode", tracer != nullptr ? tracer->mode() : "triton"}};
+  for (const auto& [name, value] : settings) {
     (*response->mutable_settings())[name].add_value(value);
   }
 }
@@ -107,16 +192,18 @@ absl::Status AnswerLogSettings(const OpenRights& open, const inference::LogSetti
   return absl::OkStatus();
 }
 
-absl::Status AnswerTraceSetting(const OpenRights& open,
+absl::Status AnswerTraceSetting(const OpenRights& open, Tracer* tracer,
                                 const inference::TraceSettingRequest& request,
                                 inference::TraceSettingResponse* response) {
   if (!request.settings().empty()) {
     ABSL_RETURN_IF_ERROR(CheckMayChange(open));
-    for (const auto& [name, value] : request.settings()) {
-      ABSL_RETURN_IF_ERROR(CheckTrace(name, value));
-    }
+    TraceChange changes;
+    ABSL_RETURN_IF_ERROR(ReadChanges(tracer, request, &changes));
+    // One model has nothing of its own that could be cleared.
+    const bool of_all = request.model_name().empty();
+    if (tracer != nullptr && of_all) tracer->sampler().Change(changes);
   }
-  TellTrace(response);
+  TellTrace(tracer, response);
   return absl::OkStatus();
 }
 

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "protos/open_inference.pb.h"
 #include "service/front/method_table.h"
+#include "service/trace/tracer.h"
 
 namespace tilewire::service {
 
@@ -18,10 +19,12 @@ namespace tilewire::service {
 absl::Status AnswerLogSettings(const OpenRights& open, const inference::LogSettingsRequest& request,
                                inference::LogSettingsResponse* response);
 
-// The server writes no traces: what may be asked for is that they are off.
-//   the same, and
-//   kFailedPrecondition  traces are to be on
-absl::Status AnswerTraceSetting(const OpenRights& open,
+// The settings of traces hold for all models: those of one model can be asked for and not be set
+// apart. A setting without a value gets the one of the start. `tracer` is null where traces are
+// written nowhere: they can be off only.
+//   the same, for changes for one model too, and
+//   kFailedPrecondition  traces are to be on, and are written nowhere
+absl::Status AnswerTraceSetting(const OpenRights& open, Tracer* tracer,
                                 const inference::TraceSettingRequest& request,
                                 inference::TraceSettingResponse* response);
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "service/observe/steady_time.h"
 #include "service/wire/status_text.h"
 
@@ -59,7 +60,7 @@ class StreamCall::Request final : public BufferedCall {
   void TellRetry(absl::Duration) override {}  // a message has no headers of its own
   void Cut(const absl::Status& why) override { CancelWithStatus(why, &stream_->context_); }
   std::string Peer() const override { return stream_->context_.peer(); }
-  std::string Header(const std::string& name) const override {
+  absl::string_view Header(absl::string_view name) const override {
     return HeaderOf(stream_->context_, name);
   }
 

@@ -40,10 +40,11 @@ void CancelWithStatus(const absl::Status& why, grpc::ServerContext* context) {
                                std::string(why.message()).c_str(), nullptr);
 }
 
-std::string HeaderOf(const grpc::ServerContext& context, const std::string& name) {
-  const auto found = context.client_metadata().find(name);
-  if (found == context.client_metadata().end()) return "";
-  return std::string(found->second.data(), found->second.size());
+absl::string_view HeaderOf(const grpc::ServerContext& context, absl::string_view name) {
+  const auto& headers = context.client_metadata();
+  const auto found = headers.find(grpc::string_ref(name.data(), name.size()));
+  if (found == headers.end()) return "";
+  return {found->second.data(), found->second.size()};
 }
 
 void* UnaryCall::operator new(size_t) {

@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "grpcpp/grpcpp.h"
 #include "grpcpp/support/async_unary_call.h"
 #include "service/front/call_queue.h"
@@ -54,8 +55,9 @@ class BufferedCall : public Call {
 // the answer, which wait for the client's permission.
 void CancelWithStatus(const absl::Status& why, grpc::ServerContext* context);
 
-// The first of the client's headers with this name; empty: there is none.
-std::string HeaderOf(const grpc::ServerContext& context, const std::string& name);
+// The first of the client's headers with this name; empty: there is none. Valid as long as the
+// context.
+absl::string_view HeaderOf(const grpc::ServerContext& context, absl::string_view name);
 
 // A method of a service. Outlives its calls.
 struct UnaryMethod {
@@ -97,7 +99,9 @@ class UnaryCall final : private BufferedCall {
   void TellRetry(absl::Duration pause) override;
   void Cut(const absl::Status& why) override { CancelWithStatus(why, &context_); }
   std::string Peer() const override { return context_.peer(); }
-  std::string Header(const std::string& name) const override { return HeaderOf(context_, name); }
+  absl::string_view Header(absl::string_view name) const override {
+    return HeaderOf(context_, name);
+  }
 
   UnaryMethod* const method_;
   grpc::ServerContext context_;

@@ -80,6 +80,23 @@ std::string Setting(Random* random) {
   return request.SerializeAsString();
 }
 
+std::string TracedSetting(Random* random) {
+  inference::TraceSettingRequest request;
+  const char* const names[] = {"trace_file", "trace_level", "trace_rate", "", "\n"};
+  const char* const values[] = {"/etc/passwd", "TENSORS", "0", "-1", "\n"};
+  auto& setting = (*request.mutable_settings())[names[random->Integer(0, 4)]];
+  for (int64_t i = random->Integer(0, 100); i > 0; --i) {
+    setting.add_value(values[random->Integer(0, 4)]);
+  }
+  return request.SerializeAsString();
+}
+
+std::string TracesOfNoModel(Random* random) {
+  inference::TraceSettingRequest request;
+  request.set_model_name(std::string(random->Integer(1, 60'000), '<'));
+  return request.SerializeAsString();
+}
+
 std::string Region(Random* random) {
   inference::SystemSharedMemoryRegisterRequest request;
   request.set_name(std::string(random->Integer(0, 100), 'r'));
@@ -131,6 +148,8 @@ std::vector<HostileMethod> HostileMethods() {
       {"a bad version", "ModelStatistics", kInvalid, BadVersion},
       {"a version of no model", "ModelStatistics", kInvalid, VersionAlone},
       {"a change of the log", "LogSettings", kDenied, Setting},
+      {"a change of traces", "TraceSetting", kDenied, TracedSetting},
+      {"traces of no model", "TraceSetting", kNotFound, TracesOfNoModel},
       {"a region", "SystemSharedMemoryRegister", kDenied, Region},
       {"a region of a device", "CudaSharedMemoryRegister", kNone, Region},
       {"a file of a model", "RepositoryModelLoad", kDenied, ModelFile},

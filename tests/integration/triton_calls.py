@@ -187,6 +187,8 @@ def settings(server):
     expect(traces['trace_level'].all(1), [b'OFF'])
     for name in ('trace_rate', 'trace_count', 'log_frequency', 'trace_file', 'trace_mode'):
         assert name in traces, traces
+    of_model = ask(server, 'TraceSetting', field(2, NAME)).entries(1)
+    expect(of_model['trace_rate'].all(1), traces['trace_rate'].all(1))
     log = ask(server, 'LogSettings').entries(1)
     for name in ('log_file', 'log_info', 'log_warning', 'log_error', 'log_verbose_level',
                  'log_format'):

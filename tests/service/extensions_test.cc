@@ -320,6 +320,9 @@ TEST_F(ExtensionsTest, TracesCannotBeTurnedOnWhereNoneAreWritten) {
     if (code != StatusCode::OK) {
       EXPECT_THAT(status_.error_message(), HasSubstr(name));
     }
+    if (code == StatusCode::FAILED_PRECONDITION) {
+      EXPECT_THAT(status_.error_message(), HasSubstr("--trace_file"));
+    }
   }
   inference::TraceSettingRequest of_model;
   of_model.set_model_name("nope");
