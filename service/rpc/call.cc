@@ -22,10 +22,13 @@ namespace {
 constexpr size_t kMostOfAnId = 128;
 
 // An id that is unique within this process, and most likely among all of them.
-std::string MadeId() {
+FlightId MadeId() {
   static const uint64_t process = std::random_device()();
   static std::atomic<uint64_t> made{0};
-  return absl::StrFormat("%08x-%x", process, made.fetch_add(1, std::memory_order_relaxed));
+  FlightId id = {};
+  absl::SNPrintF(id.data(), id.size(), "%08x-%x", process,
+                 made.fetch_add(1, std::memory_order_relaxed));
+  return id;
 }
 
 // The beginning of the text.
@@ -200,6 +203,7 @@ void Call::BeginTrace() {
   ReadHexDigits(context.trace_id, absl::MakeSpan(trace_id_));
   ReadHexDigits(context.parent_id, absl::MakeSpan(parent_id_));
   if (TextOf(record_id_).empty()) KeepId(Header("x-request-id"), &record_id_);
+  if (TextOf(record_id_).empty()) record_id_ = MadeId();
 }
 
 // Once, when its answer has left or never will.
@@ -250,7 +254,7 @@ RequestOrigin Call::Origin() const {
   RequestOrigin origin = {.peer = Peer()};
   origin.id = failed_id_.empty() ? std::string(TextOf(record_id_)) : failed_id_;
   if (origin.id.empty()) origin.id = std::string(Header("x-request-id"));
-  if (origin.id.empty()) origin.id = MadeId();
+  if (origin.id.empty()) origin.id = std::string(TextOf(MadeId()));
   if (origin.id.size() > kMostOfAnId) origin.id.resize(kMostOfAnId);
   origin.trace_id = std::string(ParseTraceParent(Header("traceparent")).trace_id);
   return origin;
