@@ -2,13 +2,11 @@
 #include "service/models/loader.h"
 
 #include <malloc.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 
+#include "service/models/niceness.h"
 #include "service/observe/steady_time.h"
 #include "spdlog/spdlog.h"
 
@@ -17,7 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kNiceness = 10;
 // How long the end of the last run on a model that serves no more may go unnoticed.
 constexpr absl::Duration kRetiredPoll = absl::Milliseconds(20);
 // How long a piece of memory that is given back waits for requests.
@@ -86,8 +83,9 @@ bool Loader::Wait() {
 }
 
 void Loader::Body() {
-  setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNiceness);
+  SetNiceness(kNicenessOfStart);
   Start();
+  SetNiceness(kLowestPriority);
   while (!Stopping()) {
     const bool asked = Wait();
     if (Stopping()) break;

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/models/warm_up.h"
 
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "service/models/niceness.h"
 #include "service/models/within_memory.h"
 #include "spdlog/spdlog.h"
 
@@ -17,8 +14,6 @@ namespace tilewire::service {
 namespace {
 
 constexpr int64_t kMostInputBytes = int64_t{64} << 20;
-
-constexpr int kWarmUpNiceness = 19;  // the lowest priority
 
 // Requests come first: a run in the background takes no more of their memory than this share.
 constexpr int kShareOfMemory = 4;
@@ -101,7 +96,7 @@ void BackgroundWarmUp::Add(const std::string& name, int64_t version) {
 }
 
 void BackgroundWarmUp::Body() {
-  setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kWarmUpNiceness);
+  SetNiceness(kLowestPriority);
   const auto wanted = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return stopping_.load() || !waiting_.empty();
   };

@@ -29,6 +29,7 @@
 #include "engine/engine.h"
 #include "service/models/configured_warm_up.h"
 #include "service/models/model_load.h"
+#include "service/models/niceness.h"
 #include "service/models/trial/trial_frames.h"
 #include "service/models/warm_up.h"
 #include "service/models/within_memory.h"
@@ -37,7 +38,6 @@
 namespace tilewire::service {
 namespace {
 
-constexpr int kLowestPriority = 19;
 // The stacks of the engine's own threads, and what is mapped and not used.
 constexpr int64_t kSlackBytes = int64_t{48} << 20;
 constexpr int kHeaps = 1;
@@ -204,7 +204,7 @@ bool TrialProcess::Begin() {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   mallopt(M_ARENA_MAX, kHeaps);
   SetLimit(RLIMIT_CORE, 0);
-  setpriority(PRIO_PROCESS, 0, kLowestPriority);
+  SetNiceness(kLowestPriority);
   OfferToBeEnded();
   spdlog::set_level(spdlog::level::off);
   std::string bytes;
