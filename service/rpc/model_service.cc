@@ -11,8 +11,8 @@
 #include "engine/base/status_macros.h"
 #include "engine/explanation.h"
 #include "service/observe/steady_time.h"
+#include "service/rpc/answers/slow_answer.h"
 #include "service/rpc/parsed_request.h"
-#include "service/rpc/slow_answer.h"
 #include "service/wire/shape_error.h"
 #include "service/wire/status_text.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // SlowRequests: which requests were slow, and why. Thread-safe.
-#ifndef SERVICE_RPC_SLOW_ANSWER_H_
-#define SERVICE_RPC_SLOW_ANSWER_H_
+#ifndef SERVICE_RPC_ANSWERS_SLOW_ANSWER_H_
+#define SERVICE_RPC_ANSWERS_SLOW_ANSWER_H_
 
 #include "absl/status/status.h"
 #include "protos/model_service.pb.h"
@@ -19,4 +19,4 @@ absl::Status AnswerSlowRequests(const ModelRepository& models, const SlowRequest
 
 }  // namespace tilewire::service
 
-#endif  // SERVICE_RPC_SLOW_ANSWER_H_
+#endif  // SERVICE_RPC_ANSWERS_SLOW_ANSWER_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "service/rpc/slow_answer.h"
+#include "service/rpc/answers/slow_answer.h"
 
 #include <limits>
 #include <string>

@@ -2,8 +2,8 @@
 //
 // ModelConfig: a model's settings, completed from its file, in the words of a config.pbtxt.
 // Thread-safe.
-#ifndef SERVICE_RPC_CONFIG_ANSWER_H_
-#define SERVICE_RPC_CONFIG_ANSWER_H_
+#ifndef SERVICE_RPC_ANSWERS_CONFIG_ANSWER_H_
+#define SERVICE_RPC_ANSWERS_CONFIG_ANSWER_H_
 
 #include <cstdint>
 
@@ -20,4 +20,4 @@ inference::ModelConfig CompletedConfig(const ServedModel& served, int default_ma
 
 }  // namespace tilewire::service
 
-#endif  // SERVICE_RPC_CONFIG_ANSWER_H_
+#endif  // SERVICE_RPC_ANSWERS_CONFIG_ANSWER_H_

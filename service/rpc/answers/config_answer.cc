@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "service/rpc/config_answer.h"
+#include "service/rpc/answers/config_answer.h"
 
 #include <vector>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "service/rpc/statistics_answer.h"
+#include "service/rpc/answers/statistics_answer.h"
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"

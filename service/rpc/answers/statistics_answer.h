@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ModelStatistics: what the requests of models came to, in the protocol's words. Thread-safe.
-#ifndef SERVICE_RPC_STATISTICS_ANSWER_H_
-#define SERVICE_RPC_STATISTICS_ANSWER_H_
+#ifndef SERVICE_RPC_ANSWERS_STATISTICS_ANSWER_H_
+#define SERVICE_RPC_ANSWERS_STATISTICS_ANSWER_H_
 
 #include "absl/status/status.h"
 #include "protos/open_inference.pb.h"
@@ -19,4 +19,4 @@ absl::Status AnswerStatistics(const ModelRepository& models,
 
 }  // namespace tilewire::service
 
-#endif  // SERVICE_RPC_STATISTICS_ANSWER_H_
+#endif  // SERVICE_RPC_ANSWERS_STATISTICS_ANSWER_H_
