@@ -57,6 +57,13 @@ struct StageCounts {
   int64_t runs = 0;   // of models that are planned in stages
 };
 
+// The plans of all models, and what it took to build them since the engine was created.
+struct PlanCounts {
+  int64_t kept = 0;   // that exist
+  int64_t built = 0;  // without those that failed
+  absl::Duration building;
+};
+
 // Thread-safe.
 class Engine {
  public:
@@ -84,6 +91,7 @@ class Engine {
   // that nothing uses make way for it.
   virtual void CountBesidePooled(int64_t /*more*/) {}
   virtual StageCounts stage_counts() const { return {}; }
+  virtual PlanCounts plan_counts() const { return {}; }
   virtual threading::Arena& arena() = 0;             // for the service's scheduler
   virtual const EngineOptions& options() const = 0;  // with the zeros resolved
 };

@@ -184,6 +184,7 @@ void Server::PublishLoad() {
   published_load_ = now;
   ServerLoad load = {.work = dispatcher_.Load(),
                      .primitives = engine_->primitives().cache_statistics(),
+                     .plans = engine_->plan_counts(),
                      .idle_answer_bytes = answers_->idle_bytes()};
   threading::MutexLock lock(&load_mutex_);
   load_ = std::move(load);

@@ -110,6 +110,11 @@ class RealEngine final : public Engine, public PrimitiveEngine {
   StageCounts stage_counts() const override {
     return {.plans = shared_->stage_plans, .runs = shared_->staged_runs};
   }
+  PlanCounts plan_counts() const override {
+    return {.kept = shared_->plans_kept,
+            .built = shared_->plans_built,
+            .building = absl::Nanoseconds(shared_->plan_building_ns.load())};
+  }
   PrimitiveEngine& primitives() override { return *this; }
   threading::Arena& arena() override { return shared_->arena; }
   const EngineOptions& options() const override { return shared_->options; }

@@ -61,7 +61,7 @@ absl::StatusOr<PlannedStagePtr> StagePlans::Make(
     const LoadOptions& options, absl::FunctionRef<absl::StatusOr<reader::Stage>()> build) {
   const absl::Time start = absl::Now();
   ABSL_ASSIGN_OR_RETURN(reader::Stage stage, build());
-  auto planned = std::make_shared<PlannedStage>();
+  auto planned = std::make_unique<PlannedStage>();
   planned->cut = std::move(stage.cut);
   const bool runs = planned->cut == nullptr || !stage.network.outputs.empty();
   if (runs) {
@@ -72,7 +72,17 @@ absl::StatusOr<PlannedStagePtr> StagePlans::Make(
   if (planned->cut != nullptr && VerboseLevel() >= 2)
     WriteStageLine(EndOf(*planned->cut), runs ? planned->plan->steps.size() : 0,
                    absl::Now() - start);
-  return PlannedStagePtr(planned);
+  return runs ? Counted(std::move(planned), absl::Now() - start) : std::move(planned);
+}
+
+PlannedStagePtr StagePlans::Counted(std::unique_ptr<PlannedStage> built, absl::Duration building) {
+  ++shared_.plans_built;
+  ++shared_.plans_kept;
+  shared_.plan_building_ns += absl::ToInt64Nanoseconds(building);
+  return PlannedStagePtr(built.release(), [shared = &shared_](const PlannedStage* stage) {
+    delete stage;
+    --shared->plans_kept;
+  });
 }
 
 absl::StatusOr<std::shared_ptr<const runtime::Plan>> StagePlans::Lower(

@@ -34,7 +34,8 @@ struct EngineShared {
   threading::Arena arena;
   PrimitiveCache cache;
   ScratchpadPool scratchpads;
-  std::atomic<int64_t> stage_plans = 0, staged_runs = 0;  // StageCounts
+  std::atomic<int64_t> stage_plans = 0, staged_runs = 0;                       // StageCounts
+  std::atomic<int64_t> plans_kept = 0, plans_built = 0, plan_building_ns = 0;  // PlanCounts
 
   // The threads that a request may compute on.
   threading::Team TeamFor(const RunOptions& run) {
@@ -92,6 +93,8 @@ class StagePlans {
 
   absl::StatusOr<std::shared_ptr<const runtime::Plan>> Lower(const network::Network& network,
                                                              const LoadOptions& options);
+  // Counts a plan that was built in this time, and uncounts it when it is freed.
+  PlannedStagePtr Counted(std::unique_ptr<PlannedStage> built, absl::Duration building);
 
   EngineShared& shared_;
   const bool elements_decide_sizes_;

@@ -16,6 +16,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "engine/base/check.h"
+#include "engine/threading/core_time.h"
 #include "engine/threading/denormals.h"
 #include "engine/threading/stop.h"
 #include "engine/threading/workers.h"
@@ -127,8 +128,11 @@ void Arena::ParallelFor(int64_t count, int max_threads, absl::FunctionRef<void(i
     ranges[i].next.store(count * i / runners, std::memory_order_relaxed);
     ranges[i].end = count * (i + 1) / runners;
   }
-  workers_->Run(static_cast<int>(runners),
-                [&](int runner) { RunFrom(runner, ranges, waiting_, body); });
+  CoreTime* const work = CoreTime::OfThread();
+  workers_->Run(static_cast<int>(runners), [&](int runner) {
+    const Helping helping(work);
+    RunFrom(runner, ranges, waiting_, body);
+  });
 }
 
 void Arena::Enqueue(absl::AnyInvocable<void()> task) {

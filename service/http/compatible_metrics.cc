@@ -42,7 +42,7 @@ void AddAsTriton(const ServedModel& served, const VersionStatistics::Sums& sums,
   text->Add(Metric::kNvRequestUs, labels, Microseconds(sums.success.ns));
   text->Add(Metric::kNvQueueUs, labels, Microseconds(sums.queue.ns));
   text->Add(Metric::kNvInputUs, labels, Microseconds(sums.input.ns));
-  text->Add(Metric::kNvInferUs, labels, Microseconds(sums.infer.ns));
+  text->Add(Metric::kNvInferUs, labels, Microseconds(sums.plan.ns + sums.infer.ns));
   text->Add(Metric::kNvOutputUs, labels, Microseconds(sums.output.ns));
 }
 
@@ -50,7 +50,8 @@ void AddAsTriton(const std::string& model, const DispatcherLoad::OfModel& load, 
   text->Add(Metric::kNvPending, {model}, static_cast<double>(load.waiting));
 }
 
-void AddMachineAsTriton(MetricsText* text) {
+void AddMachineAsTriton(double utilization, MetricsText* text) {
+  text->Add(Metric::kNvUtilization, utilization);
   const MachineMemory memory = MemoryOfMachine("");
   text->Add(Metric::kNvMemoryTotal, static_cast<double>(memory.total_bytes));
   text->Add(Metric::kNvMemoryUsed, static_cast<double>(memory.used_bytes));

@@ -15,7 +15,8 @@ namespace tilewire::service {
 
 void AddAsTriton(const ServedModel& served, const VersionStatistics::Sums& sums, MetricsText* text);
 void AddAsTriton(const std::string& model, const DispatcherLoad::OfModel& load, MetricsText* text);
-void AddMachineAsTriton(MetricsText* text);
+// `utilization` is the machine's, 0 to 1.
+void AddMachineAsTriton(double utilization, MetricsText* text);
 
 void AddAsOvms(const ServedModel& served, const VersionStatistics::Sums& sums, MetricsText* text);
 void AddAsOvms(const std::string& model, const DispatcherLoad::OfModel& load, MetricsText* text);

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
+#include "service/http/process_use.h"
 #include "service/http/recent_text.h"
 #include "service/http/server_metrics.h"
 #include "service/http/status_reader.h"
@@ -65,7 +66,9 @@ HttpAnswer NotFound(const std::vector<Page>& pages) {
 }  // namespace
 
 std::vector<Page> MonitoringPages(const WatchedServer& server) {
-  const auto metrics = std::make_shared<RecentText>([server] { return MetricsOf(server); });
+  const auto machine = std::make_shared<MachineCpu>("");
+  const auto metrics =
+      std::make_shared<RecentText>([server, machine] { return MetricsOf(server, machine.get()); });
   return {
       {"/metrics", kPrometheusText,
        [metrics] { return HttpAnswer{.body = metrics->Get(SteadyNow())}; }},

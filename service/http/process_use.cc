@@ -4,11 +4,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <optional>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/numbers.h"
@@ -96,6 +98,20 @@ MachineMemory MemoryOfMachine(const std::string& root) {
   };
   const int64_t total = bytes("MemTotal:");
   return {.total_bytes = total, .used_bytes = total - bytes("MemAvailable:")};
+}
+
+// The first line of /proc/stat: "cpu", then ticks for user, nice, system, idle, iowait, irq,
+// softirq and steal. The ones of guests are in those of users.
+double MachineCpu::ShareSinceLast() {
+  std::ifstream file(absl::StrCat(root_, "/proc/stat"));
+  std::string name;
+  double user = 0, nice = 0, system = 0, idle = 0, waiting = 0, irq = 0, softirq = 0, steal = 0;
+  file >> name >> user >> nice >> system >> idle >> waiting >> irq >> softirq >> steal;
+  if (!file || name != "cpu") return 0;
+  const double busy = user + nice + system + irq + softirq + steal;
+  const double worked = std::max(0.0, busy - std::exchange(busy_, busy));
+  const double rested = std::max(0.0, idle + waiting - std::exchange(idle_, idle + waiting));
+  return worked + rested > 0 ? worked / (worked + rested) : 0;
 }
 
 }  // namespace tilewire::service

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 namespace tilewire::service {
 
@@ -23,6 +24,20 @@ struct MachineMemory {
   int64_t total_bytes = 0, used_bytes = 0;  // the latter: what is not available
 };
 MachineMemory MemoryOfMachine(const std::string& root);
+
+// The share of the machine's CPU time that was not idle, as Triton tells it: idle is also who waits
+// for a disk; work is also what a hypervisor takes. Thread-compatible.
+class MachineCpu {
+ public:
+  explicit MachineCpu(std::string root) : root_(std::move(root)) { ShareSinceLast(); }
+
+  // Since the last call, or since it was made; 0 where nothing has passed, or /proc tells nothing.
+  double ShareSinceLast();
+
+ private:
+  const std::string root_;
+  double busy_ = 0, idle_ = 0;  // clock ticks at the last call
+};
 
 }  // namespace tilewire::service
 

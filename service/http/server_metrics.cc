@@ -12,7 +12,6 @@
 #include "absl/time/time.h"
 #include "engine/cpu/isa.h"
 #include "service/http/compatible_metrics.h"
-#include "service/http/process_use.h"
 #include "service/models/statistics.h"
 #include "service/observe/background_log.h"
 #include "service/observe/metrics.h"
@@ -83,13 +82,13 @@ void AddRuns(const Version& of, const VersionStatistics& statistics,
   text->Add(Metric::kRequestSeconds, labels, InSeconds(statistics.durations().request.Sum()));
   text->Add(Metric::kQueueSeconds, labels, InSeconds(statistics.durations().queue.Sum()));
   text->Add(Metric::kComputeSeconds, labels, InSeconds(statistics.durations().compute.Sum()));
-  const std::pair<const char*, int64_t> stages[] = {{"decode", sums.decode.ns},
-                                                    {"queue", sums.queue.ns},
-                                                    {"input", sums.input.ns},
-                                                    {"infer", sums.infer.ns},
-                                                    {"encode", sums.output.ns}};
+  const std::pair<const char*, int64_t> stages[] = {
+      {"decode", sums.decode.ns}, {"queue", sums.queue.ns}, {"plan", sums.plan.ns},
+      {"input", sums.input.ns},   {"infer", sums.infer.ns}, {"encode", sums.output.ns},
+      {"write", sums.write.ns}};
   for (const auto& [stage, ns] : stages)
     text->Add(Metric::kStageSeconds, {of.model, of.version, stage}, Seconds(ns));
+  text->Add(Metric::kCoreSeconds, labels, Seconds(sums.core_ns));
 }
 
 void AddVersion(const ServedModel& served, const MetricsDialects& dialects, MetricsText* text) {
@@ -148,6 +147,9 @@ void AddServer(const WatchedServer& server, const ServerLoad& load, MetricsText*
   text->Add(Metric::kReady, server.ready() ? 1 : 0);
   text->Add(Metric::kCores, server.engine->threads);
   text->Add(Metric::kCoresBusy, static_cast<double>(load.work.busy));
+  text->Add(Metric::kPlans, static_cast<double>(load.plans.kept));
+  text->Add(Metric::kPlansBuilt, static_cast<double>(load.plans.built));
+  text->Add(Metric::kPlanSeconds, absl::ToDoubleSeconds(load.plans.building));
   text->Add(Metric::kCacheHits, static_cast<double>(load.primitives.hits));
   text->Add(Metric::kCacheMisses, static_cast<double>(load.primitives.misses));
   text->Add(Metric::kCacheEvictions, static_cast<double>(load.primitives.evictions));
@@ -179,13 +181,13 @@ void AddProcess(MetricsText* text) {
 
 }  // namespace
 
-std::string MetricsOf(const WatchedServer& server) {
+std::string MetricsOf(const WatchedServer& server, MachineCpu* machine) {
   const ServerLoad load = server.load();
   MetricsText text;
   AddModels(server, load, &text);
   AddServer(server, load, &text);
   AddProcess(&text);
-  if (server.dialects.triton) AddMachineAsTriton(&text);
+  if (server.dialects.triton) AddMachineAsTriton(machine->ShareSinceLast(), &text);
   return text.Text();
 }
 

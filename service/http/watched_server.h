@@ -27,6 +27,7 @@ namespace tilewire::service {
 struct ServerLoad {
   DispatcherLoad work;
   CacheStatistics primitives;
+  PlanCounts plans;
   int64_t idle_answer_bytes = 0;
 };
 

@@ -32,6 +32,7 @@ VersionStatistics::BatchCounts* VersionStatistics::BatchOf(Shard* shard, int64_t
 void VersionStatistics::Succeeded(int64_t rows, const RunTimes& times, absl::Duration total) {
   Shard& shard = shards_[ShardOfThread()];
   const int64_t input = absl::ToInt64Nanoseconds(times.input);
+  const int64_t plan = absl::ToInt64Nanoseconds(times.plan);
   const int64_t infer = absl::ToInt64Nanoseconds(times.infer);
   const int64_t output = absl::ToInt64Nanoseconds(times.output);
   AddTo(&shard.values[kSuccess], 1);
@@ -41,16 +42,17 @@ void VersionStatistics::Succeeded(int64_t rows, const RunTimes& times, absl::Dur
   AddTo(&shard.values[kInputNs], input);
   AddTo(&shard.values[kInferNs], infer);
   AddTo(&shard.values[kOutputNs], output);
+  AddTo(&shard.values[kPlanNs], plan);
   AddTo(&shard.values[kRows], rows);
   shard.values[kLastMs].store(absl::ToUnixMillis(absl::Now()), std::memory_order_relaxed);
   durations_.request.Record(total);
   durations_.queue.Record(times.queue);
-  durations_.compute.Record(times.input + times.infer + times.output);
+  durations_.compute.Record(times.plan + times.input + times.infer + times.output);
   BatchCounts* const batch = BatchOf(&shard, rows);
   if (batch == nullptr) return;
   AddTo(&batch->runs, 1);
   AddTo(&batch->input_ns, input);
-  AddTo(&batch->infer_ns, infer);
+  AddTo(&batch->infer_ns, plan + infer);
   AddTo(&batch->output_ns, output);
 }
 
@@ -64,6 +66,14 @@ void VersionStatistics::Failed(absl::StatusCode code, RequestRefusal refusal,
   AddTo(&shard.values[kFirstCode + (number < kCodes ? number : unknown)], 1);
   if (refusal != RequestRefusal::kNone)
     AddTo(&shard.values[kFirstRefusal + static_cast<size_t>(refusal)], 1);
+}
+
+void VersionStatistics::HeldCores(absl::Duration core_time) {
+  AddTo(&shards_[ShardOfThread()].values[kCoreNs], absl::ToInt64Nanoseconds(core_time));
+}
+
+void VersionStatistics::Wrote(absl::Duration writing) {
+  AddTo(&shards_[ShardOfThread()].values[kWriteNs], absl::ToInt64Nanoseconds(writing));
 }
 
 VersionStatistics::Sums VersionStatistics::Sum() const {
@@ -88,9 +98,12 @@ VersionStatistics::Sums VersionStatistics::Sum() const {
               .fail = {sums[kFail], sums[kFailNs]},
               .decode = {runs, sums[kDecodeNs]},
               .queue = {runs, sums[kQueueNs]},
+              .plan = {runs, sums[kPlanNs]},
               .input = {runs, sums[kInputNs]},
               .infer = {runs, sums[kInferNs]},
               .output = {runs, sums[kOutputNs]},
+              .write = {runs, sums[kWriteNs]},
+              .core_ns = sums[kCoreNs],
               .rows = sums[kRows],
               .runs = runs,
               .last_ms = sums[kLastMs]};

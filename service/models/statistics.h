@@ -29,6 +29,7 @@ namespace tilewire::service {
 struct RunTimes {
   absl::Duration decode;  // arrived to prepared
   absl::Duration queue;   // prepared to started
+  absl::Duration plan;    // started to there being a plan
   absl::Duration input;   // reading inputs into the engine's layouts and writing outputs
   absl::Duration infer;   // the rest of the run
   absl::Duration output;  // building the answer
@@ -51,10 +52,11 @@ class VersionStatistics {
   };
   struct Batch {
     int64_t rows = 0, runs = 0;
-    int64_t input_ns = 0, infer_ns = 0, output_ns = 0;
+    int64_t input_ns = 0, infer_ns = 0, output_ns = 0;  // infer_ns: with the plan
   };
   struct Sums {
-    Total success, fail, decode, queue, input, infer, output;
+    Total success, fail, decode, queue, plan, input, infer, output, write;
+    int64_t core_ns = 0;
     int64_t rows = 0, runs = 0;
     int64_t last_ms = 0;         // since 1970, of the last success; 0: none
     std::vector<Batch> batches;  // by rows, ascending
@@ -71,6 +73,11 @@ class VersionStatistics {
   void Succeeded(int64_t rows, const RunTimes& times, absl::Duration total);
   // `refusal`: kNone if it was not refused but failed.
   void Failed(absl::StatusCode code, RequestRefusal refusal, absl::Duration total);
+
+  // A run of the version, answered or not, held cores for so long, all of them together.
+  void HeldCores(absl::Duration core_time);
+  // A client has taken the answer, or lost it, so long after it was built.
+  void Wrote(absl::Duration writing);
 
   // May lack the last few of those that others record meanwhile.
   Sums Sum() const;
@@ -97,6 +104,9 @@ class VersionStatistics {
     kInputNs,
     kInferNs,
     kOutputNs,
+    kPlanNs,
+    kWriteNs,
+    kCoreNs,
     kRows,
     kFirstCode,
     kFirstRefusal = kFirstCode + kCodes,

@@ -36,7 +36,7 @@ struct FlightRecord {
   int64_t run_ns = 0, encode_ns = 0;
   int64_t reorder_ns = 0;  // of the run: reading inputs and writing outputs
   int64_t write_ns = 0;    // until the client had taken the answer
-  int64_t core_ns = 0;     // of all cores together; 0: not known
+  int64_t core_ns = 0;     // that plan, run and encode held cores, all together; 0: not known
   uint64_t plan_key = 0;   // requests with the same one take about the same time; 0: of none
   uint32_t model = 0;      // VersionStatistics::number(); 0: of none
   uint32_t rows = 0;       // 0: it was not decoded

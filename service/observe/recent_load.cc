@@ -82,6 +82,7 @@ void RecentLoad::Count(const FlightRecord& record) {
   slice.total_ns += record.TotalNs();
   slice.queue_ns += record.queue_ns;
   slice.run_ns += record.RunningNs();
+  slice.core_ns += record.core_ns;
   slice.durations.Add(record.TotalNs());
 }
 
@@ -127,6 +128,7 @@ std::vector<RecentLoad::OfModel> RecentLoad::Models(int64_t now_ns) const {
       sum.total_ns += slice.total_ns;
       sum.queue_ns += slice.queue_ns;
       sum.run_ns += slice.run_ns;
+      sum.core_ns += slice.core_ns;
       sum.durations.Add(slice.durations);
     }
     if (sum.requests == 0) continue;
@@ -141,7 +143,9 @@ std::vector<RecentLoad::OfModel> RecentLoad::Models(int64_t now_ns) const {
     of_model.waiting_share = static_cast<double>(sum.queue_ns) / total_ns;
     of_model.rows_per_run =
         static_cast<double>(sum.rows) / static_cast<double>(std::max<int64_t>(1, sum.runs));
-    of_model.running = static_cast<double>(sum.run_ns) / (seconds * static_cast<double>(kSecondNs));
+    const double passed_ns = seconds * static_cast<double>(kSecondNs);
+    of_model.running = static_cast<double>(sum.run_ns) / passed_ns;
+    of_model.cores = static_cast<double>(sum.core_ns) / passed_ns;
   }
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.model < b.model; });
   return all;

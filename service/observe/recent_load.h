@@ -53,6 +53,7 @@ class RecentLoad {
     double waiting_share = 0;  // of the time of its requests
     double rows_per_run = 0;
     double running = 0;  // how many of its requests ran at a time, on average
+    double cores = 0;    // how many they held, on average
   };
 
   explicit RecentLoad(const FlightRecorder* flights) : flights_(*flights) {}
@@ -70,7 +71,7 @@ class RecentLoad {
   struct Slice {
     int64_t number = -1;  // ten seconds each, since 1970
     int64_t requests = 0, failed = 0, runs = 0, rows = 0;
-    int64_t total_ns = 0, queue_ns = 0, run_ns = 0;
+    int64_t total_ns = 0, queue_ns = 0, run_ns = 0, core_ns = 0;
     DurationCounts durations;
   };
   struct Second {

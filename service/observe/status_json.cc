@@ -45,7 +45,8 @@ json JsonOf(const Status::Model& model) {
             {"p99_ms", recent.p99_ms},
             {"waiting_share", recent.waiting_share},
             {"rows_per_run", recent.rows_per_run},
-            {"running", recent.running}}}};
+            {"running", recent.running},
+            {"cores", recent.cores}}}};
 }
 
 json JsonOf(const Status::Slow& slow) {

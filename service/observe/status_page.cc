@@ -227,7 +227,7 @@ std::string ChartsHtml(const Status& status) {
 
 std::string ModelsHtml(const Status& status) {
   Table table({"model", "!version", "!state", "#req/s", "#p50", "#p99", "#waiting", "#rows/run",
-               "#running", "#all requests", "#all failed", "#memory", "<remark"});
+               "#running", "#cores", "#all requests", "#all failed", "#memory", "<remark"});
   for (const Status::Model& model : status.models) {
     const RecentLoad::OfModel& recent = model.recent;
     const auto if_used = [&recent](const std::string& text) {
@@ -237,7 +237,7 @@ std::string ModelsHtml(const Status& status) {
                if_used(NumberText(recent.per_second)), MsText(recent.p50_ms), MsText(recent.p99_ms),
                if_used(PercentText(recent.waiting_share)),
                recent.rows_per_run > 0 ? NumberText(recent.rows_per_run) : "",
-               if_used(NumberText(recent.running)),
+               if_used(NumberText(recent.running)), if_used(NumberText(recent.cores)),
                model.requests > 0 ? absl::StrCat(model.requests) : "",
                model.failed > 0 ? absl::StrCat(model.failed) : "",
                model.bytes > 0 ? MegabytesText(model.bytes) : "", Html(model.remark)});

@@ -165,7 +165,7 @@ void Call::Account(const absl::Status& status) {
   }
   if (!status.ok()) failed_id_ = std::string(job_->RequestId());
   BeginRecord(status);
-  job_->Account(times_, status, why, &record_);
+  answered_ = job_->Account(times_, status, why, &record_);
   job_ = nullptr;
 }
 
@@ -180,7 +180,7 @@ void Call::BeginRecord(const absl::Status& status) {
   if (planned) record_.plan_ns = ns(times_.plan - times_.start);
   if (ran) record_.run_ns = ns(times_.end - times_.start) - record_.plan_ns;
   const bool serial = ran && (lane_ == Lane::kExpress || host_.dispatcher->threads() == 1);
-  if (serial) record_.core_ns = record_.plan_ns + record_.run_ns;
+  if (cores_ != nullptr) record_.core_ns = ns((times_.end - times_.start) * cores_->Cores());
   record_.plan_key = terms().cost_key;
   record_.code = static_cast<uint8_t>(status.code());
   record_.flags = (waited_for_another() ? FlightRecord::kWaitedForPlan : 0) |
@@ -240,6 +240,8 @@ void Call::Complete(const absl::Status& before) {
 
 void Call::Run(Lane lane) {
   lane_ = lane;
+  const threading::CoreTime cores;
+  cores_ = &cores;
   times_.start = SteadyNow();
   Complete(WithoutExceptions([this] { return Interrupted(); }));
 }
@@ -278,7 +280,9 @@ absl::Status Call::Told(const absl::Status& status) {
 void Call::AwaitReader() { host_.unread->Add(this, AnswerBytes()); }
 
 void Call::Written(bool ok) {
-  record_.write_ns = absl::ToInt64Nanoseconds(SteadyNow() - times_.end);
+  const absl::Duration writing = SteadyNow() - times_.end;
+  record_.write_ns = absl::ToInt64Nanoseconds(writing);
+  if (answered_ != nullptr) answered_->Wrote(writing);
   Record();
   const absl::Status ended = host_.unread->Remove(this, ok);
   if (!ended.ok()) LogUnread(ended);

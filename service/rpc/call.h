@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <new>
 #include <optional>
 #include <string>
@@ -19,6 +20,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "engine/model.h"
+#include "engine/threading/core_time.h"
 #include "service/front/method_table.h"
 #include "service/observe/flight_record.h"
 #include "service/observe/request_log.h"
@@ -129,6 +131,8 @@ class Call : private Work, private UnreadAnswer {
   CallTimes times_;
   FlightRecord record_;  // of a call with a job that has ended, until it is kept
   bool has_record_ = false;
+  const threading::CoreTime* cores_ = nullptr;   // while it runs
+  std::shared_ptr<VersionStatistics> answered_;  // is told when the answer has been written
   FlightId record_id_ = {};
   bool is_traced_ = false;
   TraceId trace_id_ = {};

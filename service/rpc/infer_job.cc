@@ -141,19 +141,29 @@ void InferJob::Refine(const CallTimes& times, FlightRecord* record) const {
   record->run_ns -= record->encode_ns;
 }
 
-void InferJob::Account(const CallTimes& times, const absl::Status& status, RequestRefusal refusal,
-                       FlightRecord* record) {
+std::shared_ptr<VersionStatistics> InferJob::Account(const CallTimes& times,
+                                                     const absl::Status& status,
+                                                     RequestRefusal refusal, FlightRecord* record) {
   Refine(times, record);
+  Count(times, status, refusal, *record);
+  return status.ok() && served_ != nullptr ? served_->statistics : nullptr;
+}
+
+void InferJob::Count(const CallTimes& times, const absl::Status& status, RequestRefusal refusal,
+                     const FlightRecord& record) {
   const absl::Duration total = times.end - times.arrival;
   if (served_ == nullptr) return unnamed_->Failed(status.code(), refusal, total);
   if (!is_ready_) refusal = RequestRefusal::kNotReady;
+  if (record.core_ns > 0) served_->statistics->HeldCores(absl::Nanoseconds(record.core_ns));
   if (!status.ok()) return served_->statistics->Failed(status.code(), refusal, total);
   const absl::Duration run = computed_ - times.start;
+  const absl::Duration plan = absl::Nanoseconds(record.plan_ns);
   served_->statistics->Succeeded(RowsOf(served_->model->signature(), decoded_.inputs()),
                                  {.decode = prepared_ - times.arrival,
                                   .queue = times.start - prepared_,
+                                  .plan = plan,
                                   .input = reorder_,
-                                  .infer = std::max(run - reorder_, absl::ZeroDuration()),
+                                  .infer = std::max(run - plan - reorder_, absl::ZeroDuration()),
                                   .output = times.end - computed_},
                                  total);
 }

@@ -41,14 +41,16 @@ class InferJob final : public Job {
   absl::string_view RequestId() const override {
     return decoded_.parsed() ? absl::string_view(decoded_.id()) : "";
   }
-  void Account(const CallTimes& times, const absl::Status& status, RequestRefusal refusal,
-               FlightRecord* record) override;
+  std::shared_ptr<VersionStatistics> Account(const CallTimes& times, const absl::Status& status,
+                                             RequestRefusal refusal, FlightRecord* record) override;
   void Release() override;
 
  private:
   absl::Status Parse(Ticket* ticket);
   absl::Status FindModel();
   void Refine(const CallTimes& times, FlightRecord* record) const;
+  void Count(const CallTimes& times, const absl::Status& status, RequestRefusal refusal,
+             const FlightRecord& record);
   absl::Status Encode(std::vector<OutputTensor> outputs, absl::Time started, int64_t most_bytes);
   absl::Status ChargeClasses(int64_t bytes, int64_t most_bytes);
 

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "service/models/statistics.h"
 #include "service/observe/flight_record.h"
 #include "service/observe/refusal.h"
 #include "service/schedule/work.h"
@@ -48,9 +49,13 @@ class Job {
   virtual absl::string_view RequestId() const { return ""; }
   // Once, at the end, whether or not it was prepared and has run: for those that count. `refusal`:
   // why the call's owner refused it, if it did. `record` holds what the call knows, and gets what
-  // only the job does.
-  virtual void Account(const CallTimes&, const absl::Status&, RequestRefusal /*refusal*/,
-                       FlightRecord* /*record*/) {}
+  // only the job does. Returns who is to be told how long the answer took to be written; null: no
+  // one.
+  virtual std::shared_ptr<VersionStatistics> Account(const CallTimes&, const absl::Status&,
+                                                     RequestRefusal /*refusal*/,
+                                                     FlightRecord* /*record*/) {
+    return nullptr;
+  }
   // Called when the owner is done with the job. A job that serves one call after the other is kept
   // here.
   virtual void Release() { delete this; }

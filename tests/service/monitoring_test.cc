@@ -48,7 +48,7 @@ class MonitoringTest : public ServedFixture {
   }
   // The value of a metric with its labels; -1 where it is not told.
   double Told(const std::string& series) {
-    const std::string text = MetricsOf(server_->Watched());
+    const std::string text = MetricsOf(server_->Watched(), &machine_);
     const size_t at = text.find(absl::StrCat("\n", series, " "));
     if (at == std::string::npos) return -1;
     const size_t begin = at + series.size() + 2;
@@ -62,6 +62,7 @@ class MonitoringTest : public ServedFixture {
     EXPECT_EQ(Told(series), value) << series;
   }
 
+  MachineCpu machine_{""};
   std::unique_ptr<HttpDaemon> daemon_;
 };
 
@@ -79,12 +80,48 @@ TEST_F(MonitoringTest, CountsRequestsOfTheirVersionAndOthersUnderNone) {
   ExpectTold(requests("echo", "1", "OK"), 1);
   ExpectTold(requests("echo", "2", "NOT_FOUND"), 0);
   ExpectTold(requests("", "", "NOT_FOUND"), 2);
-  EXPECT_THAT(MetricsOf(server_->Watched()), Not(HasSubstr("client's")));
+  EXPECT_THAT(MetricsOf(server_->Watched(), &machine_), Not(HasSubstr("client's")));
   ExpectTold("tilewire_runs_total{model=\"echo\",version=\"2\"}", 3);
   ExpectTold("tilewire_rows_total{model=\"echo\",version=\"2\"}", 3);
   ExpectTold("tilewire_batch_rows_bucket{model=\"echo\",version=\"2\",le=\"1\"}", 3);
   ExpectTold("tilewire_request_seconds_count{model=\"echo\",version=\"2\"}", 3);
   EXPECT_GT(Told("tilewire_request_seconds_sum{model=\"echo\",version=\"2\"}"), 0);
+}
+
+TEST_F(MonitoringTest, TellsWhereTheTimeOfRequestsWent) {
+  engine_.on_run = [] { absl::SleepFor(absl::Milliseconds(20)); };
+  Start();
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(InferOn("echo").ok());
+  const auto stage = [this](const char* name) {
+    return Told(absl::StrCat("tilewire_stage_seconds_total{model=\"echo\",version=\"2\",stage=\"",
+                             name, "\"}"));
+  };
+  const char* const core_seconds = "tilewire_core_seconds_total{model=\"echo\",version=\"2\"}";
+  // Both answers were written when both clients have them, and counted a moment later.
+  for (int i = 0; i < 2000 && stage("write") == 0; ++i) absl::SleepFor(absl::Milliseconds(5));
+  double held = 0;
+  for (const char* name : {"plan", "input", "infer", "encode"}) {
+    EXPECT_GE(stage(name), 0) << name;
+    held += stage(name);
+  }
+  for (const char* name : {"decode", "queue", "write"}) EXPECT_GT(stage(name), 0) << name;
+  EXPECT_GE(Told(core_seconds), 0.04);
+  EXPECT_NEAR(Told(core_seconds), held, 0.02) << "there is one thread";
+}
+
+TEST_F(MonitoringTest, RequestsThatFailHeldCoresToo) {
+  engine_.endless = true;
+  Start();
+  grpc::ClientContext context;
+  context.set_deadline(absl::ToChronoTime(absl::Now() + absl::Milliseconds(200)));
+  inference::ModelInferResponse response;
+  EXPECT_EQ(stub_->ModelInfer(&context, GoodRequest(), &response).error_code(),
+            grpc::StatusCode::DEADLINE_EXCEEDED);
+  ExpectTold("tilewire_running{model=\"echo\"}", 0);
+  const char* const held = "tilewire_core_seconds_total{model=\"echo\",version=\"2\"}";
+  for (int i = 0; i < 2000 && Told(held) == 0; ++i) absl::SleepFor(absl::Milliseconds(5));
+  EXPECT_GT(Told(held), 0.05);
+  EXPECT_EQ(Told("tilewire_runs_total{model=\"echo\",version=\"2\"}"), 0);
 }
 
 TEST_F(MonitoringTest, CountsRefusalsByTheirReason) {

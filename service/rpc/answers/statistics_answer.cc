@@ -34,7 +34,7 @@ void Encode(const ServedModel& served, Message* message) {
   Encode(sums.fail, all->mutable_fail());
   Encode(sums.queue, all->mutable_queue());
   Encode(sums.input, all->mutable_compute_input());
-  Encode(sums.infer, all->mutable_compute_infer());
+  Encode({sums.infer.count, sums.plan.ns + sums.infer.ns}, all->mutable_compute_infer());
   Encode(sums.output, all->mutable_compute_output());
   all->mutable_cache_hit();
   all->mutable_cache_miss();

@@ -70,6 +70,25 @@ TEST(CutTest, RunsInStagesAreCounted) {
   EXPECT_GT(counts().plans, first.plans);
 }
 
+TEST(CutTest, PlansAreCountedWhileTheyAreKept) {
+  OnnxBuilder model;
+  model.Input("x", {-1, -1}).Node("Relu", {"x"}, {"y"}).Output("y");
+  const auto counts = [] { return EngineOfModels().plan_counts(); };
+  const PlanCounts before = counts();
+  {
+    const auto loaded = Load(model);
+    ASSERT_TRUE(loaded.ok()) << loaded.status();
+    EXPECT_EQ(counts().built, before.built) << "no shape is known";
+    for (const int64_t width : {3, 4, 3})
+      ASSERT_TRUE(AnswerOf(**loaded, {Numbers({1, width}, std::vector<float>(width, 1))}).ok());
+    EXPECT_EQ(counts().built, before.built + 2) << "one for each shape";
+    EXPECT_EQ(counts().kept, before.kept + 2);
+    EXPECT_GT(counts().building, before.building);
+  }
+  EXPECT_EQ(counts().kept, before.kept) << "they are gone with their model";
+  EXPECT_EQ(counts().built, before.built + 2);
+}
+
 TEST(CutTest, CompressByAComputedMaskAndWhatFollows) {
   OnnxBuilder model;
   model.Input("x", {1, kRowSize})

@@ -73,6 +73,29 @@ TEST_F(ProcessFilesTest, TheMemoryOfTheMachineIsWhatIsNotAvailable) {
   EXPECT_EQ(memory.used_bytes, 400 * 1024);
 }
 
+TEST_F(ProcessFilesTest, TheMachineIsBusyWhenItIsNotIdleAndWaitsForNoDisk) {
+  const struct {
+    const char* why;
+    const char* stat;
+    double share;
+  } kLooks[] = {
+      {"all that works: user, nice, system, interrupts, stolen", "cpu  110 10 10 200 0 5 5 10 0 0",
+       0.6},
+      {"who waits for a disk is idle", "cpu  110 10 10 220 20 5 5 10 0 0", 0},
+      {"guests are in user", "cpu  140 10 10 230 20 5 5 10 30 0", 0.75},
+      {"nothing has passed", "cpu  140 10 10 230 20 5 5 10 30 0", 0},
+      {"the idle time went back, as it may", "cpu  150 10 10 229 20 5 5 10 30 0", 1},
+      {"no such line", "intr 1 2 3 4 5 6 7 8 9", 0},
+      {"an older kernel's line is too short", "cpu  150 10 10 229", 0},
+  };
+  Write("proc/stat", "cpu  0 0 0 100 0 0 0 0 0 0\ncpu0 9 9 9 9 9 9 9 9 9 9\n");
+  MachineCpu machine(root_.string());
+  for (const auto& look : kLooks) {
+    Write("proc/stat", absl::StrCat(look.stat, "\ncpu0 9 9 9 9 9 9 9 9 9 9\n"));
+    EXPECT_DOUBLE_EQ(machine.ShareSinceLast(), look.share) << look.why;
+  }
+}
+
 // A program may be called anything.
 TEST_F(ProcessFilesTest, TheNameOfTheProgramMayHaveBlanksAndBrackets) {
   Write(

@@ -14,6 +14,7 @@ using ::testing::ElementsAre;
 
 constexpr RunTimes kTimes = {.decode = absl::Nanoseconds(5),
                              .queue = absl::Nanoseconds(1),
+                             .plan = absl::Nanoseconds(6),
                              .input = absl::Nanoseconds(2),
                              .infer = absl::Nanoseconds(3),
                              .output = absl::Nanoseconds(4)};
@@ -28,6 +29,8 @@ TEST(StatisticsTest, AddUpOverThreadsWithoutLosingAny) {
         statistics.Succeeded(1 + i % 3, kTimes, absl::Nanoseconds(10));
         statistics.Failed(absl::StatusCode::kUnavailable, RequestRefusal::kQueue,
                           absl::Nanoseconds(100));
+        statistics.HeldCores(absl::Nanoseconds(7));
+        statistics.Wrote(absl::Nanoseconds(8));
       }
     });
   }
@@ -40,16 +43,20 @@ TEST(StatisticsTest, AddUpOverThreadsWithoutLosingAny) {
   EXPECT_EQ(sums.fail.ns, 100 * kAll);
   EXPECT_EQ(sums.decode.ns, 5 * kAll);
   EXPECT_EQ(sums.queue.ns, kAll);
+  EXPECT_EQ(sums.plan.ns, 6 * kAll);
   EXPECT_EQ(sums.input.ns, 2 * kAll);
   EXPECT_EQ(sums.infer.ns, 3 * kAll);
   EXPECT_EQ(sums.output.ns, 4 * kAll);
+  EXPECT_EQ(sums.write.ns, 8 * kAll);
+  EXPECT_EQ(sums.core_ns, 7 * kAll);
   EXPECT_EQ(sums.runs, kAll);
   EXPECT_EQ(statistics.durations().request.Sum().count, kAll);
   EXPECT_EQ(statistics.durations().queue.Sum().ns, kAll);
-  EXPECT_EQ(statistics.durations().compute.Sum().ns, 9 * kAll);
+  EXPECT_EQ(statistics.durations().compute.Sum().ns, 15 * kAll);
   int64_t rows = 0, runs = 0;
   for (const VersionStatistics::Batch& batch : sums.batches) {
     rows += batch.rows * batch.runs;
+    EXPECT_EQ(batch.infer_ns, (6 + 3) * batch.runs) << "with the plan";
     runs += batch.runs;
   }
   EXPECT_EQ(sums.rows, rows);

@@ -19,6 +19,7 @@ FlightRecord Ended(uint32_t model, int64_t end_ms, int64_t waited_ms, int64_t ra
   record.arrival_ns = kStart + (end_ms - waited_ms - ran_ms) * kMillisecond;
   record.queue_ns = waited_ms * kMillisecond;
   record.run_ns = ran_ms * kMillisecond;
+  record.core_ns = 3 * record.run_ns;
   record.model = model;
   record.batch = record.rows = 2;
   record.flags = FlightRecord::kIsInference;
@@ -89,6 +90,7 @@ TEST_F(RecentLoadTest, OfEachModelThereIsTheLastMinute) {
   EXPECT_NEAR(one.waiting_share, 0.75, 0.01);
   EXPECT_NEAR(one.rows_per_run, 2, 0.01);
   EXPECT_NEAR(one.running, 0.02, 0.001) << "20 runs of 10 ms in 10 s";
+  EXPECT_NEAR(one.cores, 0.06, 0.003) << "each on three cores";
   Look(80'000);
   EXPECT_TRUE(load_.Models(kStart + 80'000 * kMillisecond).empty());
 }
