@@ -345,4 +345,9 @@ absl::StatusOr<v1::SlowRequestsResponse> Client::SlowRequests(
   return Call(models_.get(), &v1::ModelService::Stub::SlowRequests, request, timeout_);
 }
 
+absl::StatusOr<v1::ServerStatusResponse> Client::ServerStatus(
+    const v1::ServerStatusRequest& request, absl::Duration deadline) {
+  return Call(models_.get(), &v1::ModelService::Stub::ServerStatus, request, deadline);
+}
+
 }  // namespace tilewire::client

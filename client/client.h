@@ -123,6 +123,9 @@ class Client {
   absl::StatusOr<v1::LiveProfileResponse> LiveProfile(
       const v1::LiveProfileRequest& request, absl::Duration deadline = absl::InfiniteDuration());
   absl::StatusOr<v1::SlowRequestsResponse> SlowRequests(const v1::SlowRequestsRequest& request);
+  // How the server is, and what it has served so far.
+  absl::StatusOr<v1::ServerStatusResponse> ServerStatus(
+      const v1::ServerStatusRequest& request, absl::Duration deadline = absl::InfiniteDuration());
 
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
 

@@ -66,7 +66,8 @@ Server::Server(Engine* engine, ModelRepository* models, const ServerOptions& opt
                   .stream_in_flight = options.stream_in_flight,
                   .default_max_batch = options.default_max_batch}),
       primitives_(engine, Host(), options.primitives),
-      plans_(models, &slow_, Host()),
+      plans_(
+          models, &slow_, [this] { return Numbers(); }, Host()),
       reflection_(Host()),
       health_([this](const std::string& name) { return Serves(name); }) {}
 
@@ -171,6 +172,20 @@ WatchedServer Server::Watched() {
           .recent = &recent_,
           .tracer = options_.tracer,
           .start = start_};
+}
+
+ServerNumbers Server::Numbers() const {
+  return {.version = kVersion,
+          .state = draining_.load() ? "DRAINING"
+                   : Ready()        ? "READY"
+                                    : "NOT READY",
+          .uptime = SteadyNow() - start_,
+          .cores = engine_->options().threads,
+          .work = Load().work,
+          .throttled_ns = slow_.throttled_ns(),
+          .work_bytes = admission_.bytes(),
+          .work_limit_bytes = admission_.max_bytes(),
+          .connections = listener_->OpenConnections()};
 }
 
 ServerLoad Server::Load() const {

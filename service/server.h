@@ -114,6 +114,7 @@ class Server {
   void FreeIdleMemory();
   void PublishLoad() ABSL_LOCKS_EXCLUDED(load_mutex_);
   ServerLoad Load() const ABSL_LOCKS_EXCLUDED(load_mutex_);
+  ServerNumbers Numbers() const;
   void AwaitAge() const;
 
   Engine* const engine_;

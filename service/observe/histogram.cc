@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <memory>
 #include <new>
 
@@ -35,6 +36,13 @@ size_t BucketOfTenths(size_t tenths) {
   return tenths < 50 ? 10 + (tenths - 20) / 2 : 25 + (tenths - 50) / 5;
 }
 
+// Where the bucket with this place within its power of ten ends.
+int64_t EndInTenths(size_t place) {
+  const auto within = static_cast<int64_t>(place);
+  if (within < 10) return 11 + within;
+  return within < 25 ? 22 + 2 * (within - 10) : 55 + 5 * (within - 25);
+}
+
 }  // namespace
 
 size_t Histogram::BucketOf(int64_t ns) {
@@ -44,6 +52,14 @@ size_t Histogram::BucketOf(int64_t ns) {
   size_t decade = kDecadeOfBits[std::bit_width(static_cast<uint64_t>(below))];
   if (below >= kPowers[decade + 1]) ++decade;
   return 1 + decade * kBucketsOfADecade + BucketOfTenths(below / (kPowers[decade] / 10));
+}
+
+int64_t Histogram::EndOf(size_t bucket) {
+  if (bucket == 0) return kShortest;
+  if (bucket >= kBuckets - 1) return std::numeric_limits<int64_t>::max();
+  const size_t decade = (bucket - 1) / kBucketsOfADecade;
+  const int64_t tenths = EndInTenths((bucket - 1) % kBucketsOfADecade);
+  return tenths * (kPowers[decade] / 10);
 }
 
 int64_t Histogram::Sums::CountUpTo(absl::Duration end) const {

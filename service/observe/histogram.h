@@ -40,6 +40,8 @@ class Histogram {
   Sums Sum() const;
 
   static size_t BucketOf(int64_t ns);
+  // The longest duration that the bucket holds; the largest number for the last one.
+  static int64_t EndOf(size_t bucket);
 
  private:
   struct alignas(64) Shard {

@@ -195,7 +195,7 @@ consteval const Method& Row(const char* rpc) {
 }  // namespace
 
 ModelService::ModelService(ModelRepository* models, const service::SlowRequests* slow,
-                           const CallHost& host)
+                           ReadServerNumbers server, const CallHost& host)
     : models_(models), host_(host) {
   methods_.Add(Row("Explain"), this, &ModelService::RequestExplain, &ModelService::Explain);
   methods_.Add(Row("LiveProfile"), this, &ModelService::RequestLiveProfile,
@@ -204,6 +204,11 @@ ModelService::ModelService(ModelRepository* models, const service::SlowRequests*
       Row("SlowRequests"), &host_, this, &ModelService::RequestSlowRequests,
       [models, slow](const auto& asked, auto* answer) {
         return AnswerSlowRequests(*models, *slow, asked, answer);
+      });
+  methods_.AddNames<v1::ServerStatusRequest, v1::ServerStatusResponse>(
+      Row("ServerStatus"), &host_, this, &ModelService::RequestServerStatus,
+      [models, server = std::move(server)](const auto& asked, auto* answer) {
+        return AnswerServerStatus(*models, server(), asked, answer);
       });
 }
 

@@ -36,7 +36,8 @@ std::vector<const google::protobuf::Message*> Requests() {
           &inference::SystemSharedMemoryRegisterRequest::default_instance(),
           &inference::CudaSharedMemoryRegisterRequest::default_instance(),
           &inference::TraceSettingRequest::default_instance(),
-          &inference::LogSettingsRequest::default_instance()};
+          &inference::LogSettingsRequest::default_instance(),
+          &v1::ServerStatusRequest::default_instance()};
 }
 
 }  // namespace

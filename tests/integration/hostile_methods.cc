@@ -131,7 +131,7 @@ std::vector<HostileMethod> HostileMethods() {
     all.push_back({"too long", method, kInvalid, TooLong});
     all.push_back({"nested", method, kInvalid, Nested});
   }
-  for (const char* method : {"LiveProfile", "SlowRequests"}) {
+  for (const char* method : {"LiveProfile", "SlowRequests", "ServerStatus"}) {
     all.push_back({"cut off", method, kInvalid, CutOff, kModels});
     all.push_back({"too long", method, kInvalid, TooLong, kModels});
     all.push_back({"nested", method, kInvalid, Nested, kModels});

@@ -199,6 +199,86 @@ TEST_F(ModelServiceTest, TellsWhichRequestsWereSlowAndWhy) {
   EXPECT_EQ(failed, 1);
 }
 
+// A request is counted before its client has the answer, but for its last step.
+v1::ServerStatusResponse AwaitAnswered(v1::ModelService::Stub* plans, int64_t answered) {
+  v1::ServerStatusResponse status;
+  int64_t seen = -1;
+  for (int i = 0; i < 400 && seen < answered; ++i) {
+    grpc::ClientContext context;
+    EXPECT_TRUE(plans->ServerStatus(&context, {}, &status).ok());
+    seen = 0;
+    for (const v1::ModelStatus& model : status.models())
+      for (const v1::VersionStatus& version : model.versions()) seen += version.answered();
+    absl::SleepFor(absl::Milliseconds(5));
+  }
+  EXPECT_EQ(seen, answered);
+  return status;
+}
+
+TEST_F(ModelServiceTest, TellsHowTheServerIsAndWhatItServed) {
+  inference::ModelInferResponse answer;
+  inference::ModelInferRequest request = GoodRequest();
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(Infer(request, &answer).ok());
+  request.set_model_version("1");
+  ASSERT_TRUE(Infer(request, &answer).ok());
+  request.mutable_inputs(0)->set_shape(1, 99);
+  EXPECT_FALSE(Infer(request, &answer).ok());
+  request.set_model_name("unknown");
+  EXPECT_FALSE(Infer(request, &answer).ok());
+
+  const v1::ServerStatusResponse status = AwaitAnswered(plans_.get(), 4);
+  EXPECT_EQ(status.state(), "NOT READY") << "one model does not load";
+  EXPECT_EQ(status.cores(), 1);
+  EXPECT_GT(status.uptime_ns(), 0);
+  EXPECT_LT(absl::AbsDuration(absl::FromUnixNanos(status.at_ns()) - absl::Now()), absl::Minutes(5));
+  EXPECT_EQ(status.work_limit_bytes(), options_.max_work_bytes);
+  EXPECT_EQ(status.unnamed_failed(), 1);
+  ASSERT_EQ(status.models_size(), 2);
+  const v1::VersionStatus& bad = status.models(0).versions(0);
+  EXPECT_EQ(status.models(0).name(), "bad");
+  EXPECT_EQ(bad.state(), "UNAVAILABLE");
+  EXPECT_FALSE(bad.reason().empty());
+  EXPECT_EQ(bad.answered() + bad.failed(), 0);
+  const v1::ModelStatus& echo = status.models(1);
+  EXPECT_EQ(echo.name(), "echo");
+  EXPECT_EQ(echo.waiting() + echo.running(), 0);
+  ASSERT_EQ(echo.versions_size(), 2);
+  const v1::VersionStatus &first = echo.versions(0), &second = echo.versions(1);
+  EXPECT_EQ(first.version(), "1");
+  EXPECT_EQ(first.state(), "READY");
+  EXPECT_EQ(first.answered(), 1);
+  EXPECT_EQ(first.failed(), 1);
+  EXPECT_EQ(first.refused(), 0);
+  EXPECT_EQ(second.answered(), 3);
+  EXPECT_EQ(second.rows(), 3);
+  EXPECT_GT(second.request_ns(), second.queue_ns());
+  EXPECT_GT(second.core_ns(), 0);
+  EXPECT_LT(second.core_ns(), second.request_ns()) << "one thread";
+  int64_t counted = 0, before = 0;
+  for (const v1::DurationCount& duration : second.durations()) {
+    EXPECT_GT(duration.up_to_ns(), before) << "ascending";
+    EXPECT_GT(duration.count(), 0);
+    before = duration.up_to_ns();
+    counted += duration.count();
+  }
+  EXPECT_EQ(counted, 3);
+}
+
+TEST_F(ModelServiceTest, TellsTheStatusOfOneModel) {
+  v1::ServerStatusRequest request;
+  v1::ServerStatusResponse status;
+  request.set_model("echo");
+  {
+    grpc::ClientContext context;
+    ASSERT_TRUE(plans_->ServerStatus(&context, request, &status).ok());
+  }
+  ASSERT_EQ(status.models_size(), 1);
+  EXPECT_EQ(status.models(0).name(), "echo");
+  request.set_model("nope");
+  grpc::ClientContext context;
+  EXPECT_EQ(plans_->ServerStatus(&context, request, &status).error_code(), StatusCode::NOT_FOUND);
+}
+
 TEST_F(ModelServiceTest, RefusesSlowRequestsByCode) {
   using Request = v1::SlowRequestsRequest;
   const struct {

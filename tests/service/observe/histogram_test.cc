@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <limits>
 #include <thread>
 #include <vector>
 
@@ -32,6 +33,14 @@ TEST(HistogramTest, BucketsAreNoWiderThanATenth) {
     EXPECT_GT(ends[i], ends[i - 1]) << "no bucket is empty";
     EXPECT_LE(10 * (ends[i] - ends[i - 1]), ends[i - 1]) << ends[i - 1];
   }
+}
+
+TEST(HistogramTest, TheEndOfABucketIsTheLongestThatItHolds) {
+  for (size_t bucket = 0; bucket + 1 < Histogram::kBuckets; ++bucket) {
+    EXPECT_EQ(Histogram::BucketOf(Histogram::EndOf(bucket)), bucket);
+    EXPECT_EQ(Histogram::BucketOf(Histogram::EndOf(bucket) + 1), bucket + 1);
+  }
+  EXPECT_EQ(Histogram::EndOf(Histogram::kBuckets - 1), std::numeric_limits<int64_t>::max());
 }
 
 TEST(HistogramTest, OneTwoAndFiveEndBuckets) {
