@@ -44,9 +44,15 @@ std::string RateText(double per_second) {
 }
 
 std::string ShownText(std::string text) {
-  for (char& c : text) {
-    if (absl::ascii_iscntrl(c)) c = '?';
+  size_t end = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : 0);
+    const bool is_long = byte == 0xC2 && next >= 0x80 && next < 0xA0;  // U+0080 to U+009F
+    text[end++] = is_long || absl::ascii_iscntrl(byte) ? '?' : text[i];
+    if (is_long) ++i;
   }
+  text.resize(end);
   return text;
 }
 

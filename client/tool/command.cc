@@ -13,6 +13,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/connection.h"
 
 namespace tilewire::client {
 namespace {
@@ -66,6 +67,18 @@ absl::StatusOr<std::unique_ptr<Client>> Server::Connect(bool bare) const {
     text = *std::move(content);
   }
   return Client::Connect(address, options);
+}
+
+absl::Status CheckAddress(const std::string& address) {
+  if (const auto target = TargetOf(address); !target.ok()) return target.status();
+  const size_t colon = address.rfind(':');
+  int port = 0;
+  if (colon != std::string::npos && absl::SimpleAtoi(address.substr(colon + 1), &port) &&
+      port >= 1 && port <= 65535) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", address, "' is not HOST:PORT, such as 127.0.0.1:8001"));
 }
 
 void AddTlsOptions(CLI::App* app, Server* server) {

@@ -35,9 +35,14 @@ void AddReportCommand(CLI::App* app, int* exit_code);
 void AddCheckCommand(CLI::App* app, int* exit_code);
 void AddExplainCommand(CLI::App* app, const Server& server, int* exit_code);
 void AddSlowCommand(CLI::App* app, const Server& server, int* exit_code);
+void AddTopCommand(CLI::App* app, const Server& server, int* exit_code);
 void AddPrimitiveCommand(CLI::App* app, const Server& server, int* exit_code);
 void AddImplementationsCommand(CLI::App* app, const Server& server, int* exit_code);
 void AddProbeCommand(CLI::App* app, const Server& server, int* exit_code);
+
+// kInvalidArgument  `address` is neither HOST:PORT nor several of them with commas between
+// and the errors of TargetOf()
+absl::Status CheckAddress(const std::string& address);
 
 // --tls and what belongs to it.
 void AddTlsOptions(CLI::App* app, Server* server);

@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
-#include "client/connection.h"
 #include "client/tool/command.h"
 #include "client/tool/help_format.h"
 #include "client/tool/version.h"
@@ -27,6 +26,7 @@ constexpr char kDescription[] =
   tilewire explain digits --runs=20
   tilewire explain digits --live
   tilewire slow digits
+  tilewire top
   tilewire check exported/*.onnx
   tilewire check /srv/models
   tilewire primitive convolution --src=1x64x56x56 --weights=64x64x3x3 --padding=1 --relu
@@ -36,7 +36,7 @@ constexpr char kDescription[] =
 constexpr char kFooter[] = R"(`tilewire COMMAND --help` explains a command's options.
 
 Exit status: 0 success, 1 the server, an answer or a checked file failed, 2 bad command line,
-130 and 143 a load that Ctrl-C or SIGTERM ended)";
+130 and 143 a load or a top that Ctrl-C or SIGTERM ended)";
 
 std::string CommandNames(const CLI::App& app) {
   return absl::StrJoin(
@@ -69,19 +69,6 @@ int AfterPrinting(int exit_code) {
   return exit_code == 0 ? 1 : exit_code;
 }
 
-// Throws what CLI11 reports as a bad value of --server.
-void CheckAddress(const std::string& address) {
-  if (const auto target = tilewire::client::TargetOf(address); !target.ok())
-    throw CLI::ValidationError("--server", std::string(target.status().message()));
-  const size_t colon = address.rfind(':');
-  int port = 0;
-  if (colon == std::string::npos || !absl::SimpleAtoi(address.substr(colon + 1), &port) ||
-      port < 1 || port > 65535) {
-    throw CLI::ValidationError(
-        "--server", absl::StrCat("'", address, "' is not HOST:PORT, such as 127.0.0.1:8001"));
-  }
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -108,7 +95,8 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   tilewire::client::AddTlsOptions(&app, &server);
   app.parse_complete_callback([&] {
-    CheckAddress(server.address);
+    if (const absl::Status status = tilewire::client::CheckAddress(server.address); !status.ok())
+      throw CLI::ValidationError("--server", std::string(status.message()));
     const size_t colon = server.address.rfind(':');
     const std::string given_host = server.address.substr(0, colon);
     const std::string given_port = server.address.substr(colon + 1);
@@ -124,6 +112,7 @@ int main(int argc, char** argv) {
   tilewire::client::AddReportCommand(&app, &exit_code);
   tilewire::client::AddExplainCommand(&app, server, &exit_code);
   tilewire::client::AddSlowCommand(&app, server, &exit_code);
+  tilewire::client::AddTopCommand(&app, server, &exit_code);
   tilewire::client::AddCheckCommand(&app, &exit_code);
   tilewire::client::AddPrimitiveCommand(&app, server, &exit_code);
   tilewire::client::AddImplementationsCommand(&app, server, &exit_code);

@@ -43,5 +43,19 @@ TEST(AmountText, RatesAreRounded) {
   for (const auto& [rate, text] : kCases) EXPECT_EQ(RateText(rate), text);
 }
 
+TEST(AmountText, ATerminalObeysNoTextOfOthers) {
+  constexpr struct {
+    const char *text, *shown;
+  } kCases[] = {{"cats", "cats"},
+                {"a\x1b[2Jb\nc\td\x7f", "a?[2Jb?c?d?"},
+                {"n\xC3\xA9", "n\xC3\xA9"},
+                {"\xC2\x9B"
+                 "2J",
+                 "?2J"},
+                {"\xC2\xA0", "\xC2\xA0"},
+                {"cut off\xC2", "cut off\xC2"}};
+  for (const auto& [text, shown] : kCases) EXPECT_EQ(ShownText(text), shown);
+}
+
 }  // namespace
 }  // namespace tilewire::client

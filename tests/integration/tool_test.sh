@@ -104,6 +104,16 @@ expect 0 '"queue_ns": "[0-9]+"' slow digits --json
 expect 0 '^no requests are known' slow digits --minutes=0.001
 expect 1 'NOT_FOUND' slow nope
 expect 2 'not a number' slow digits --minutes=yesterday
+expect 0 '^READY  tilewire [0-9.]+ at ' top --interval=0.2
+expect 0 '^digits +1 +[0-9.]+ .* [0-9.]+ +0 +0 +- +-$' top --interval=0.2 --model=digits
+expect 0 '^[{].*"requests_per_s":' top --json --interval=0.2 --count=2
+expect 0 '^cores [0-9.]+ of [0-9]+ busy  throttled ' top "$server_address" --interval=0.2 \
+  --server=127.0.0.1:1
+expect 1 'NOT_FOUND' top --model=nope
+expect 1 'UNAVAILABLE.*127.0.0.1:1 ' top 127.0.0.1:1 --connect_timeout=0.2
+expect 2 'not HOST:PORT' top localhost
+expect 2 'several servers; top watches one' top "$server_address,$server_address"
+expect 2 'not a number from 0.1' top --interval=0
 
 # No server is asked.
 expect 0 'loads +.*digits.*model.onnx +opset' check --server=127.0.0.1:1 "$digits"/1/model.onnx
@@ -150,7 +160,7 @@ primitive 'dst .*nChw16c' reorder --src=1x17x5x5 --dst=1x17x5x5:nChw16c
 expect 2 'which primitive' primitive --src=1x2
 
 # Every help fits a terminal of 80 columns.
-for command in '' models infer evaluate load report explain slow check primitive 'primitive bench' \
+for command in '' models infer evaluate load report explain slow top check primitive 'primitive bench' \
   'primitive convolution' implementations probe; do
   read -ra words <<<"$command"
   expect 0 'Usage: ' ${words[@]+"${words[@]}"} --help

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "client/top/interval.h"
+#include "client/top/text.h"
+#include "nlohmann/json.hpp"
+
+namespace tilewire::client {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+using Counts = std::vector<std::pair<int64_t, int64_t>>;
+
+constexpr int64_t kMs = 1'000'000, kSecond = 1000 * kMs;
+constexpr int64_t kServerStart = 1'700'000'000 * kSecond;
+
+v1::ServerStatusResponse StatusAt(int64_t second, int64_t start = kServerStart) {
+  v1::ServerStatusResponse status;
+  status.set_server_version("0.9.0");
+  status.set_state("READY");
+  status.set_at_ns(kServerStart + second * kSecond);
+  status.set_uptime_ns(status.at_ns() - start);
+  status.set_cores(4);
+  return status;
+}
+
+v1::VersionStatus* AddVersion(const std::string& model, v1::ServerStatusResponse* status) {
+  v1::ModelStatus* added = status->add_models();
+  added->set_name(model);
+  v1::VersionStatus* version = added->add_versions();
+  version->set_version("7");
+  version->set_state("READY");
+  return version;
+}
+
+void SetDurations(const Counts& counts, v1::VersionStatus* version) {
+  version->clear_durations();
+  for (const auto& [up_to_ms, count] : counts) {
+    v1::DurationCount* duration = version->add_durations();
+    duration->set_up_to_ns(up_to_ms < 0 ? std::numeric_limits<int64_t>::max() : up_to_ms * kMs);
+    duration->set_count(count);
+  }
+}
+
+TEST(TopIntervalTest, RatesAreDifferencesByTheServersClock) {
+  v1::ServerStatusResponse before = StatusAt(100), after = StatusAt(104);
+  v1::VersionStatus* version = AddVersion("cats", &before);
+  version->set_answered(1000);
+  version->set_failed(10);
+  version->set_refused(4);
+  version->set_rows(8000);
+  version->set_request_ns(50 * kSecond);
+  version->set_queue_ns(5 * kSecond);
+  version->set_core_ns(20 * kSecond);
+  before.set_throttled_ns(kSecond);
+  version = AddVersion("cats", &after);
+  version->set_answered(1400);
+  version->set_failed(30);
+  version->set_refused(16);
+  version->set_rows(9600);
+  version->set_request_ns(58 * kSecond);
+  version->set_queue_ns(7 * kSecond);
+  version->set_core_ns(26 * kSecond);
+  version->set_held_bytes(142'000'000);
+  after.mutable_models(0)->set_waiting(3);
+  after.set_throttled_ns(kSecond + 800 * kMs);
+  after.set_unnamed_failed(2);
+  AddVersion("dogs", &after)->set_answered(4);  // since the first look
+
+  const auto top = IntervalBetween(before, after);
+  ASSERT_TRUE(top.ok()) << top.status();
+  EXPECT_EQ(top->length, absl::Seconds(4));
+  EXPECT_DOUBLE_EQ(top->RequestsPerSecond(), 101);
+  EXPECT_DOUBLE_EQ(top->Cores(), 1.5);
+  EXPECT_DOUBLE_EQ(top->throttled_share, 0.05) << "of 16 seconds of cores";
+  EXPECT_DOUBLE_EQ(top->unnamed_errors_per_s, 0.5);
+  EXPECT_EQ(top->held_bytes, 142'000'000);
+  ASSERT_EQ(top->models.size(), 2);
+  EXPECT_EQ(top->models[0].waiting, 3);
+  const VersionInterval& cats = top->models[0].versions[0];
+  EXPECT_DOUBLE_EQ(cats.requests_per_s, 100);
+  EXPECT_DOUBLE_EQ(cats.rows_per_s, 400);
+  EXPECT_DOUBLE_EQ(cats.refused_per_s, 3);
+  EXPECT_DOUBLE_EQ(cats.errors_per_s, 2) << "without those that were refused";
+  EXPECT_DOUBLE_EQ(*cats.queue_share, 0.25);
+  EXPECT_DOUBLE_EQ(cats.cores, 1.5);
+  EXPECT_DOUBLE_EQ(top->models[1].versions[0].requests_per_s, 1);
+}
+
+TEST(TopIntervalTest, QuantilesAreUpperEndsOfTheDifferences) {
+  const struct {
+    const char* why;
+    Counts before, after;
+    double p50_ms, p99_ms;  // -1: none
+  } kCases[] = {
+      {"no requests at all", {}, {}, -1, -1},
+      {"none in the interval", {{5, 9}}, {{5, 9}}, -1, -1},
+      {"one", {}, {{5, 1}}, 5, 5},
+      {"what was before does not count", {{900, 1000}}, {{5, 2}, {900, 1000}}, 5, 5},
+      {"half of two is the first", {}, {{5, 1}, {20, 1}}, 5, 20},
+      {"99 of 100", {}, {{5, 99}, {20, 1}}, 5, 5},
+      {"98 of 100", {}, {{5, 98}, {20, 2}}, 5, 20},
+      {"buckets that were new in between", {{5, 1}}, {{4, 3}, {5, 2}, {6, 1}}, 4, 6},
+      {"longer than any bucket's end", {}, {{-1, 1}}, 100'000, 100'000},
+  };
+  for (const auto& c : kCases) {
+    v1::ServerStatusResponse before = StatusAt(1), after = StatusAt(2);
+    SetDurations(c.before, AddVersion("cats", &before));
+    SetDurations(c.after, AddVersion("cats", &after));
+    const auto top = IntervalBetween(before, after);
+    ASSERT_TRUE(top.ok()) << c.why;
+    const VersionInterval& version = top->models[0].versions[0];
+    EXPECT_DOUBLE_EQ(version.p50_ms.value_or(-1), c.p50_ms) << c.why;
+    EXPECT_DOUBLE_EQ(version.p99_ms.value_or(-1), c.p99_ms) << c.why;
+  }
+}
+
+TEST(TopIntervalTest, AServerThatBeganAnewIsSeenFromItsStart) {
+  v1::ServerStatusResponse before = StatusAt(100),
+                           after = StatusAt(110, kServerStart + 105 * kSecond);
+  AddVersion("cats", &before)->set_answered(1000);
+  AddVersion("cats", &after)->set_answered(2000);
+  const auto top = IntervalBetween(before, after);
+  ASSERT_TRUE(top.ok()) << top.status();
+  EXPECT_EQ(top->length, absl::Seconds(5));
+  EXPECT_DOUBLE_EQ(top->RequestsPerSecond(), 400);
+  EXPECT_EQ(IntervalSinceStart(after).length, absl::Seconds(5));
+}
+
+TEST(TopIntervalTest, AVersionThatBeganAnewIsSeenFromNothing) {
+  v1::ServerStatusResponse before = StatusAt(100), after = StatusAt(102);
+  AddVersion("cats", &before)->set_answered(1000);
+  AddVersion("cats", &after)->set_answered(10);
+  EXPECT_DOUBLE_EQ(IntervalBetween(before, after)->RequestsPerSecond(), 5);
+}
+
+TEST(TopIntervalTest, TwoServersSideBySideAreNotOne) {
+  const auto top = IntervalBetween(StatusAt(100), StatusAt(102, kServerStart + 50 * kSecond));
+  EXPECT_EQ(top.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(IntervalBetween(StatusAt(100), StatusAt(102, kServerStart + 50 * kMs)).ok())
+      << "two clocks are read, not at once";
+}
+
+TopInterval Busy() {
+  TopInterval top = {.server_version = "0.9.0",
+                     .state = "READY",
+                     .at = absl::FromUnixSeconds(1'700'000'000),
+                     .length = absl::Seconds(2),
+                     .uptime = absl::Hours(76) + absl::Minutes(3),
+                     .cores = 4,
+                     .cores_busy = 3,
+                     .throttled_share = 0.012,
+                     .work_bytes = 210'000'000,
+                     .work_limit_bytes = 1'020'000'000,
+                     .held_bytes = 713'000'000,
+                     .connections = 14};
+  top.models = {
+      {.name = "bad",
+       .versions = {{.version = "1", .state = "UNAVAILABLE", .reason = "node 'x'\n: no Foo"}}},
+      {.name = "cats",
+       .waiting = 3,
+       .running = 1,
+       .versions = {{.version = "6", .state = "READY"},
+                    {.version = "7",
+                     .state = "READY",
+                     .requests_per_s = 90.1,
+                     .rows_per_s = 180.2,
+                     .errors_per_s = 0.5,
+                     .p50_ms = 10.9,
+                     .p99_ms = 31,
+                     .queue_share = 0.124,
+                     .cores = 1.92}}},
+      {.name = "v\x1b[2Jgg",
+       .running = 1,
+       .versions = {{.version = "12",
+                     .state = "UNLOADING",
+                     .requests_per_s = 1234.5,
+                     .rows_per_s = 1234.5,
+                     .refused_per_s = 12,
+                     .p50_ms = 0.0805,
+                     .p99_ms = 1904,
+                     .queue_share = 1,
+                     .cores = 2}}}};
+  return top;
+}
+
+TEST(TopTextTest, IsTheServerAndALineForEachVersion) {
+  EXPECT_EQ(TopText(Busy(), "127.0.0.1:8001", {}),
+            "READY  tilewire 0.9.0 at 127.0.0.1:8001  up 3 d 4 h  14 connections\n"
+            "cores 3.92 of 4 busy  throttled 1.2 %  memory 210 MB of 1.02 GB, models 713 MB\n"
+            "1325 requests/s in the last 2.0 s, 3 waiting, 2 running\n"
+            "\n"
+            "model    version  req/s rows/s p50 ms p99 ms queued cores wait run err/s refused\n"
+            "v?[2Jgg       12   1234   1234 0.0805   1904  100 %  2.00    0   1     -      12\n"
+            "cats           7   90.1  180.2   10.9     31   12 %  1.92    3   1   0.5       -\n"
+            "bad            1  UNAVAILABLE: node 'x'?: no Foo\n"
+            "cats           6      0      0      -      -      -  0.00              -       -\n");
+}
+
+TEST(TopTextTest, ANarrowTerminalGetsTheColumnsThatMatterMost) {
+  const struct {
+    int columns;
+    const char* heading;
+  } kCases[] = {
+      {100, "model    version  req/s rows/s p50 ms p99 ms queued cores wait run err/s refused"},
+      {80, "model    version  req/s rows/s p50 ms p99 ms queued cores wait run err/s refused"},
+      {79, "model    version  req/s p50 ms p99 ms queued cores wait run err/s refused"},
+      {61, "model    version  req/s p50 ms p99 ms queued cores wait err/s"},
+      {60, "model    version  req/s p50 ms p99 ms queued cores err/s"},
+      {50, "model     req/s p50 ms p99 ms queued cores err/s"},
+      {40, "model     req/s p50 ms p99 ms cores"},
+      {29, "model     req/s p50 ms p99 ms"},
+      {12, "model     r~"},
+  };
+  for (const auto& c : kCases) {
+    const std::string text = TopText(Busy(), "127.0.0.1:8001", {.columns = c.columns});
+    EXPECT_THAT(text, HasSubstr(absl::StrCat("\n", c.heading, "\n"))) << c.columns;
+    for (absl::string_view line : absl::StrSplit(text, '\n'))
+      EXPECT_LE(line.size(), c.columns) << line;
+  }
+}
+
+TEST(TopTextTest, LongNamesAreCutBetweenCharacters) {
+  TopInterval top = Busy();
+  top.models[1].name = "n\xC3\xA9n\xC3\xA9n\xC3\xA9n\xC3\xA9n\xC3\xA9n\xC3\xA9";
+  EXPECT_THAT(TopText(top, "", {.columns = 29}),
+              HasSubstr("\nn\xC3\xA9n\xC3\xA9n\xC3\xA9n~   90.1"));
+  EXPECT_THAT(TopText(top, "", {}),
+              HasSubstr("\nn\xC3\xA9n\xC3\xA9n\xC3\xA9n\xC3\xA9n\xC3\xA9n\xC3\xA9       7"));
+}
+
+TEST(TopTextTest, AShortTerminalCountsTheRest) {
+  const auto lines = [](int lines) {
+    const std::string text = TopText(Busy(), "", {.lines = lines});
+    return std::vector<std::string>(absl::StrSplit(text, '\n', absl::SkipEmpty()));
+  };
+  EXPECT_THAT(lines(9).back(), StartsWith("cats")) << "all fit";
+  EXPECT_EQ(lines(8).back(), "2 more versions");
+  EXPECT_THAT(lines(8)[5], StartsWith("cats")) << "the busiest are shown";
+  EXPECT_EQ(lines(6).back(), "4 more versions");
+  EXPECT_EQ(lines(1).back(), "4 more versions");
+}
+
+TEST(TopTextTest, TellsErrorsThatBelongToNoModelAndAServerWithoutAny) {
+  TopInterval top = Busy();
+  top.unnamed_errors_per_s = 2.5;
+  EXPECT_THAT(TopText(top, "", {}),
+              HasSubstr("2 running, 2.5 errors/s that named no model here\n"));
+  EXPECT_THAT(TopText(Busy(), "", {}), Not(HasSubstr("named no model")));
+  top.models.clear();
+  EXPECT_THAT(TopText(top, "", {}), HasSubstr("\nthe server has no models\n"));
+}
+
+TEST(TopTextTest, JsonIsALineWithAllOfIt) {
+  TopInterval top = Busy();
+  top.models[0].name = "b\"ad\n";
+  const std::string text = TopJson(top);
+  EXPECT_EQ(text.find('\n'), text.size() - 1);
+  const nlohmann::json json = nlohmann::json::parse(text);
+  EXPECT_EQ(json["state"], "READY");
+  EXPECT_EQ(json["at_ms"], 1'700'000'000'000);
+  EXPECT_EQ(json["interval_s"], 2);
+  EXPECT_EQ(json["cores"], 4);
+  EXPECT_DOUBLE_EQ(json["cores_used"].get<double>(), 3.92);
+  EXPECT_EQ(json["connections"], 14);
+  EXPECT_EQ(json["models"][0]["model"], "b\"ad\n");
+  EXPECT_EQ(json["models"][0]["versions"][0]["reason"], "node 'x'\n: no Foo");
+  EXPECT_TRUE(json["models"][0]["versions"][0]["p50_ms"].is_null());
+  EXPECT_EQ(json["models"][1]["waiting"], 3);
+  EXPECT_EQ(json["models"][1]["versions"][1]["p99_ms"], 31);
+  EXPECT_EQ(json["models"][1]["versions"][1]["queue_share"], 0.124);
+}
+
+}  // namespace
+}  // namespace tilewire::client
