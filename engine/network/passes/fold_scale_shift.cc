@@ -55,6 +55,15 @@ void Fold(const Convolution& factor, Weights* weights, std::vector<float>* bias)
   weights->own = weights->own || factor.weights.own;
 }
 
+// Whether operation `before` is an Op that takes the factor, which is then folded into it.
+template <typename Op>
+bool FoldsInto(int before, const Convolution& factor, Editor* editor) {
+  Op* op = editor->As<Op>(before);
+  if (op == nullptr || !op->fused.empty()) return false;
+  Fold(factor, &op->weights, &op->bias);
+  return true;
+}
+
 }  // namespace
 
 void FoldScaleShift(Network* network) {
@@ -64,19 +73,10 @@ void FoldScaleShift(Network* network) {
     if (factor == nullptr || !IsScaleShift(*factor)) continue;
     const ValueId src = editor.operation(i).srcs[0];
     const int before = ProducerBehindReshapes(editor, src);
-    if (Convolution* convolution = editor.As<Convolution>(before);
-        convolution != nullptr && convolution->fused.empty()) {
-      Fold(*factor, &convolution->weights, &convolution->bias);
-    } else if (Deconvolution* deconvolution = editor.As<Deconvolution>(before);
-               deconvolution != nullptr && deconvolution->fused.empty()) {
-      Fold(*factor, &deconvolution->weights, &deconvolution->bias);
-    } else if (DynamicConvolution* dynamic = editor.As<DynamicConvolution>(before);
-               dynamic != nullptr && dynamic->fused.empty()) {
-      Fold(*factor, &dynamic->weights, &dynamic->bias);
-    } else if (InnerProduct* product = editor.As<InnerProduct>(before);
-               product != nullptr && product->fused.empty()) {
-      Fold(*factor, &product->weights, &product->bias);
-    } else {
+    if (!FoldsInto<Convolution>(before, *factor, &editor) &&
+        !FoldsInto<Deconvolution>(before, *factor, &editor) &&
+        !FoldsInto<DynamicConvolution>(before, *factor, &editor) &&
+        !FoldsInto<InnerProduct>(before, *factor, &editor)) {
       continue;
     }
     editor.ReplaceUses(editor.operation(i).dst, src);
