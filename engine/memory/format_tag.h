@@ -18,9 +18,8 @@ namespace tilewire {
 enum class FormatTag : uint16_t {
   kUndef = 0,
   kAny,
-#define TILEWIRE_FORMAT_TAG(name, pattern) k_##name,
+#define TILEWIRE_FORMAT_TAG(name) k_##name,
 #include "engine/memory/format_tags.inc"
-#undef TILEWIRE_FORMAT_TAG
 };
 
 struct FormatTagRow {
