@@ -73,8 +73,8 @@ std::vector<bool> DecidingInputs(const ModelGraph& graph, const std::vector<Oper
   return inputs;
 }
 
-absl::StatusOr<network::ConstantPtr> DecidingConstant(const std::string& name, DataType type,
-                                                      const Dims& dims, absl::string_view bytes) {
+absl::StatusOr<ConstantPtr> DecidingConstant(const std::string& name, DataType type,
+                                             const Dims& dims, absl::string_view bytes) {
   const int64_t count = ElementCount(dims).value_or(kLargestDeciding + 1);
   if (count > kLargestDeciding) {
     return ResourceExhausted("input '", name.substr(0, 200), "' decides shapes; it may have ",
@@ -83,10 +83,10 @@ absl::StatusOr<network::ConstantPtr> DecidingConstant(const std::string& name, D
   if (static_cast<int64_t>(bytes.size()) != count * SizeOf(type)) {
     return InvalidArgument("input '", name.substr(0, 200), "' has ", bytes.size(), " bytes");
   }
-  if (type == DataType::kF32) return network::MakeFloats(name, dims, Read<float, float>(bytes));
-  if (type == DataType::kF64) return network::MakeFloats(name, dims, Read<float, double>(bytes));
-  if (type == DataType::kBool) return network::MakeInts(name, dims, Read<int64_t, bool>(bytes));
-  auto constant = std::make_shared<network::Constant>();
+  if (type == DataType::kF32) return MakeFloats(name, dims, Read<float, float>(bytes));
+  if (type == DataType::kF64) return MakeFloats(name, dims, Read<float, double>(bytes));
+  if (type == DataType::kBool) return MakeInts(name, dims, Read<int64_t, bool>(bytes));
+  auto constant = std::make_shared<Constant>();
   constant->name = name;
   constant->dims = dims;
   if (IsByte(type)) constant->integers = type;

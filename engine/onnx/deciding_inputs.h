@@ -29,8 +29,8 @@ std::vector<bool> DecidingInputs(const ModelGraph& graph, const std::vector<Oper
 // The elements of such an input, row-major in `bytes`.
 //   kInvalidArgument    bytes that do not fit the dims
 //   kResourceExhausted  more than kLargestDeciding elements
-absl::StatusOr<network::ConstantPtr> DecidingConstant(const std::string& name, DataType type,
-                                                      const Dims& dims, absl::string_view bytes);
+absl::StatusOr<ConstantPtr> DecidingConstant(const std::string& name, DataType type,
+                                             const Dims& dims, absl::string_view bytes);
 
 }  // namespace tilewire::reader
 

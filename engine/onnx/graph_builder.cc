@@ -58,7 +58,7 @@ class Builder {
 
  private:
   absl::Status AddInitializers() {
-    for (network::ConstantPtr& constant : file_.initializers) {
+    for (ConstantPtr& constant : file_.initializers) {
       ABSL_ASSIGN_OR_RETURN(const TensorId id, expansion_.Define(constant->name, &main_));
       graph_.weights_bytes += constant->count() * network::BytesOfElement(*constant);
       graph_.initializers[id] = std::move(constant);

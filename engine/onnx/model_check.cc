@@ -58,7 +58,7 @@ void AddDeclared(const OnnxFile& file, ModelCheck* check) {
   if (opset != file.opsets.end()) check->opset = opset->second;
   check->nodes = file.graph->node_size();
   std::set<std::string> constants;  // which IR versions before 4 declare as inputs, too
-  for (const network::ConstantPtr& constant : file.initializers) constants.insert(constant->name);
+  for (const ConstantPtr& constant : file.initializers) constants.insert(constant->name);
   for (const onnx::ValueInfoProto& input : file.graph->input()) {
     if (constants.count(input.name()) == 0) check->inputs.push_back(AsDeclared(input));
   }

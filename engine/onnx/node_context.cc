@@ -10,11 +10,7 @@
 
 namespace tilewire::reader {
 
-using network::ConstantPtr;
-using network::InMemory;
-using network::kNoValue;
 using network::OperationParams;
-using network::ValueId;
 namespace {
 
 // Limits the bytes of one tensor: far above any memory, far below an overflow in later arithmetic.
@@ -26,7 +22,7 @@ bool KeepsType(const OperationParams& params) {
     return pooling->algorithm == network::Pooling::Algorithm::kMax;
   return std::holds_alternative<network::Reshape>(params) ||
          std::holds_alternative<network::Transpose>(params) ||
-         std::holds_alternative<network::Select>(params) ||
+         std::holds_alternative<Select>(params) ||
          std::holds_alternative<network::Shuffle>(params) ||
          std::holds_alternative<network::Concat>(params) ||
          std::holds_alternative<network::Gather>(params);
@@ -124,8 +120,8 @@ absl::StatusOr<ValueId> NodeContext::Numbers(const Operand& operand) {
   const std::string suffix = absl::StrCat("/", numbers->name);
   if (!numbers->is_float) {
     ABSL_ASSIGN_OR_RETURN(numbers, InMemory(numbers));
-    numbers = network::MakeFloats(numbers->name, numbers->dims,
-                                  std::vector<float>(numbers->ints.begin(), numbers->ints.end()));
+    numbers = MakeFloats(numbers->name, numbers->dims,
+                         std::vector<float>(numbers->ints.begin(), numbers->ints.end()));
   }
   const Dims dims = numbers->dims;
   return Emit(network::Literal{std::move(numbers)}, {}, dims, suffix);
@@ -174,8 +170,8 @@ absl::StatusOr<ValueId> NodeContext::OfAnyType(const Operand& operand) {
 
 Operand NodeContext::KnownFloats(absl::string_view suffix, Dims dims,
                                  std::vector<float> numbers) const {
-  return OperandOf(network::MakeFloats(absl::StrCat(output_name(), suffix), std::move(dims),
-                                       std::move(numbers)));
+  return OperandOf(
+      MakeFloats(absl::StrCat(output_name(), suffix), std::move(dims), std::move(numbers)));
 }
 
 absl::StatusOr<ValueId> NodeContext::Emit(OperationParams params, std::vector<ValueId> srcs,

@@ -20,25 +20,30 @@
 
 namespace tilewire::reader {
 
+// The names that all operators use.
+using network::Elementwise;
+using network::EltwiseAlgorithm;
+using network::Function;
+using network::kNoValue;
+using network::ValueId;
+
 // In elements. Folding is for shapes and the like; a file that needs more is refused.
 inline constexpr int64_t kLargestFold = int64_t{1} << 24;
 
 // The knowledge about a tensor during the visit: its value, or that it is computed at run time.
 struct Operand {
-  network::ConstantPtr constant;               // not null: folded
-  network::ValueId value = network::kNoValue;  // else: this value of the network
+  ConstantPtr constant;      // not null: folded
+  ValueId value = kNoValue;  // else: this value of the network
   Dims dims;
   bool is_integer = false;   // of a value: integers or truth values, whatever type holds them
   bool is_of_model = false;  // of a constant: known at load, the same in every specialization
   std::shared_ptr<const std::vector<Operand>> sequence;  // of a sequence: its tensors; else null
-  bool defined() const {
-    return constant != nullptr || value != network::kNoValue || sequence != nullptr;
-  }
+  bool defined() const { return constant != nullptr || value != kNoValue || sequence != nullptr; }
 };
 
-inline Operand OperandOf(network::ConstantPtr constant) {
+inline Operand OperandOf(ConstantPtr constant) {
   Dims dims = constant->dims;
-  return {std::move(constant), network::kNoValue, std::move(dims)};
+  return {std::move(constant), kNoValue, std::move(dims)};
 }
 
 inline bool IsInteger(const Operand& operand) {
@@ -81,7 +86,7 @@ class NodeContext {
         network_(network),
         visit_nodes_(visit_nodes),
         repetition_(std::move(repetition)),
-        first_own_value_(static_cast<network::ValueId>(network->values.size())) {}
+        first_own_value_(static_cast<ValueId>(network->values.size())) {}
 
   const Node& node;
 
@@ -91,38 +96,38 @@ class NodeContext {
   bool AllConstant() const;
   // The input as a constant of f32. kUnimplemented: it is computed at run time. kInvalidArgument:
   // it is of integers.
-  absl::StatusOr<network::ConstantPtr> Floats(int i) const;
+  absl::StatusOr<ConstantPtr> Floats(int i) const;
   // The same, but the floats may still be in the file: for operators that only pass them on.
-  absl::StatusOr<network::ConstantPtr> FloatsInPlace(int i) const;
+  absl::StatusOr<ConstantPtr> FloatsInPlace(int i) const;
   // As Floats(), for integers.
-  absl::StatusOr<network::ConstantPtr> Ints(int i) const;
+  absl::StatusOr<ConstantPtr> Ints(int i) const;
   // Whether the input holds integers or truth values.
   bool IsInteger(int i) const { return tilewire::reader::IsInteger(input(i)); }
   // The input as a value of the network in f32, to which one of f64 is rounded; a floating-point
   // constant as a Literal. kUnimplemented: it holds integers.
-  absl::StatusOr<network::ValueId> Runtime(int i) { return AsValue(input(i)); }
-  absl::StatusOr<network::ValueId> AsValue(const Operand& operand);
+  absl::StatusOr<ValueId> Runtime(int i) { return AsValue(input(i)); }
+  absl::StatusOr<ValueId> AsValue(const Operand& operand);
   // The same for operators that only move or compare elements: a value of 8-bit integers stays one,
   // and known integers become the same numbers in f32.
-  absl::StatusOr<network::ValueId> RuntimeOfAnyType(int i) { return OfAnyType(input(i)); }
-  absl::StatusOr<network::ValueId> OfAnyType(const Operand& operand);
+  absl::StatusOr<ValueId> RuntimeOfAnyType(int i) { return OfAnyType(input(i)); }
+  absl::StatusOr<ValueId> OfAnyType(const Operand& operand);
   // As AsValue(), but integers become the same numbers in f32. kUnimplemented: they are of a type
   // that f32 does not hold exactly.
-  absl::StatusOr<network::ValueId> Numbers(const Operand& operand);
+  absl::StatusOr<ValueId> Numbers(const Operand& operand);
   // The operand as a value of the network of `type`, of numbers: one of another type is converted,
   // a constant becomes a Literal.
   //   kInvalidArgument  a constant of integers with a floating-point element, or with one that is
   //                     not in the type's range
-  absl::StatusOr<network::ValueId> InType(const Operand& operand, DataType type);
+  absl::StatusOr<ValueId> InType(const Operand& operand, DataType type);
   // The types that input and output i have in the model, whatever holds them.
   DataType ElementType(int i) const { return graph_.element_types[node.inputs[i]]; }
   DataType ElementTypeOfOutput(int i) const { return graph_.element_types[node.outputs[i]]; }
   // The type of the value that the operand is; kF32 for a constant.
   DataType TypeOf(const Operand& operand) const {
-    return operand.value == network::kNoValue ? DataType::kF32 : value(operand.value).type;
+    return operand.value == kNoValue ? DataType::kF32 : value(operand.value).type;
   }
 
-  const network::Value& value(network::ValueId id) const { return network_->values[id]; }
+  const network::Value& value(ValueId id) const { return network_->values[id]; }
   // The name of the first output, or of output i, in the file, and which repetition of it this is;
   // unique.
   std::string output_name() const {
@@ -148,21 +153,18 @@ class NodeContext {
   // Appends an operation. Its result gets `dims` and the name of output 0 followed by `suffix`. Its
   // type is `type`, or the source's if the operation only moves or compares elements.
   //   kInvalidArgument  a dimension below 1, a rank over kMaxRank, a size that overflows
-  absl::StatusOr<network::ValueId> Emit(network::OperationParams params,
-                                        std::vector<network::ValueId> srcs, Dims dims,
-                                        absl::string_view suffix = "",
-                                        DataType type = DataType::kF32);
+  absl::StatusOr<ValueId> Emit(network::OperationParams params, std::vector<ValueId> srcs,
+                               Dims dims, absl::string_view suffix = "",
+                               DataType type = DataType::kF32);
   // The same as an operand.
-  absl::StatusOr<Operand> EmitOperand(network::OperationParams params,
-                                      std::vector<network::ValueId> srcs, Dims dims,
-                                      absl::string_view suffix = "",
+  absl::StatusOr<Operand> EmitOperand(network::OperationParams params, std::vector<ValueId> srcs,
+                                      Dims dims, absl::string_view suffix = "",
                                       DataType type = DataType::kF32);
   // Emit() of a Reshape; `src` itself where the dims are equal.
-  absl::StatusOr<network::ValueId> EmitReshape(network::ValueId src, Dims dims,
-                                               absl::string_view suffix = "");
+  absl::StatusOr<ValueId> EmitReshape(ValueId src, Dims dims, absl::string_view suffix = "");
 
-  absl::Status SetOutput(network::ValueId value);
-  absl::Status SetOutput(network::ConstantPtr constant);
+  absl::Status SetOutput(ValueId value);
+  absl::Status SetOutput(ConstantPtr constant);
   // A value that this node emitted takes the name of output i; an input is passed on as it is.
   absl::Status SetOutput(const Operand& operand, int i = 0);
   // The result of a function of operators, whose error is passed on.
@@ -190,7 +192,7 @@ class NodeContext {
   network::Network* network_;
   const NodeVisitor visit_nodes_;
   Repetition repetition_;
-  network::ValueId first_own_value_;  // values from here on were emitted by this node
+  ValueId first_own_value_;  // values from here on were emitted by this node
 };
 
 }  // namespace tilewire::reader

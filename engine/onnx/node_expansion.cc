@@ -187,7 +187,7 @@ absl::Status NodeExpansion::ConnectInputs(Node* node, const Scope& scope) const 
 
 absl::Status NodeExpansion::AddInitializers(const onnx::GraphProto& graph, Scope* scope) {
   const auto add = [&](const std::string& name,
-                       absl::StatusOr<network::ConstantPtr> constant) -> absl::Status {
+                       absl::StatusOr<ConstantPtr> constant) -> absl::Status {
     ABSL_ASSIGN_OR_RETURN(const TensorId id, Define(name, scope));
     ABSL_RETURN_IF_ERROR(constant.status());
     graph_.initializers[id] =

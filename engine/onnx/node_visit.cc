@@ -52,8 +52,7 @@ absl::Status LoadConstants(const Node& node, const NodeContext& context,
   if (FindOp(node)->folds != Folds::kInMemory || !context.AllConstant()) return absl::OkStatus();
   for (TensorId input : node.inputs) {
     if (input == kNoTensor) continue;
-    ABSL_ASSIGN_OR_RETURN((*tensors)[input].constant,
-                          network::InMemory((*tensors)[input].constant));
+    ABSL_ASSIGN_OR_RETURN((*tensors)[input].constant, InMemory((*tensors)[input].constant));
   }
   return absl::OkStatus();
 }

@@ -18,7 +18,6 @@
 
 namespace tilewire::reader {
 
-using network::ConstantPtr;
 using network::Network;
 using network::RunPasses;
 namespace {

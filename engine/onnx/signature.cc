@@ -135,16 +135,16 @@ class Inference {
   }
 
   // Each element of each input that decides shapes is `element`.
-  std::vector<network::ConstantPtr> KnownInputs(absl::Span<const Dims> dims, int element) const {
-    std::vector<network::ConstantPtr> known(dims.size());
+  std::vector<ConstantPtr> KnownInputs(absl::Span<const Dims> dims, int element) const {
+    std::vector<ConstantPtr> known(dims.size());
     for (size_t i = 0; i < dims.size(); ++i) {
       const TensorSpec& spec = signature_.inputs[i];
       if (!spec.decides_shapes) continue;
       const int64_t count = ElementCount(dims[i]).value_or(0);
       known[i] = IsIntegerOrBool(spec.type)
-                     ? network::MakeInts(spec.name, dims[i], std::vector<int64_t>(count, element))
-                     : network::MakeFloats(spec.name, dims[i],
-                                           std::vector<float>(count, static_cast<float>(element)));
+                     ? MakeInts(spec.name, dims[i], std::vector<int64_t>(count, element))
+                     : MakeFloats(spec.name, dims[i],
+                                  std::vector<float>(count, static_cast<float>(element)));
     }
     return known;
   }

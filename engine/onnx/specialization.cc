@@ -14,11 +14,8 @@
 
 namespace tilewire::reader {
 
-using network::ConstantPtr;
-using network::kNoValue;
 using network::Network;
 using network::Value;
-using network::ValueId;
 namespace {
 
 std::vector<Operand> Initializers(const ModelGraph& graph) {
@@ -112,7 +109,7 @@ namespace {
 // A constant that its file still holds gives up its copy in memory.
 void ReleaseStored(Operand* operand) {
   if (operand->constant == nullptr || operand->constant->stored == nullptr) return;
-  auto released = std::make_shared<network::Constant>(*operand->constant);
+  auto released = std::make_shared<Constant>(*operand->constant);
   released->floats = {};
   released->owner = nullptr;
   released->ints.clear();
@@ -124,8 +121,7 @@ void ReleaseStored(Operand* operand) {
 absl::Status Fold(const Node& node, NodeContext* context, std::vector<Operand>* tensors) {
   for (TensorId input : node.inputs) {
     if (input == kNoTensor || FindOp(node)->folds == Folds::kInPlace) continue;
-    ABSL_ASSIGN_OR_RETURN((*tensors)[input].constant,
-                          network::InMemory((*tensors)[input].constant));
+    ABSL_ASSIGN_OR_RETURN((*tensors)[input].constant, InMemory((*tensors)[input].constant));
   }
   ABSL_RETURN_IF_ERROR(FindOp(node)->build(*context));
   for (TensorId id : node.inputs) {

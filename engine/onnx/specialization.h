@@ -33,13 +33,13 @@ absl::StatusOr<std::vector<Operand>> FoldConstants(const ModelGraph& graph);
 //   kInternal         an operation that breaks its contract (network_check.h)
 absl::StatusOr<network::Network> BuildNetwork(
     const ModelGraph& graph, std::vector<Operand> folded, absl::Span<const Dims> input_dims,
-    absl::Span<const network::ConstantPtr> known = {},
+    absl::Span<const ConstantPtr> known = {},
     const std::function<absl::Status()>& interrupted = {});
 
 // The two ends of a network. The inputs become values of it; those whose elements are known are
 // constants besides.
 absl::Status AddInputs(const ModelGraph& graph, absl::Span<const Dims> dims,
-                       absl::Span<const network::ConstantPtr> known, std::vector<Operand>* tensors,
+                       absl::Span<const ConstantPtr> known, std::vector<Operand>* tensors,
                        network::Network* network);
 // An output that is known already is a literal. Values without dimensions become [1].
 absl::Status SetOutputs(const ModelGraph& graph, const std::vector<Operand>& tensors,

@@ -19,6 +19,14 @@
 
 namespace tilewire::reader {
 
+// The names of constants that the whole room uses.
+using network::Constant;
+using network::ConstantPtr;
+using network::HeldFloats;
+using network::InMemory;
+using network::MakeFloats;
+using network::MakeInts;
+
 // A graph input or output as the file declares it; -1 for an open dimension.
 struct DeclaredTensor {
   TensorId id = kNoTensor;
@@ -35,12 +43,12 @@ struct ModelGraph {
   std::deque<onnx::FunctionProto> compositions;  // of operators that are written as others
   std::deque<onnx::NodeProto> rewritten;         // of functions, for one call
 
-  std::vector<std::string> tensor_names;           // by TensorId
-  std::vector<network::ConstantPtr> initializers;  // by TensorId; null for other tensors
-  std::vector<bool> is_read;                       // by TensorId: by a node, or as an output
-  std::vector<DataType> element_types;             // by TensorId (element_types.h)
-  std::vector<Node> nodes;                         // topological order
-  std::vector<DeclaredTensor> inputs;              // without those that have an initializer
+  std::vector<std::string> tensor_names;  // by TensorId
+  std::vector<ConstantPtr> initializers;  // by TensorId; null for other tensors
+  std::vector<bool> is_read;              // by TensorId: by a node, or as an output
+  std::vector<DataType> element_types;    // by TensorId (element_types.h)
+  std::vector<Node> nodes;                // topological order
+  std::vector<DeclaredTensor> inputs;     // without those that have an initializer
   std::vector<DeclaredTensor> outputs;
   int64_t weights_bytes = 0;  // of all initializers
 };

@@ -27,13 +27,12 @@ inline constexpr OpFamily kOpFamilies[] = {
 };
 
 // The tensor that an attribute holds. kInvalidArgument: there is none, or it is malformed.
-absl::StatusOr<network::ConstantPtr> TensorAttribute(const NodeContext& context,
-                                                     absl::string_view name);
+absl::StatusOr<ConstantPtr> TensorAttribute(const NodeContext& context, absl::string_view name);
 
 // A pooling whose window covers all spatial dimensions.
-absl::StatusOr<network::ValueId> EmitGlobalPooling(NodeContext& context,
-                                                   network::Pooling::Algorithm algorithm,
-                                                   absl::string_view suffix = "");
+absl::StatusOr<ValueId> EmitGlobalPooling(NodeContext& context,
+                                          network::Pooling::Algorithm algorithm,
+                                          absl::string_view suffix = "");
 
 // Computed indices are held in f32, which represents every integer up to 2^24. kUnimplemented:
 // `size` elements have indices above that.

@@ -9,9 +9,7 @@
 
 namespace tilewire::reader {
 
-using network::ConstantPtr;
 using network::HeldBytes;
-using network::ValueId;
 using network::Weights;
 
 namespace {
@@ -23,11 +21,11 @@ class CenteredIntegers final : public network::StoredNumbers {
   CenteredIntegers(ConstantPtr integers, int32_t zero_point)
       : integers_(std::move(integers)), zero_point_(static_cast<float>(zero_point)) {}
 
-  absl::StatusOr<network::HeldFloats> Load() const override {
+  absl::StatusOr<HeldFloats> Load() const override {
     ABSL_ASSIGN_OR_RETURN(const HeldBytes held, LoadBytes());
     auto floats = std::make_shared<std::vector<float>>(held.values.begin(), held.values.end());
     for (float& element : *floats) element -= zero_point_;
-    return network::HeldFloats{*floats, floats};
+    return HeldFloats{*floats, floats};
   }
 
   absl::StatusOr<HeldBytes> LoadBytes() const override {
@@ -111,8 +109,8 @@ absl::StatusOr<ValueId> EmitScaleShift(NodeContext& context, ValueId src, std::v
   convolution.groups = dims[1];
   Dims weights_dims(spatial_dims.size(), 1);
   weights_dims[0] = dims[1];
-  convolution.weights = WeightsOf(network::MakeFloats(absl::StrCat(context.output_name(), suffix),
-                                                      std::move(weights_dims), std::move(scale)));
+  convolution.weights = WeightsOf(MakeFloats(absl::StrCat(context.output_name(), suffix),
+                                             std::move(weights_dims), std::move(scale)));
   convolution.bias = std::move(shift);
   convolution.strides.assign(spatial_rank, 1);
   convolution.dilations.assign(spatial_rank, 0);

@@ -9,8 +9,6 @@
 #include "engine/onnx/stages/held_tensor.h"
 
 namespace tilewire::reader {
-
-using network::ConstantPtr;
 namespace {
 
 constexpr int kMostStages = 256;
@@ -49,9 +47,9 @@ class Walk {
     const std::string& name = graph_.tensor_names[tensor.id];
     const int64_t count = ElementCount(tensor.dims).value_or(0);
     if (tensor.is_integer)
-      return network::MakeInts(name, tensor.dims, std::vector<int64_t>(count, assumed_.element));
+      return MakeInts(name, tensor.dims, std::vector<int64_t>(count, assumed_.element));
     const float element = static_cast<float>(assumed_.element);
-    return network::MakeFloats(name, tensor.dims, std::vector<float>(count, element));
+    return MakeFloats(name, tensor.dims, std::vector<float>(count, element));
   }
 
   absl::Status AddResults(const Node& node, const Cut& cut, std::vector<StagedTensor>* computed) {

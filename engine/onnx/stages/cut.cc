@@ -16,9 +16,6 @@
 #include "engine/onnx/specialization.h"
 
 namespace tilewire::reader {
-
-using network::kNoValue;
-using network::ValueId;
 namespace {
 
 // Builds one stage.
@@ -108,7 +105,7 @@ class StageBuilder {
   // The graph that an If takes, where that is known; else null.
   const Body* Branch(const Node& node) {
     if (node.op() != "If" || !node.HasInput(0)) return nullptr;
-    const network::ConstantPtr& condition = tensors()[node.inputs[0]].constant;
+    const ConstantPtr& condition = tensors()[node.inputs[0]].constant;
     if (condition == nullptr || condition->is_float || condition->ints.size() != 1) return nullptr;
     const auto body = node.bodies.find(condition->ints[0] != 0 ? "then_branch" : "else_branch");
     const bool fits = body != node.bodies.end() && body->second->inputs.empty() &&
@@ -304,7 +301,7 @@ absl::StatusOr<Stage> BuildStage(const ModelGraph& graph, StageStart start,
 }
 
 StageStart StartAfter(const Cut& cut, absl::Span<const StagedTensor> computed,
-                      absl::Span<const network::ConstantPtr> known) {
+                      absl::Span<const ConstantPtr> known) {
   StageStart start{cut.graph, cut.tensors, cut.kept};
   start.inputs.insert(start.inputs.end(), computed.begin(), computed.end());
   for (size_t i = 0; i < known.size(); ++i)

@@ -89,7 +89,7 @@ absl::StatusOr<Stage> BuildStage(const ModelGraph& graph, StageStart start,
 // The start of the stage after `cut`, when its late nodes gave `computed`. `known` are the
 // elements of cut.known, in the same order.
 StageStart StartAfter(const Cut& cut, absl::Span<const StagedTensor> computed,
-                      absl::Span<const network::ConstantPtr> known);
+                      absl::Span<const ConstantPtr> known);
 
 // The tensors that a node, or graphs in it, read of `cut` and that are not constants, each once.
 std::vector<StagedTensor> ReadBy(const Node& node, const Cut& cut);

@@ -11,9 +11,6 @@
 #include "engine/onnx/ops/op_table.h"
 
 namespace tilewire::reader {
-
-using network::Constant;
-using network::ConstantPtr;
 namespace {
 
 constexpr int64_t kLargestInF32 = int64_t{1} << 24;
@@ -66,7 +63,7 @@ ConstantPtr AsConstant(const std::string& name, const HeldTensor& held) {
       numbers.assign(elements, elements + count);
     }
   });
-  return tensor.is_integer ? constant : network::MakeFloats(name, tensor.dims, std::move(numbers));
+  return tensor.is_integer ? constant : MakeFloats(name, tensor.dims, std::move(numbers));
 }
 
 absl::StatusOr<HeldTensor> AsTensor(const Constant& constant, TensorId id, DataType type) {
@@ -108,7 +105,7 @@ absl::StatusOr<std::vector<HeldTensor>> ComputeLate(const Node& node, const Mode
   std::vector<Operand> tensors(graph.tensor_names.size());
   for (TensorId id : node.inputs) {
     if (id == kNoTensor || cut.tensors[id].constant == nullptr) continue;
-    ABSL_ASSIGN_OR_RETURN(ConstantPtr known, network::InMemory(cut.tensors[id].constant));
+    ABSL_ASSIGN_OR_RETURN(ConstantPtr known, InMemory(cut.tensors[id].constant));
     tensors[id] = OperandOf(std::move(known));
   }
   for (const HeldTensor& input : inputs) {
@@ -128,8 +125,7 @@ absl::StatusOr<std::vector<HeldTensor>> ComputeLate(const Node& node, const Mode
   std::vector<HeldTensor> outputs;
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i] == kNoTensor) continue;
-    ABSL_ASSIGN_OR_RETURN(const ConstantPtr result,
-                          network::InMemory(tensors[node.outputs[i]].constant));
+    ABSL_ASSIGN_OR_RETURN(const ConstantPtr result, InMemory(tensors[node.outputs[i]].constant));
     ABSL_ASSIGN_OR_RETURN(outputs.emplace_back(),
                           AsTensor(*result, node.outputs[i], TypeOfResult(node, i, inputs)));
   }
@@ -158,7 +154,7 @@ absl::StatusOr<StageStart> BodyStart(const Node& loop, const Cut& cut,
     start.inputs.back().id = body.inputs[i + 2];
   }
   for (const StagedTensor& outer : ReadBy(loop, cut)) start.inputs.push_back(outer);
-  start.tensors[body.inputs[1]] = OperandOf(network::MakeInts("", {}, {1}));
+  start.tensors[body.inputs[1]] = OperandOf(MakeInts("", {}, {1}));
   return start;
 }
 

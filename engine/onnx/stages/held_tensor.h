@@ -21,13 +21,13 @@ struct HeldTensor {
 };
 
 // The elements as a constant; floats are not copied.
-network::ConstantPtr AsConstant(const std::string& name, const HeldTensor& held);
+ConstantPtr AsConstant(const std::string& name, const HeldTensor& held);
 // The elements of a constant in memory, in `type`; integers may be held in f32.
 //   kUnimplemented      an integer that the type does not hold
 //   kResourceExhausted  memory
-absl::StatusOr<HeldTensor> AsTensor(const network::Constant& constant, TensorId id, DataType type);
+absl::StatusOr<HeldTensor> AsTensor(const Constant& constant, TensorId id, DataType type);
 // The same in f32; integers that it does not hold exactly in s64.
-absl::StatusOr<HeldTensor> AsTensor(const network::Constant& constant, TensorId id);
+absl::StatusOr<HeldTensor> AsTensor(const Constant& constant, TensorId id);
 
 // The outputs of a late node other than a Loop. `inputs` are those of its inputs that are not
 // constants of `cut`. Indices are held in f32.

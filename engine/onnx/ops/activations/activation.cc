@@ -13,12 +13,7 @@
 #include "engine/onnx/ops/ops.h"
 
 namespace tilewire::reader {
-
-using network::Elementwise;
-using network::ValueId;
 namespace {
-
-using functions::EltwiseAlgorithm;
 
 // A bound of Clip: an attribute before opset 11, then an optional input of one element.
 absl::StatusOr<float> ReadBound(const NodeContext& context, int input, absl::string_view name,
@@ -27,16 +22,15 @@ absl::StatusOr<float> ReadBound(const NodeContext& context, int input, absl::str
   if (context.node.HasAttribute(name))
     return context.node.Invalid("unknown attribute '", name, "'");
   if (!context.Has(input)) return absent;
-  const network::Constant& bound = *context.input(input).constant;
+  const Constant& bound = *context.input(input).constant;
   if (bound.count() != 1) return context.node.Invalid(name, " is not one number");
-  ABSL_ASSIGN_OR_RETURN(const network::HeldFloats held, network::LoadNumbers(bound));
+  ABSL_ASSIGN_OR_RETURN(const HeldFloats held, network::LoadNumbers(bound));
   return held.values[0];
 }
 
 // Sets the output, converted back to `type` if that is one of 8-bit integers.
 absl::Status FinishInType(NodeContext& context, const Operand& numbers, DataType type) {
-  if (type == DataType::kF32 || numbers.value == network::kNoValue)
-    return context.SetOutput(numbers);
+  if (type == DataType::kF32 || numbers.value == kNoValue) return context.SetOutput(numbers);
   return context.SetOutput(
       context.Emit(network::Quantize{}, {numbers.value}, numbers.dims, "", type));
 }
@@ -47,8 +41,7 @@ absl::Status ClipDoubles(NodeContext& context) {
   for (const char* name : {"min", "max"}) {
     if (!context.node.HasAttribute(name)) continue;
     ABSL_ASSIGN_OR_RETURN(const float bound, context.node.Float(name, 0));
-    const Elementwise bounded{name == std::string_view("min") ? Elementwise::Function::kMax
-                                                              : Elementwise::Function::kMin};
+    const Elementwise bounded{name == std::string_view("min") ? Function::kMax : Function::kMin};
     const Operand number = OperandOf(network::MakeDoubles(name, {}, {bound}));
     ABSL_ASSIGN_OR_RETURN(
         result, ElementwiseOf(context, bounded, {result, number}, absl::StrCat("/bounded_", name)));
@@ -73,7 +66,7 @@ absl::Status ClipByFunctions(NodeContext& context) {
     ABSL_ASSIGN_OR_RETURN(const Operand bound, numbers(i));
     if (ElementCount(bound.dims) != 1)
       return context.node.Invalid("input ", i, " is not one number");
-    const Elementwise bounded{i == 1 ? Elementwise::Function::kMax : Elementwise::Function::kMin};
+    const Elementwise bounded{i == 1 ? Function::kMax : Function::kMin};
     ABSL_ASSIGN_OR_RETURN(
         result, ElementwiseOf(context, bounded, {result, bound}, absl::StrCat("/bounded", i)));
   }
@@ -83,9 +76,8 @@ absl::Status ClipByFunctions(NodeContext& context) {
 // For integers: the maximum with 0.
 absl::Status BuildRelu(NodeContext& context) {
   if (IsIntegerType(context.TypeOf(context.input(0)))) {
-    const Operand zero = OperandOf(network::MakeInts(context.output_name() + "/zero", {}, {0}));
-    return context.SetOutput(
-        ElementwiseOf(context, {Elementwise::Function::kMax}, {context.input(0), zero}));
+    const Operand zero = OperandOf(MakeInts(context.output_name() + "/zero", {}, {0}));
+    return context.SetOutput(ElementwiseOf(context, {Function::kMax}, {context.input(0), zero}));
   }
   return FinishActivation(context, {EltwiseAlgorithm::kRelu});
 }
@@ -95,7 +87,7 @@ absl::Status BuildSelu(NodeContext& context) {
                         context.node.Float("alpha", old ? 1.6732f : 1.67326319217681884765625f));
   ABSL_ASSIGN_OR_RETURN(const float gamma,
                         context.node.Float("gamma", old ? 1.0507f : 1.05070102214813232421875f));
-  return FinishElementwise(context, {Elementwise::Function::kSelu, alpha, gamma});
+  return FinishElementwise(context, {Function::kSelu, alpha, gamma});
 }
 
 absl::Status BuildGelu(NodeContext& context) {

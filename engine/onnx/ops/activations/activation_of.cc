@@ -14,12 +14,9 @@
 #include "engine/onnx/ops/arithmetic/element_functions.h"
 
 namespace tilewire::reader {
-
-using network::Elementwise;
 namespace {
 
-using Function = Elementwise::Function;
-using Algorithm = functions::EltwiseAlgorithm;
+using Algorithm = EltwiseAlgorithm;
 
 // Operations one after the other. Once one is refused, the rest do nothing.
 class Chain {
@@ -143,7 +140,7 @@ Operand Applied(Chain& chain, const functions::EltwiseOp& op, const Operand& x) 
 // Selu's negative half, log(1 + y) is 2 artanh(y / (2 + y)).
 absl::StatusOr<Operand> ActivationOfDoubles(NodeContext& context, const functions::EltwiseOp& op,
                                             const Operand& src, absl::string_view suffix) {
-  ABSL_ASSIGN_OR_RETURN(const network::ValueId value, context.InType(src, DataType::kF64));
+  ABSL_ASSIGN_OR_RETURN(const ValueId value, context.InType(src, DataType::kF64));
   Chain chain(context, suffix);
   const Operand result = Applied(chain, op, {nullptr, value, src.dims});
   ABSL_RETURN_IF_ERROR(chain.status());
@@ -156,7 +153,7 @@ absl::StatusOr<Elementwise> FunctionOf(const NodeContext& context, const functio
                                        DataType type) {
   if (op.function == Algorithm::kAbs) return op;
   if (op.function == Algorithm::kLinear && op.alpha == -1 && op.beta == 0)
-    return Elementwise{Elementwise::Function::kNegate};
+    return Elementwise{Function::kNegate};
   return context.node.Unimplemented("takes ", DataTypeName(type), " here; supported is f32");
 }
 
@@ -171,13 +168,13 @@ absl::StatusOr<Operand> ActivationOf(NodeContext& context, functions::EltwiseOp 
     ABSL_ASSIGN_OR_RETURN(const Elementwise function, FunctionOf(context, op, own));
     return ElementwiseOf(context, function, {src}, suffix);
   }
-  ABSL_ASSIGN_OR_RETURN(const network::ValueId value, context.AsValue(src));
+  ABSL_ASSIGN_OR_RETURN(const ValueId value, context.AsValue(src));
   return context.EmitOperand(network::Activation{op}, {value}, src.dims, suffix);
 }
 
 absl::StatusOr<Operand> LinearOf(NodeContext& context, const Operand& src, float scale, float shift,
                                  absl::string_view suffix) {
-  return ActivationOf(context, {functions::EltwiseAlgorithm::kLinear, scale, shift}, src, suffix);
+  return ActivationOf(context, {EltwiseAlgorithm::kLinear, scale, shift}, src, suffix);
 }
 
 absl::Status FinishActivation(NodeContext& context, const functions::EltwiseOp& op) {

@@ -10,9 +10,7 @@
 
 namespace tilewire::reader {
 
-using network::Elementwise;
 using network::Reduce;
-using network::ValueId;
 namespace {
 
 // The dimensions to work along: `first` alone, or all from it on.
@@ -41,14 +39,13 @@ absl::StatusOr<Shifted> LessMaximum(NodeContext& context, const SoftmaxAxis& axi
     shifted.reduced[d] = static_cast<int>(d) == axis.first || !axis.is_alone;
   ABSL_ASSIGN_OR_RETURN(const Operand max,
                         ReduceOf(context, Reduce::Function::kMax, src, shifted.reduced, "/max"));
-  ABSL_ASSIGN_OR_RETURN(shifted.values, ElementwiseOf(context, {Elementwise::Function::kSub},
-                                                      {src, max}, "/shifted"));
+  ABSL_ASSIGN_OR_RETURN(shifted.values,
+                        ElementwiseOf(context, {Function::kSub}, {src, max}, "/shifted"));
   return shifted;
 }
 
 // e^(x - max) / sum of e^(x - max).
 absl::Status SoftmaxOfDoubles(NodeContext& context, const SoftmaxAxis& axis) {
-  using Function = Elementwise::Function;
   ABSL_ASSIGN_OR_RETURN(const Shifted shifted, LessMaximum(context, axis));
   ABSL_ASSIGN_OR_RETURN(const Operand exp,
                         ElementwiseOf(context, {Function::kExp}, {shifted.values}, "/exp"));
@@ -75,12 +72,10 @@ absl::Status BuildSoftmax(NodeContext& context) {
 
 // (x - max) - log(sum of e^(x - max)).
 absl::Status BuildLogSoftmax(NodeContext& context) {
-  using Function = Elementwise::Function;
   ABSL_ASSIGN_OR_RETURN(const SoftmaxAxis axis, ReadAxis(context));
   ABSL_ASSIGN_OR_RETURN(const Shifted shifted, LessMaximum(context, axis));
-  ABSL_ASSIGN_OR_RETURN(
-      const Operand exp,
-      ActivationOf(context, {functions::EltwiseAlgorithm::kExp}, shifted.values, "/exp"));
+  ABSL_ASSIGN_OR_RETURN(const Operand exp,
+                        ActivationOf(context, {EltwiseAlgorithm::kExp}, shifted.values, "/exp"));
   ABSL_ASSIGN_OR_RETURN(const Operand sum,
                         ReduceOf(context, Reduce::Function::kSum, exp, shifted.reduced, "/sum"));
   ABSL_ASSIGN_OR_RETURN(const Operand log, ElementwiseOf(context, {Function::kLog}, {sum}, "/log"));

@@ -10,8 +10,6 @@
 namespace tilewire::reader {
 namespace {
 
-using Function = network::Elementwise::Function;
-
 // Whether the result does not depend on the number of bits.
 bool IsSameInAllTypes(Function function) {
   return function == Function::kBitAnd || function == Function::kBitOr ||
@@ -29,7 +27,7 @@ absl::Status BuildBits(NodeContext& context) {
   for (int i = 0; i < context.input_count(); ++i) {
     Operand operand = context.input(i);
     if (!is_folded) {
-      ABSL_ASSIGN_OR_RETURN(const network::ValueId value, context.InType(operand, type));
+      ABSL_ASSIGN_OR_RETURN(const ValueId value, context.InType(operand, type));
       operand = {nullptr, value, operand.dims};
     }
     operands.push_back(std::move(operand));

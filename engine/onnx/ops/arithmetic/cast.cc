@@ -20,13 +20,9 @@
 
 namespace tilewire::reader {
 
-using network::Constant;
 using network::Convert;
 using network::Reshaped;
-using network::ValueId;
 namespace {
-
-using Function = network::Elementwise::Function;
 
 // 1 for what is not 0.
 absl::Status FinishTruth(NodeContext& context, const Operand& numbers) {
@@ -95,7 +91,7 @@ int64_t NearestIn(DataType type, double value) {
   });
 }
 
-network::ConstantPtr AsDoubles(const Constant& src, const std::string& name) {
+ConstantPtr AsDoubles(const Constant& src, const std::string& name) {
   if (src.doubles != nullptr) return Reshaped(src, name, src.dims);
   std::vector<double> doubles(src.ints.begin(), src.ints.end());
   doubles.insert(doubles.end(), src.floats.begin(), src.floats.end());
@@ -111,7 +107,7 @@ absl::Status FoldCast(NodeContext& context, const Constant& src, DataType to) {
     std::vector<float> floats(src.ints.begin(), src.ints.end());
     floats.insert(floats.end(), src.floats.begin(), src.floats.end());
     for (float& value : floats) value = RoundTo(to, value);
-    return context.SetOutput(network::MakeFloats(name, src.dims, std::move(floats)));
+    return context.SetOutput(MakeFloats(name, src.dims, std::move(floats)));
   }
   if (!src.is_float && IsByte(to) && src.integers == to)
     return context.SetOutput(Reshaped(src, name, src.dims));
@@ -122,7 +118,7 @@ absl::Status FoldCast(NodeContext& context, const Constant& src, DataType to) {
   } else {
     for (float value : src.floats) ints.push_back(NearestIn(to, value));
   }
-  auto cast = std::make_shared<Constant>(*network::MakeInts(name, src.dims, std::move(ints)));
+  auto cast = std::make_shared<Constant>(*MakeInts(name, src.dims, std::move(ints)));
   cast->integers = IsByte(to) ? to : DataType::kS32;
   return context.SetOutput(std::move(cast));
 }

@@ -18,7 +18,7 @@ namespace {
 absl::StatusOr<Operand> ShiftedBy(NodeContext& context, const Operand& src, int axis, int64_t by,
                                   bool to_start) {
   const IndexRun zeros = {-1, 0, by}, rest = {to_start ? by : 0, 1, src.dims[axis] - by};
-  network::Select select = WholeOf(src.dims.size());
+  Select select = WholeOf(src.dims.size());
   select.from[axis] = to_start ? IndexRuns{rest, zeros} : IndexRuns{zeros, rest};
   return SelectOf(context, src, std::move(select), absl::StrCat("/shifted", by));
 }
@@ -27,7 +27,7 @@ absl::StatusOr<Operand> ShiftedBy(NodeContext& context, const Operand& src, int 
 absl::StatusOr<Operand> WithoutOwn(NodeContext& context, const Operand& src, int axis,
                                    bool reversed) {
   if (src.dims[axis] > 1) return ShiftedBy(context, src, axis, 1, reversed);
-  network::Select select = WholeOf(src.dims.size());
+  Select select = WholeOf(src.dims.size());
   select.from[axis] = {{-1, 0, 1}};
   return SelectOf(context, src, std::move(select), "/zero");
 }
@@ -35,7 +35,7 @@ absl::StatusOr<Operand> WithoutOwn(NodeContext& context, const Operand& src, int
 absl::Status BuildCumSum(NodeContext& context) {
   const Node& node = context.node;
   Operand sums = context.input(0);
-  ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr given, context.Ints(1));
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr given, context.Ints(1));
   if (given->count() != 1) return node.Invalid("the axis is not one number");
   ABSL_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(node, given->ints[0], sums.dims.size()));
   ABSL_ASSIGN_OR_RETURN(const int64_t reverse, node.Int("reverse", 0));
@@ -47,9 +47,8 @@ absl::Status BuildCumSum(NodeContext& context) {
   }
   for (int64_t of = 1; of < size; of *= 2) {
     ABSL_ASSIGN_OR_RETURN(const Operand before, ShiftedBy(context, sums, axis, of, reverse != 0));
-    ABSL_ASSIGN_OR_RETURN(
-        sums, ElementwiseOf(context, {network::Elementwise::Function::kAdd}, {sums, before},
-                            2 * of < size ? absl::StrCat("/sums", 2 * of) : ""));
+    ABSL_ASSIGN_OR_RETURN(sums, ElementwiseOf(context, {Function::kAdd}, {sums, before},
+                                              2 * of < size ? absl::StrCat("/sums", 2 * of) : ""));
   }
   return context.SetOutput(sums);
 }

@@ -42,7 +42,7 @@ absl::Status BuildDet(NodeContext& context) {
   const Dims dims = context.input(0).dims;
   if (dims.size() < 2 || dims.back() != dims[dims.size() - 2])
     return node.Invalid("of ", DimsToString(dims), ", which are not square matrices");
-  ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr matrices, context.Floats(0));
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr matrices, context.Floats(0));
   constexpr int64_t kLargest = 1024;  // rows: the work is their third power
   const int64_t size = dims.back(), area = size * size;
   if (size > kLargest) return node.Unimplemented("of more than ", kLargest, " rows");
@@ -54,8 +54,7 @@ absl::Status BuildDet(NodeContext& context) {
     std::vector<double> matrix(first, first + area);
     determinants.push_back(static_cast<float>(DeterminantOf(matrix, size)));
   }
-  return context.SetOutput(
-      network::MakeFloats(context.output_name(), result, std::move(determinants)));
+  return context.SetOutput(MakeFloats(context.output_name(), result, std::move(determinants)));
 }
 
 }  // namespace

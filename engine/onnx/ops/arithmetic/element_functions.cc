@@ -5,6 +5,7 @@
 // all others.
 #include "engine/onnx/ops/arithmetic/element_functions.h"
 
+#include <type_traits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,14 +15,8 @@
 
 namespace tilewire::reader {
 
-using network::ConstantPtr;
 using network::Convert;
-using network::Elementwise;
-using network::MakeInts;
-using network::ValueId;
 namespace {
-
-using Function = Elementwise::Function;
 
 // Where element `n` of `dst` comes from in a tensor of dims `src` that is broadcast to it.
 int64_t SourceOf(int64_t n, const Dims& dst, const Dims& src) {
@@ -35,41 +30,30 @@ int64_t SourceOf(int64_t n, const Dims& dst, const Dims& src) {
   return offset;
 }
 
-absl::StatusOr<ConstantPtr> FoldFloats(const Elementwise& function,
-                                       const std::vector<ConstantPtr>& srcs, const Dims& dims,
-                                       std::string name) {
-  std::vector<float> result;
+// In T, which is double where an operand is of f64, and float otherwise.
+template <typename T>
+absl::StatusOr<ConstantPtr> FoldReals(const Elementwise& function,
+                                      const std::vector<ConstantPtr>& srcs, const Dims& dims,
+                                      std::string name) {
+  std::vector<T> result;
   for (int64_t n = 0, count = *ElementCount(dims); n < count; ++n) {
-    float x[3] = {};
+    T x[3] = {};
     for (size_t s = 0; s < srcs.size(); ++s) {
-      const int64_t at = SourceOf(n, dims, srcs[s]->dims);
-      x[s] = srcs[s]->is_float ? srcs[s]->floats[at] : static_cast<float>(srcs[s]->ints[at]);
-    }
-    result.push_back(Evaluate(function, x));
-  }
-  if (!functions::IsPredicate(function.function))
-    return network::MakeFloats(std::move(name), dims, std::move(result));
-  return MakeInts(std::move(name), dims, std::vector<int64_t>(result.begin(), result.end()));
-}
-
-// The same of operands of which some are of f64.
-absl::StatusOr<ConstantPtr> FoldDoubles(const Elementwise& function,
-                                        const std::vector<ConstantPtr>& srcs, const Dims& dims,
-                                        std::string name) {
-  std::vector<double> result;
-  for (int64_t n = 0, count = *ElementCount(dims); n < count; ++n) {
-    double x[3] = {};
-    for (size_t s = 0; s < srcs.size(); ++s) {
-      const int64_t at = SourceOf(n, dims, srcs[s]->dims);
-      x[s] = srcs[s]->doubles != nullptr ? (*srcs[s]->doubles)[at]
-             : srcs[s]->is_float         ? srcs[s]->floats[at]
-                                         : static_cast<double>(srcs[s]->ints[at]);
+      const Constant& src = *srcs[s];
+      const int64_t at = SourceOf(n, dims, src.dims);
+      x[s] = src.doubles != nullptr ? static_cast<T>((*src.doubles)[at])
+             : src.is_float         ? static_cast<T>(src.floats[at])
+                                    : static_cast<T>(src.ints[at]);
     }
     result.push_back(Evaluate(function, x));
   }
   if (functions::IsPredicate(function.function))
     return MakeInts(std::move(name), dims, std::vector<int64_t>(result.begin(), result.end()));
-  return network::MakeDoubles(std::move(name), dims, std::move(result));
+  if constexpr (std::is_same_v<T, float>) {
+    return MakeFloats(std::move(name), dims, std::move(result));
+  } else {
+    return network::MakeDoubles(std::move(name), dims, std::move(result));
+  }
 }
 
 absl::StatusOr<ConstantPtr> FoldInts(const NodeContext& context, Function function,
@@ -96,7 +80,7 @@ absl::StatusOr<Operand> FoldElementwise(const NodeContext& context, const Elemen
   // The condition of kWhere holds integers whatever the types of the others.
   const size_t first = function.function == Function::kWhere ? 1 : 0;
   for (const Operand& operand : operands) {
-    ABSL_ASSIGN_OR_RETURN(ConstantPtr src, network::InMemory(operand.constant));
+    ABSL_ASSIGN_OR_RETURN(ConstantPtr src, InMemory(operand.constant));
     const bool counts = srcs.size() >= first;
     if (counts && srcs.size() > first && src->is_float != is_float)
       return context.node.Invalid("inputs of different types");
@@ -105,11 +89,11 @@ absl::StatusOr<Operand> FoldElementwise(const NodeContext& context, const Elemen
     srcs.push_back(std::move(src));
   }
   absl::StatusOr<ConstantPtr> folded =
-      is_double  ? FoldDoubles(function, srcs, dims, std::move(name))
-      : is_float ? FoldFloats(function, srcs, dims, std::move(name))
+      is_double  ? FoldReals<double>(function, srcs, dims, std::move(name))
+      : is_float ? FoldReals<float>(function, srcs, dims, std::move(name))
                  : FoldInts(context, function.function, srcs, dims, std::move(name));
   if (!folded.ok()) return folded.status();
-  return Operand{*std::move(folded), network::kNoValue, dims};
+  return Operand{*std::move(folded), kNoValue, dims};
 }
 
 // Whether the constant has one element per channel (dimension 1) of a tensor of dims `src`.
@@ -128,8 +112,7 @@ struct Linear {
 };
 
 // Returns nullopt for a function that is not linear in the computed operand.
-std::optional<Linear> AsLinear(Function function, bool constant_first,
-                               const network::Constant& constant) {
+std::optional<Linear> AsLinear(Function function, bool constant_first, const Constant& constant) {
   const bool adds = function == Function::kAdd || function == Function::kSub;
   const bool multiplies =
       function == Function::kMul || (function == Function::kDiv && !constant_first);
@@ -156,13 +139,12 @@ absl::StatusOr<std::optional<Operand>> TryLinear(NodeContext& context, Function 
   if (known.constant == nullptr || !known.constant->is_float) return std::nullopt;
   const bool one = known.constant->count() == 1 && known.dims.size() <= src.dims.size();
   if (!one && !IsPerChannel(known.dims, src.dims)) return std::nullopt;
-  ABSL_ASSIGN_OR_RETURN(const ConstantPtr constant, network::InMemory(known.constant));
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr constant, InMemory(known.constant));
   std::optional<Linear> linear = AsLinear(function, constant_first, *constant);
   if (!linear) return std::nullopt;
   ABSL_ASSIGN_OR_RETURN(const ValueId numbers, context.AsValue(src));
   if (one) {
-    const functions::EltwiseOp op{functions::EltwiseAlgorithm::kLinear, linear->scale[0],
-                                  linear->shift[0]};
+    const functions::EltwiseOp op{EltwiseAlgorithm::kLinear, linear->scale[0], linear->shift[0]};
     return context.EmitOperand(network::Activation{op}, {numbers}, src.dims, suffix);
   }
   ABSL_ASSIGN_OR_RETURN(

@@ -17,15 +17,15 @@ namespace tilewire::reader {
 // or with one per channel, becomes an operation that can be fused.
 //   kInvalidArgument  dims that do not fit, integers mixed with floats, an overflow while folding
 //   kUnimplemented    functions that are not defined for integers
-absl::StatusOr<Operand> ElementwiseOf(NodeContext& context, const network::Elementwise& function,
+absl::StatusOr<Operand> ElementwiseOf(NodeContext& context, const Elementwise& function,
                                       const std::vector<Operand>& operands,
                                       absl::string_view suffix = "");
 
 // ElementwiseOf() of input 0, as the node's output.
-absl::Status FinishElementwise(NodeContext& context, const network::Elementwise& function);
+absl::Status FinishElementwise(NodeContext& context, const Elementwise& function);
 // FinishElementwise() of a function of real numbers: that of integers is computed in f64, and the
 // result is cut towards zero, to the type of input 0.
-absl::Status FinishThroughReals(NodeContext& context, const network::Elementwise& function);
+absl::Status FinishThroughReals(NodeContext& context, const Elementwise& function);
 
 }  // namespace tilewire::reader
 

@@ -12,14 +12,7 @@
 #include "engine/onnx/ops/shapes/select.h"
 
 namespace tilewire::reader {
-
-using network::ConstantPtr;
-using network::kNoValue;
-using network::MakeFloats;
-using network::ValueId;
 namespace {
-
-using Function = network::Elementwise::Function;
 
 // Opset 6: without `broadcast` the dims are equal; with it, those of input 1 stand at `axis` of
 // input 0's.
@@ -117,7 +110,7 @@ absl::Status BuildMod(NodeContext& context) {
 // Converts integers to floats, because the two sides of a power may differ in type.
 absl::StatusOr<Operand> AsFloats(const Operand& operand) {
   if (operand.constant == nullptr || operand.constant->is_float) return operand;
-  ABSL_ASSIGN_OR_RETURN(const network::HeldFloats held, network::LoadNumbers(*operand.constant));
+  ABSL_ASSIGN_OR_RETURN(const HeldFloats held, network::LoadNumbers(*operand.constant));
   return Operand{MakeFloats(operand.constant->name, operand.dims,
                             std::vector<float>(held.values.begin(), held.values.end())),
                  kNoValue, operand.dims};
@@ -138,9 +131,8 @@ absl::StatusOr<Operand> MixedPow(NodeContext& context) {
   for (float number : floats) {
     if (!(std::abs(number) < 9.2e18f)) return context.node.Invalid("a number beyond the integers");
   }
-  return Operand{
-      network::MakeInts(whole.constant->name, whole.dims, {floats.begin(), floats.end()}), kNoValue,
-      whole.dims};
+  return Operand{MakeInts(whole.constant->name, whole.dims, {floats.begin(), floats.end()}),
+                 kNoValue, whole.dims};
 }
 
 // A power whose base or exponent has a type of its own. The base's type is the result's; a real
@@ -174,11 +166,11 @@ absl::Status BuildPow(NodeContext& context) {
   if (exponent != nullptr && exponent->count() == 1 && !context.IsInteger(0) &&
       context.input(0).constant == nullptr &&
       exponent->dims.size() <= context.input(0).dims.size()) {
-    ABSL_ASSIGN_OR_RETURN(const ConstantPtr known, network::InMemory(exponent));
+    ABSL_ASSIGN_OR_RETURN(const ConstantPtr known, InMemory(exponent));
     const float power = known->is_float ? known->floats[0] : static_cast<float>(known->ints[0]);
-    const functions::EltwiseOp op =
-        power == 2 ? functions::EltwiseOp{functions::EltwiseAlgorithm::kSquare}
-                   : functions::EltwiseOp{functions::EltwiseAlgorithm::kPow, 1, power};
+    const functions::EltwiseOp op = power == 2
+                                        ? functions::EltwiseOp{EltwiseAlgorithm::kSquare}
+                                        : functions::EltwiseOp{EltwiseAlgorithm::kPow, 1, power};
     return context.SetOutput(ActivationOf(context, op, context.input(0)));
   }
   if (context.IsInteger(0) == context.IsInteger(1) &&
@@ -195,8 +187,8 @@ absl::Status BuildPRelu(NodeContext& context) {
   const ConstantPtr& known = context.input(1).constant;
   if (known != nullptr && known->count() == 1 && slope.size() <= dims.size() &&
       context.input(0).constant == nullptr && context.TypeOf(context.input(0)) == DataType::kF32) {
-    ABSL_ASSIGN_OR_RETURN(const network::HeldFloats held, network::LoadNumbers(*known));
-    return FinishActivation(context, {functions::EltwiseAlgorithm::kRelu, held.values[0]});
+    ABSL_ASSIGN_OR_RETURN(const HeldFloats held, network::LoadNumbers(*known));
+    return FinishActivation(context, {EltwiseAlgorithm::kRelu, held.values[0]});
   }
   if (slope.size() == 1 && dims.size() > 2 && slope[0] == dims[1] && context.node.opset() < 7) {
     Dims channel(dims.size() - 1, 1);

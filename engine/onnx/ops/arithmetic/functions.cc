@@ -27,7 +27,7 @@ absl::Status BuildFunction(NodeContext& context) {
   const auto* const row = absl::c_find_if(
       functions::kOnnxFunctions,
       [&](const OnnxFunction& function) { return function.op == context.node.op(); });
-  network::Elementwise function{row->function};
+  Elementwise function{row->function};
   ABSL_ASSIGN_OR_RETURN(function.alpha, ReadParameter(context.node, row->AlphaName(), row->alpha));
   ABSL_ASSIGN_OR_RETURN(function.beta, ReadParameter(context.node, row->BetaName(), row->beta));
   if (row->Is(OnnxFunction::kThroughReals)) return FinishThroughReals(context, function);

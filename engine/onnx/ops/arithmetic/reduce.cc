@@ -15,12 +15,9 @@
 #include "engine/onnx/ops/shapes/select.h"
 
 namespace tilewire::reader {
-
-using network::Elementwise;
 namespace {
 
 using Reduction = network::Reduce::Function;
-using functions::EltwiseAlgorithm;
 
 // Refuses integers, for functions whose result is then not exact.
 absl::Status CheckReal(const NodeContext& context) {
@@ -39,7 +36,7 @@ absl::StatusOr<std::vector<int64_t>> ReadAxes(const NodeContext& context) {
   if (node.HasAttribute("axes"))
     return node.Invalid("axes are input 1 from opset ", by_input, " on");
   if (!context.Has(1)) return std::vector<int64_t>();
-  ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr axes, context.Ints(1));
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr axes, context.Ints(1));
   return axes->ints;
 }
 
@@ -107,11 +104,8 @@ std::optional<int64_t> OfNothing(Reduction function) {
 // Folds constant integers, for shape arithmetic.
 absl::StatusOr<Operand> FoldReduce(const NodeContext& context, Reduction function,
                                    const std::vector<bool>& reduced) {
-  ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr src, context.Ints(0));
-  Dims dims = src->dims;
-  for (size_t d = 0; d < dims.size(); ++d) {
-    if (reduced[d]) dims[d] = 1;
-  }
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr src, context.Ints(0));
+  Dims dims = ReducedDims(src->dims, reduced);
   std::vector<std::optional<int64_t>> results(*ElementCount(dims));
   if (src->ints.empty()) absl::c_fill(results, OfNothing(function));
   for (size_t n = 0; n < src->ints.size(); ++n) {
@@ -128,7 +122,7 @@ absl::StatusOr<Operand> FoldReduce(const NodeContext& context, Reduction functio
     if (!result) return context.node.Unimplemented("a limit of no elements");
     ints.push_back(*result);
   }
-  return OperandOf(network::MakeInts(context.output_name(), dims, std::move(ints)));
+  return OperandOf(MakeInts(context.output_name(), dims, std::move(ints)));
 }
 
 template <Reduction kFunction>
@@ -146,7 +140,7 @@ absl::Status BuildReduce(NodeContext& context) {
 }
 
 absl::StatusOr<Operand> LogOf(NodeContext& context, const Operand& src, absl::string_view suffix) {
-  return ElementwiseOf(context, {Elementwise::Function::kLog}, {src}, suffix);
+  return ElementwiseOf(context, {Function::kLog}, {src}, suffix);
 }
 
 // A mean over all spatial dimensions is a pooling, which keeps its source's layout.
@@ -163,7 +157,7 @@ absl::Status BuildReduceMean(NodeContext& context) {
   ABSL_RETURN_IF_ERROR(CheckReal(context));
   if (!IsGlobalPooling(reduced)) return BuildReduce<Reduction::kMean>(context);
   ABSL_ASSIGN_OR_RETURN(
-      const network::ValueId mean,
+      const ValueId mean,
       EmitGlobalPooling(context, network::Pooling::Algorithm::kAvgExcludePadding, "/kept"));
   return FinishReduce(context, {nullptr, mean, context.value(mean).dims}, reduced);
 }
@@ -191,7 +185,6 @@ absl::Status BuildReduceLogSum(NodeContext& context) {
 
 absl::StatusOr<Operand> FiniteOf(NodeContext& context, const Operand& src) {
   if (context.TypeOf(src) != DataType::kF32) return src;
-  using Function = Elementwise::Function;
   constexpr float kMost = std::numeric_limits<float>::max();
   const auto number = [&](const char* name, float value) {
     return context.KnownFloat(name, value);
@@ -211,15 +204,15 @@ absl::Status BuildReduceLogSumExp(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Operand largest,
                         ReduceOf(context, Reduction::kMax, src, reduced, "/largest"));
   ABSL_ASSIGN_OR_RETURN(const Operand max, FiniteOf(context, largest));
-  ABSL_ASSIGN_OR_RETURN(const Operand shifted, ElementwiseOf(context, {Elementwise::Function::kSub},
-                                                             {src, max}, "/shifted"));
+  ABSL_ASSIGN_OR_RETURN(const Operand shifted,
+                        ElementwiseOf(context, {Function::kSub}, {src, max}, "/shifted"));
   ABSL_ASSIGN_OR_RETURN(const Operand exp,
                         ActivationOf(context, {EltwiseAlgorithm::kExp}, shifted, "/exp"));
   ABSL_ASSIGN_OR_RETURN(const Operand sum,
                         ReduceOf(context, Reduction::kSum, exp, reduced, "/sum"));
   ABSL_ASSIGN_OR_RETURN(const Operand log, LogOf(context, sum, "/log"));
   ABSL_ASSIGN_OR_RETURN(const Operand kept,
-                        ElementwiseOf(context, {Elementwise::Function::kAdd}, {log, max}, "/kept"));
+                        ElementwiseOf(context, {Function::kAdd}, {log, max}, "/kept"));
   return FinishReduce(context, kept, reduced);
 }
 

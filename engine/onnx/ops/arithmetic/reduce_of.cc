@@ -18,7 +18,6 @@
 namespace tilewire::reader {
 namespace {
 
-using network::Elementwise;
 using Reduction = network::Reduce::Function;
 
 // The elements that are reduced to one, as the rows of a matrix.
@@ -49,9 +48,9 @@ absl::StatusOr<Operand> SumOfRows(NodeContext& context, const Operand& lines,
   const std::string name = absl::StrCat(context.output_name(), suffix, "/ones");
   const size_t columns = lines.dims[1];
   const bool is_real = !IsIntegerType(context.TypeOf(lines));
-  const network::ConstantPtr ones =
-      is_real ? network::MakeFloats(name, {lines.dims[1], 1}, std::vector<float>(columns, 1))
-              : network::MakeInts(name, {lines.dims[1], 1}, std::vector<int64_t>(columns, 1));
+  const ConstantPtr ones =
+      is_real ? MakeFloats(name, {lines.dims[1], 1}, std::vector<float>(columns, 1))
+              : MakeInts(name, {lines.dims[1], 1}, std::vector<int64_t>(columns, 1));
   return MatMulOf(context, lines, OperandOf(ones), suffix + "/sums");
 }
 
@@ -65,7 +64,7 @@ absl::StatusOr<Operand> BestOfRows(NodeContext& context, const Operand& lines, b
 // Some columns of a matrix.
 absl::StatusOr<Operand> ColumnsOf(NodeContext& context, const Operand& lines, int64_t begin,
                                   int64_t count, const std::string& suffix) {
-  network::Select select = WholeOf(2);
+  Select select = WholeOf(2);
   select.from[1] = {{begin, 1, count}};
   return SelectOf(context, lines, std::move(select), suffix);
 }
@@ -85,13 +84,11 @@ absl::StatusOr<Operand> ProductOfRows(NodeContext& context, Operand lines,
     ABSL_ASSIGN_OR_RETURN(const Operand first, ColumnsOf(context, lines, 0, half, name + "/first"));
     ABSL_ASSIGN_OR_RETURN(const Operand second,
                           ColumnsOf(context, lines, half, half, name + "/second"));
-    ABSL_ASSIGN_OR_RETURN(
-        lines, ElementwiseOf(context, {Elementwise::Function::kMul}, {first, second}, name));
+    ABSL_ASSIGN_OR_RETURN(lines, ElementwiseOf(context, {Function::kMul}, {first, second}, name));
   }
   for (size_t i = 0; i < factors.size(); ++i) {
-    ABSL_ASSIGN_OR_RETURN(lines,
-                          ElementwiseOf(context, {Elementwise::Function::kMul}, {lines, factors[i]},
-                                        absl::StrCat(suffix, "/factor", i)));
+    ABSL_ASSIGN_OR_RETURN(lines, ElementwiseOf(context, {Function::kMul}, {lines, factors[i]},
+                                               absl::StrCat(suffix, "/factor", i)));
   }
   return lines;
 }
@@ -118,41 +115,41 @@ absl::StatusOr<Operand> ReduceInType(NodeContext& context, Reduction function, c
   }
   ABSL_ASSIGN_OR_RETURN(Operand lines, LinesOf(context, src, reduced, name));
   if (function == Reduction::kSumOfAbs) {
-    ABSL_ASSIGN_OR_RETURN(
-        lines, ActivationOf(context, {functions::EltwiseAlgorithm::kAbs}, lines, name + "/sizes"));
+    ABSL_ASSIGN_OR_RETURN(lines,
+                          ActivationOf(context, {EltwiseAlgorithm::kAbs}, lines, name + "/sizes"));
   }
   if (function == Reduction::kSumOfSquares) {
-    ABSL_ASSIGN_OR_RETURN(lines, ElementwiseOf(context, {Elementwise::Function::kMul},
-                                               {lines, lines}, name + "/squares"));
+    ABSL_ASSIGN_OR_RETURN(
+        lines, ElementwiseOf(context, {Function::kMul}, {lines, lines}, name + "/squares"));
   }
   ABSL_ASSIGN_OR_RETURN(Operand column, ReducedRows(context, function, lines, name));
   if (divides) {
     const Operand count =
         OperandOf(network::MakeDoubles(absl::StrCat(context.output_name(), name, "/count"), {},
                                        {static_cast<double>(lines.dims[1])}));
-    ABSL_ASSIGN_OR_RETURN(column, ElementwiseOf(context, {Elementwise::Function::kDiv},
-                                                {column, count}, name + "/mean"));
+    ABSL_ASSIGN_OR_RETURN(
+        column, ElementwiseOf(context, {Function::kDiv}, {column, count}, name + "/mean"));
   }
-  Dims dims = src.dims;
-  for (size_t d = 0; d < dims.size(); ++d) {
-    if (reduced[d]) dims[d] = 1;
-  }
-  return ReshapeOf(context, column, std::move(dims), suffix);
+  return ReshapeOf(context, column, ReducedDims(src.dims, reduced), suffix);
 }
 
 }  // namespace
+
+Dims ReducedDims(Dims dims, const std::vector<bool>& reduced) {
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (reduced[d]) dims[d] = 1;
+  }
+  return dims;
+}
 
 absl::StatusOr<Operand> ReduceOf(NodeContext& context, network::Reduce::Function function,
                                  const Operand& src, const std::vector<bool>& reduced,
                                  absl::string_view suffix) {
   if (context.TypeOf(src) != DataType::kF32)
     return ReduceInType(context, function, src, reduced, suffix);
-  Dims dims = src.dims;
-  for (size_t d = 0; d < dims.size(); ++d) {
-    if (reduced[d]) dims[d] = 1;
-  }
-  ABSL_ASSIGN_OR_RETURN(const network::ValueId value, context.AsValue(src));
-  return context.EmitOperand(network::Reduce{function}, {value}, std::move(dims), suffix);
+  ABSL_ASSIGN_OR_RETURN(const ValueId value, context.AsValue(src));
+  return context.EmitOperand(network::Reduce{function}, {value}, ReducedDims(src.dims, reduced),
+                             suffix);
 }
 
 }  // namespace tilewire::reader

@@ -12,6 +12,9 @@
 
 namespace tilewire::reader {
 
+// The dims of a result: 1 in the place of the marked ones.
+Dims ReducedDims(Dims dims, const std::vector<bool>& reduced);
+
 // Reduces the marked dimensions, which are kept with size 1.
 absl::StatusOr<Operand> ReduceOf(NodeContext& context, network::Reduce::Function function,
                                  const Operand& src, const std::vector<bool>& reduced,

@@ -10,17 +10,13 @@
 #include "engine/onnx/ops/ops.h"
 
 namespace tilewire::reader {
-
-using network::kNoValue;
 namespace {
-
-using Function = network::Elementwise::Function;
 
 // A power of 1/2, which the pass for layer normalization looks for (RootOf()); the root of -0 is 0
 // then.
 absl::Status BuildSqrt(NodeContext& context) {
   if (context.input(0).value != kNoValue)
-    return FinishActivation(context, {functions::EltwiseAlgorithm::kPow, 1, 0.5f});
+    return FinishActivation(context, {EltwiseAlgorithm::kPow, 1, 0.5f});
   return FinishElementwise(context, {Function::kSquareRoot});
 }
 
@@ -28,8 +24,8 @@ absl::Status BuildNeg(NodeContext& context) {
   const Operand src = context.input(0);
   if (src.constant == nullptr) return context.SetOutput(LinearOf(context, src, -1, 0));
   const std::string name = context.output_name() + "/zero";
-  const network::ConstantPtr zero = src.constant->is_float ? network::MakeFloats(name, {}, {-0.0f})
-                                                           : network::MakeInts(name, {}, {0});
+  const ConstantPtr zero =
+      src.constant->is_float ? MakeFloats(name, {}, {-0.0f}) : MakeInts(name, {}, {0});
   return context.SetOutput(ElementwiseOf(context, {Function::kSub}, {{zero, kNoValue, {}}, src}));
 }
 
@@ -40,7 +36,7 @@ absl::Status BuildIsInf(NodeContext& context) {
   // NaN is the only value that does not equal itself.
   const float sought = negative != 0 ? -INFINITY : positive != 0 ? INFINITY : NAN;
   const Operand number = {
-      network::MakeFloats(context.output_name() + "/sought", {}, {sought}), kNoValue, {}};
+      MakeFloats(context.output_name() + "/sought", {}, {sought}), kNoValue, {}};
   return context.SetOutput(ElementwiseOf(context, {Function::kEqual}, {context.input(0), number}));
 }
 

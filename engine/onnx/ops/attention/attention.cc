@@ -20,8 +20,6 @@
 namespace tilewire::reader {
 namespace {
 
-using Function = network::Elementwise::Function;
-
 // Input `i` as [batch, heads, sequence, head size].
 absl::StatusOr<Operand> HeadsOf(NodeContext& context, int i, absl::string_view count) {
   ABSL_ASSIGN_OR_RETURN(const int64_t heads, context.node.Int(count, 0));
@@ -39,7 +37,7 @@ absl::StatusOr<Operand> WithPast(NodeContext& context, int i) {
         all, ConcatOf(context, {context.input(past), all}, 2, absl::StrCat("/present", i)));
   }
   if (context.node.HasOutput(i)) {
-    ABSL_ASSIGN_OR_RETURN(const network::ValueId value, context.AsValue(all));
+    ABSL_ASSIGN_OR_RETURN(const ValueId value, context.AsValue(all));
     ABSL_RETURN_IF_ERROR(context.SetOutput(Operand{nullptr, value, all.dims}, i));
   }
   return all;
@@ -106,7 +104,7 @@ absl::Status BuildAttention(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Operand all_values,
                         RepeatedHeads(context, values, heads, "/all_values"));
   ABSL_ASSIGN_OR_RETURN(const Operand scores, MaskedScores(context, queries, all_keys));
-  ABSL_ASSIGN_OR_RETURN(const network::ValueId shares,
+  ABSL_ASSIGN_OR_RETURN(const ValueId shares,
                         context.Emit(network::Softmax{3}, {scores.value}, scores.dims, "/shares"));
   return FinishAttention(context, {nullptr, shares, scores.dims}, all_values,
                          /*together=*/context.input(0).dims.size() == 3);

@@ -16,12 +16,10 @@
 namespace tilewire::reader {
 namespace {
 
-using Function = network::Elementwise::Function;
-
 // Elements start, start + step, ... of the last dimension.
 absl::StatusOr<Operand> LastPart(NodeContext& context, const Operand& src, int64_t start,
                                  int64_t step, int64_t count, absl::string_view suffix) {
-  network::Select select = WholeOf(src.dims.size());
+  Select select = WholeOf(src.dims.size());
   select.from.back() = {{start, step, count}};
   return SelectOf(context, src, std::move(select), suffix);
 }
@@ -44,7 +42,7 @@ absl::StatusOr<Operand> RepeatedHeads(NodeContext& context, const Operand& src, 
   if (src.dims.size() != 4 || src.dims[1] == 0 || heads % src.dims[1] != 0)
     return context.node.Invalid(heads, " heads of queries for keys or values of ",
                                 DimsToString(src.dims));
-  network::Select select = WholeOf(4);
+  Select select = WholeOf(4);
   std::vector<int64_t> from;
   for (int64_t h = 0; h < heads; ++h) from.push_back(h / (heads / src.dims[1]));
   select.from[1] = RunsOf(from);
@@ -76,7 +74,6 @@ absl::StatusOr<Operand> MaskOf(NodeContext& context, const Operand& truth, float
 
 absl::StatusOr<Operand> ScoresOf(NodeContext& context, const Operand& queries, const Operand& keys,
                                  float scale, float softcap) {
-  using functions::EltwiseAlgorithm;
   ABSL_ASSIGN_OR_RETURN(const Operand scaled, LinearOf(context, queries, scale, 0, "/scaled"));
   ABSL_ASSIGN_OR_RETURN(const Operand turned, TurnedOf(context, keys, {0, 1, 3, 2}, "/keys"));
   ABSL_ASSIGN_OR_RETURN(Operand scores, MatMulOf(context, scaled, turned, "/scores"));

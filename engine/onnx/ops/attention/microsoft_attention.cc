@@ -17,11 +17,7 @@
 #include "engine/onnx/ops/shapes/select.h"
 
 namespace tilewire::reader {
-
-using network::ValueId;
 namespace {
-
-using Function = network::Elementwise::Function;
 
 // kUnimplemented: one of these inputs, by number and name, is there.
 absl::Status CheckLeftOut(const Node& node,
@@ -43,13 +39,13 @@ Operand Places(const NodeContext& context, int64_t count, absl::string_view suff
   std::vector<int64_t> places(count);
   for (int64_t i = 0; i < count; ++i) places[i] = i;
   return OperandOf(
-      network::MakeInts(absl::StrCat(context.output_name(), suffix), {count}, std::move(places)));
+      MakeInts(absl::StrCat(context.output_name(), suffix), {count}, std::move(places)));
 }
 
 // Part `number` of equal parts of one dimension.
 absl::StatusOr<Operand> Part(NodeContext& context, const Operand& src, size_t axis, int64_t start,
                              int64_t count, absl::string_view suffix) {
-  network::Select select = WholeOf(src.dims.size());
+  Select select = WholeOf(src.dims.size());
   select.from[axis] = {{start, 1, count}};
   return SelectOf(context, src, std::move(select), suffix);
 }
@@ -80,7 +76,7 @@ bool IsOfPositions(const Dims& mask, const Dims& scores) {
 
 // The part of such a mask that is for these keys and for the queries, which are the last of them.
 absl::StatusOr<Operand> OfPositions(NodeContext& context, const Operand& mask, const Dims& scores) {
-  network::Select select = WholeOf(4);
+  Select select = WholeOf(4);
   select.from[2] = {{scores[3] - scores[2], 1, scores[2]}};
   select.from[3] = {{0, 1, scores[3]}};
   return SelectOf(context, mask, std::move(select), "/positions");
@@ -115,7 +111,7 @@ absl::StatusOr<Operand> TakesPart(NodeContext& context, const MaskInputs& masks,
         "; supported are [batch], [2 * batch], [3 * batch + 2], [batch, keys], "
         "[batch, queries, keys]",
         masks.of_attention ? " and [batch, 1, positions, positions]" : "");
-  const Operand zero = OperandOf(network::MakeInts(context.output_name() + "/nothing", {}, {0}));
+  const Operand zero = OperandOf(MakeInts(context.output_name() + "/nothing", {}, {0}));
   ABSL_ASSIGN_OR_RETURN(const Operand shaped, ReshapeOf(context, given, raised, "/raised_mask"));
   return ElementwiseOf(context, {Function::kLess}, {zero, shaped}, "/takes_part");
 }
@@ -211,7 +207,7 @@ absl::StatusOr<Operand> Product(NodeContext& context) {
   if (weights.constant == nullptr || weights.dims.size() != 2)
     return MatMulOf(context, context.input(0), weights, "/product");
   ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Runtime(0));
-  ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr known, context.FloatsInPlace(1));
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr known, context.FloatsInPlace(1));
   ABSL_ASSIGN_OR_RETURN(const ValueId product, EmitMatMul(context, src, known, "/product"));
   return Operand{nullptr, product, context.value(product).dims};
 }

@@ -22,13 +22,7 @@
 #include "engine/onnx/ops/shapes/select.h"
 
 namespace tilewire::reader {
-
-using network::MakeFloats;
-using network::Select;
-using network::ValueId;
 namespace {
-
-using Function = network::Elementwise::Function;
 
 // The inputs by number.
 struct Given {
@@ -120,7 +114,7 @@ absl::Status ReadHeads(NodeContext& context, Attended* attended) {
 // How many keys there are, and how many of them were there before.
 absl::Status ReadLengths(NodeContext& context, Attended* attended) {
   const Node& node = context.node;
-  ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr total, context.Ints(Given::kTotal));
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr total, context.Ints(Given::kTotal));
   attended->buffer = context.Has(Given::kPastKey) && context.input(Given::kPastKey).dims.size() == 4
                          ? context.input(Given::kPastKey).dims[2]
                          : 0;
@@ -238,7 +232,7 @@ absl::StatusOr<Operand> JoinedEach(NodeContext& context, const Attended& attende
                         ConcatOf(context, {past, nothing, added}, 2, suffix + "/all"));
   const int64_t length = std::max(attended.buffer, attended.total);
   const int64_t rows = all.dims[2], groups = all.dims[0] * all.dims[1];
-  const auto of = [&](network::Elementwise::Function function, std::vector<Operand> operands,
+  const auto of = [&](Elementwise::Function function, std::vector<Operand> operands,
                       absl::string_view name) {
     return ElementwiseOf(context, {function}, operands, absl::StrCat(suffix, name));
   };

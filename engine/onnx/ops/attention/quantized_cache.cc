@@ -13,12 +13,7 @@
 #include "engine/onnx/ops/shapes/select.h"
 
 namespace tilewire::reader {
-
-using network::ValueId;
 namespace {
-
-using Function = network::Elementwise::Function;
-using functions::EltwiseAlgorithm;
 
 absl::StatusOr<int> BitsOf(const NodeContext& context, int past) {
   const Node& node = context.node;
@@ -33,7 +28,7 @@ absl::StatusOr<int> BitsOf(const NodeContext& context, int past) {
 absl::Status CheckScales(const NodeContext& context, const Operand& scale) {
   if (scale.constant == nullptr) return absl::OkStatus();
   if (!scale.constant->is_float) return context.node.Invalid("scales that are not real numbers");
-  ABSL_ASSIGN_OR_RETURN(const network::HeldFloats held, network::LoadNumbers(*scale.constant));
+  ABSL_ASSIGN_OR_RETURN(const HeldFloats held, network::LoadNumbers(*scale.constant));
   for (const float one : held.values) {
     if (!(one > 0) || std::isinf(one)) return context.node.Invalid("a scale of ", one);
   }
@@ -43,7 +38,7 @@ absl::Status CheckScales(const NodeContext& context, const Operand& scale) {
 // Elements first, first + 2, ... of the last dimension.
 absl::StatusOr<Operand> EverySecond(NodeContext& context, const Operand& src, int64_t first,
                                     absl::string_view suffix) {
-  network::Select select = WholeOf(4);
+  Select select = WholeOf(4);
   select.from[3] = {{first, 2, src.dims[3] / 2}};
   return SelectOf(context, src, std::move(select), suffix);
 }

@@ -5,8 +5,6 @@
 #include "engine/onnx/ops/ops.h"
 
 namespace tilewire::reader {
-
-using network::ConstantPtr;
 namespace {
 
 // The tensor of an attribute, sparse or not.
@@ -45,22 +43,21 @@ absl::Status BuildConstant(NodeContext& context) {
   }
   if (node.HasAttribute("value_int")) {
     ABSL_ASSIGN_OR_RETURN(const int64_t value, node.Int("value_int", 0));
-    return context.SetOutput(network::MakeInts(context.output_name(), {}, {value}));
+    return context.SetOutput(MakeInts(context.output_name(), {}, {value}));
   }
   if (node.HasAttribute("value_ints")) {
     ABSL_ASSIGN_OR_RETURN(std::vector<int64_t> values, node.Ints("value_ints", {}));
     const int64_t count = static_cast<int64_t>(values.size());
-    return context.SetOutput(network::MakeInts(context.output_name(), {count}, std::move(values)));
+    return context.SetOutput(MakeInts(context.output_name(), {count}, std::move(values)));
   }
   if (node.HasAttribute("value_float")) {
     ABSL_ASSIGN_OR_RETURN(const float value, node.Float("value_float", 0));
-    return context.SetOutput(network::MakeFloats(context.output_name(), {}, {value}));
+    return context.SetOutput(MakeFloats(context.output_name(), {}, {value}));
   }
   if (node.HasAttribute("value_floats")) {
     ABSL_ASSIGN_OR_RETURN(std::vector<float> values, node.Floats("value_floats"));
     const int64_t count = static_cast<int64_t>(values.size());
-    return context.SetOutput(
-        network::MakeFloats(context.output_name(), {count}, std::move(values)));
+    return context.SetOutput(MakeFloats(context.output_name(), {count}, std::move(values)));
   }
   return node.Unimplemented("attribute '", node.proto().attribute(0).name(),
                             "'; supported are numbers");

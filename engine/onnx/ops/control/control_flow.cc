@@ -31,7 +31,7 @@ absl::StatusOr<int64_t> KnownNumber(const Node& node, const Operand& operand,
                                     absl::string_view what) {
   if (operand.constant == nullptr)
     return node.Unimplemented(what, " is computed at run time; it must be known at load", kAdvice);
-  ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr known, network::InMemory(operand.constant));
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr known, InMemory(operand.constant));
   if (known->is_float || known->ints.size() != 1)
     return node.Invalid(what, " is not one integer or truth value");
   return known->ints[0];
@@ -66,7 +66,7 @@ struct LoopRun {
 };
 
 Operand OneNumber(const NodeContext& context, absl::string_view suffix, int64_t number) {
-  return OperandOf(network::MakeInts(absl::StrCat(context.output_name(), suffix), {}, {number}));
+  return OperandOf(MakeInts(absl::StrCat(context.output_name(), suffix), {}, {number}));
 }
 
 // Runs the body until the count or its condition ends it.

@@ -14,11 +14,11 @@ absl::Status BuildIdentity(NodeContext& context) { return context.SetOutput(cont
 // Whether elements are dropped at random: when training, unless the ratio is 0.
 absl::StatusOr<bool> Drops(const NodeContext& context) {
   if (!context.Has(2)) return false;
-  ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr training, context.Ints(2));
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr training, context.Ints(2));
   if (training->count() != 1) return context.node.Invalid("training_mode is not one truth value");
   if (training->ints[0] == 0) return false;
   if (!context.Has(1)) return true;
-  ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr ratio, context.Floats(1));
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr ratio, context.Floats(1));
   return ratio->count() != 1 || ratio->floats[0] != 0;
 }
 
@@ -26,16 +26,15 @@ absl::StatusOr<bool> Drops(const NodeContext& context) {
 absl::Status SetMask(NodeContext& context) {
   const Operand src = context.input(0);
   const Dims single(src.dims.size(), 1);
-  Operand one = {nullptr, network::kNoValue, single};
+  Operand one = {nullptr, kNoValue, single};
   const std::string name = absl::StrCat(context.output_name(), "/kept");
   if (src.constant != nullptr) {
-    one.constant = network::MakeInts(name, single, {1});
+    one.constant = MakeInts(name, single, {1});
   } else {
-    ABSL_ASSIGN_OR_RETURN(one.value,
-                          context.Emit(network::Literal{network::MakeFloats(name, single, {1})}, {},
-                                       single, "/kept"));
+    ABSL_ASSIGN_OR_RETURN(one.value, context.Emit(network::Literal{MakeFloats(name, single, {1})},
+                                                  {}, single, "/kept"));
   }
-  network::Select select = WholeOf(single.size());
+  Select select = WholeOf(single.size());
   for (size_t d = 0; d < single.size(); ++d) {
     if (src.dims[d] != 1) select.from[d] = {{0, 0, src.dims[d]}};
   }

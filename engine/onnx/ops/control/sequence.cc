@@ -15,8 +15,6 @@
 #include "engine/onnx/ops/shapes/select.h"
 
 namespace tilewire::reader {
-
-using network::ConstantPtr;
 namespace {
 
 // The tensors of a sequence.
@@ -104,7 +102,7 @@ absl::Status BuildSequenceAt(NodeContext& context) {
 absl::Status BuildSequenceLength(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Elements* tensors, SequenceOf(context, 0));
   return context.SetOutput(
-      network::MakeInts(context.output_name(), {}, {static_cast<int64_t>(tensors->size())}));
+      MakeInts(context.output_name(), {}, {static_cast<int64_t>(tensors->size())}));
 }
 
 absl::Status BuildConcatFromSequence(NodeContext& context) {
@@ -160,7 +158,7 @@ absl::Status BuildSplitToSequence(NodeContext& context) {
     if (part < 0 || part > src.dims[axis] - start)
       return node.Invalid("a part of ", part, " in ", DimsToString(src.dims));
     const std::string suffix = absl::StrCat("/part", tensors.size());
-    network::Select select = WholeOf(src.dims.size());
+    Select select = WholeOf(src.dims.size());
     select.from[axis] = {{start, 1, part}};
     ABSL_ASSIGN_OR_RETURN(Operand tensor, SelectOf(context, src, std::move(select), suffix));
     start += part;

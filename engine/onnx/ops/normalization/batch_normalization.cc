@@ -30,8 +30,8 @@ absl::Status SetRunning(NodeContext& context, int i, int output, const Operand& 
     ABSL_ASSIGN_OR_RETURN(parts[k], LinearOf(context, vector, shares[k], 0, name));
   }
   ABSL_ASSIGN_OR_RETURN(const Operand running,
-                        ElementwiseOf(context, {network::Elementwise::Function::kAdd},
-                                      {parts[0], parts[1]}, absl::StrCat("/running", output)));
+                        ElementwiseOf(context, {Function::kAdd}, {parts[0], parts[1]},
+                                      absl::StrCat("/running", output)));
   return context.SetOutput(running, output);
 }
 
@@ -77,7 +77,7 @@ absl::Status BuildBatchNormalization(NodeContext& context) {
     if (context.input(i).constant == nullptr || dims.size() > 5 || per == Per::kElement)
       return NormalizeByInputs(context, epsilon, per);
   }
-  ABSL_ASSIGN_OR_RETURN(const network::ValueId src, context.Runtime(0));
+  ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Runtime(0));
   ABSL_ASSIGN_OR_RETURN(const std::vector<float> gamma, ReadVector(context, 1, dims[1]));
   ABSL_ASSIGN_OR_RETURN(const std::vector<float> beta, ReadVector(context, 2, dims[1]));
   ABSL_ASSIGN_OR_RETURN(const std::vector<float> mean, ReadVector(context, 3, dims[1]));

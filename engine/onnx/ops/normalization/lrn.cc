@@ -12,10 +12,6 @@
 #include "engine/onnx/ops/shapes/select.h"
 
 namespace tilewire::reader {
-
-using Function = network::Elementwise::Function;
-using functions::EltwiseAlgorithm;
-
 namespace {
 
 absl::Status BuildLrn(NodeContext& context) {
@@ -29,7 +25,7 @@ absl::Status BuildLrn(NodeContext& context) {
     return node.Invalid("size ", size, " of ", DimsToString(src.dims));
   const Dims& dims = src.dims;
   if (size % 2 == 1 && dims.size() <= 5) {
-    ABSL_ASSIGN_OR_RETURN(const network::ValueId value, context.Runtime(0));
+    ABSL_ASSIGN_OR_RETURN(const ValueId value, context.Runtime(0));
     return context.SetOutput(context.Emit(network::Lrn{size, alpha, beta, bias}, {value}, dims));
   }
   const int64_t pixels = *CheckedProduct(absl::MakeConstSpan(dims).subspan(2));
@@ -42,7 +38,7 @@ absl::Status BuildLrn(NodeContext& context) {
                            {1, 1},
                            {(size - 1) / 2, 0},
                            {size - 1 - (size - 1) / 2, 0}};
-  ABSL_ASSIGN_OR_RETURN(const network::ValueId mean,
+  ABSL_ASSIGN_OR_RETURN(const ValueId mean,
                         context.Emit(std::move(pooling), {rows.value}, flat, "/mean"));
   ABSL_ASSIGN_OR_RETURN(const Operand sum,
                         LinearOf(context, {nullptr, mean, flat}, alpha, bias, "/sum"));

@@ -23,11 +23,7 @@
 namespace tilewire::reader {
 
 using network::Reduce;
-using network::ValueId;
 namespace {
-
-using Function = network::Elementwise::Function;
-using functions::EltwiseAlgorithm;
 
 absl::StatusOr<Operand> DeviationOf(NodeContext& context, const Operand& variance, float epsilon) {
   ABSL_ASSIGN_OR_RETURN(const Operand shifted, LinearOf(context, variance, 1, epsilon, "/shifted"));
@@ -55,11 +51,11 @@ absl::Status FinishLayerNormalization(NodeContext& context, const Operand& src, 
   for (size_t d = 0; d < src.dims.size(); ++d)
     (static_cast<int>(d) < axis ? rows : columns) *= src.dims[d];
   network::LayerNormalization norm{.epsilon = epsilon};
-  ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr scale, context.Floats(1));
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr scale, context.Floats(1));
   norm.scale.assign(scale->floats.begin(), scale->floats.end());
   norm.shift.assign(columns, 0);
   if (context.Has(2)) {
-    ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr shift, context.Floats(2));
+    ABSL_ASSIGN_OR_RETURN(const ConstantPtr shift, context.Floats(2));
     norm.shift.assign(shift->floats.begin(), shift->floats.end());
   }
   const bool is_matrix = src.dims == Dims{rows, columns};
@@ -204,7 +200,7 @@ absl::Status BuildLayerNormalization(NodeContext& context) {
   std::vector<bool> reduced(src.dims.size(), false);
   for (size_t d = axis; d < reduced.size(); ++d) reduced[d] = true;
   const Dims row(src.dims.begin() + axis, src.dims.end());
-  const bool is_real = src.value != network::kNoValue && context.TypeOf(src) == DataType::kF32;
+  const bool is_real = src.value != kNoValue && context.TypeOf(src) == DataType::kF32;
   if (!wants_statistics && is_real && IsRowOf(context.input(1), row) &&
       (!context.Has(2) || IsRowOf(context.input(2), row))) {
     return FinishLayerNormalization(context, src, axis, epsilon);

@@ -165,7 +165,7 @@ absl::StatusOr<Operand> InOrder(NodeContext& context, const Lettered& src,
     transpose.order.push_back(static_cast<int>(d));
     dims.push_back(src.operand.dims[d]);
   }
-  ABSL_ASSIGN_OR_RETURN(const network::ValueId value, context.AsValue(src.operand));
+  ABSL_ASSIGN_OR_RETURN(const ValueId value, context.AsValue(src.operand));
   return context.EmitOperand(std::move(transpose), {value}, std::move(dims),
                              absl::StrCat(suffix, "/turned"));
 }
@@ -243,7 +243,7 @@ absl::StatusOr<Lettered> Diagonal(NodeContext& context, Lettered src, absl::stri
     const int64_t size = dims.back();
     dims.back() *= size;
     ABSL_ASSIGN_OR_RETURN(const Operand flat, ReshapeOf(context, turned, dims, name + "/flat"));
-    network::Select select = WholeOf(dims.size());
+    Select select = WholeOf(dims.size());
     select.from.back() = {{0, size + 1, size}};
     ABSL_ASSIGN_OR_RETURN(src.operand, SelectOf(context, flat, std::move(select), name));
     src.letters = others + letter;

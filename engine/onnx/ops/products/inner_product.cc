@@ -14,9 +14,6 @@
 #include "engine/onnx/ops/weights.h"
 
 namespace tilewire::reader {
-
-using network::ConstantPtr;
-using network::ValueId;
 namespace {
 
 struct MatrixWeights {
@@ -61,11 +58,9 @@ absl::Status AddC(NodeContext& context, const Operand& product, float beta) {
   Operand c = context.input(2);
   if (beta != 1) {
     const Operand factor = context.KnownFloat("/beta", beta);
-    ABSL_ASSIGN_OR_RETURN(
-        c, ElementwiseOf(context, {network::Elementwise::Function::kMul}, {c, factor}, "/c"));
+    ABSL_ASSIGN_OR_RETURN(c, ElementwiseOf(context, {Function::kMul}, {c, factor}, "/c"));
   }
-  return context.SetOutput(
-      ElementwiseOf(context, {network::Elementwise::Function::kAdd}, {product, c}));
+  return context.SetOutput(ElementwiseOf(context, {Function::kAdd}, {product, c}));
 }
 
 namespace {

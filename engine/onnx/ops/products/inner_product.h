@@ -12,9 +12,8 @@ namespace tilewire::reader {
 // [..., I] x [I, O], or [O, I] if the right side is `turned`.
 //   kInvalidArgument  sizes that do not fit
 //   kUnimplemented    a right side whose rank is not 2
-absl::StatusOr<network::ValueId> EmitMatMul(NodeContext& context, network::ValueId src,
-                                            const network::ConstantPtr& right,
-                                            absl::string_view suffix = "", bool turned = false);
+absl::StatusOr<ValueId> EmitMatMul(NodeContext& context, ValueId src, const ConstantPtr& right,
+                                   absl::string_view suffix = "", bool turned = false);
 
 }  // namespace tilewire::reader
 

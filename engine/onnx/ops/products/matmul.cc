@@ -13,8 +13,6 @@
 #include "engine/onnx/ops/shapes/select.h"
 
 namespace tilewire::reader {
-
-using network::ValueId;
 namespace {
 
 absl::Status DoNotFit(const NodeContext& context, const Operand& a, const Operand& b) {
@@ -120,7 +118,7 @@ absl::StatusOr<Operand> IntegerSumsOf(NodeContext& context, const Operand& a, co
 absl::Status BuildComputedMatMul(NodeContext& context) {
   const bool of_integers = IsIntegerType(TypeOfProduct(context));
   for (int i = 0; i < 2; ++i) {
-    const network::ConstantPtr& known = context.input(i).constant;
+    const ConstantPtr& known = context.input(i).constant;
     if (known != nullptr && known->is_float == of_integers) {
       return context.node.Invalid("input ", i, of_integers ? " is" : " is not", " floating-point");
     }

@@ -13,9 +13,6 @@
 #include "engine/onnx/ops/shapes/gather.h"
 
 namespace tilewire::reader {
-
-using network::ConstantPtr;
-using network::InMemory;
 namespace {
 
 // A matrix of integers of `bits` bits, packed in rows of whole bytes, in blocks of `block` columns.
@@ -63,7 +60,7 @@ absl::StatusOr<ConstantPtr> Unpacked(const NodeContext& context, int i, int64_t 
 absl::StatusOr<ConstantPtr> ZeroPoints(const NodeContext& context, int i,
                                        const PackedMatrix& matrix) {
   const Dims dims = {matrix.rows, matrix.blocks()};
-  if (!context.Has(i)) return network::MakeFloats("", {1, 1}, {matrix.middle()});
+  if (!context.Has(i)) return MakeFloats("", {1, 1}, {matrix.middle()});
   const ConstantPtr& given = context.input(i).constant;
   if (given != nullptr && given->is_float) {
     ABSL_ASSIGN_OR_RETURN(const ConstantPtr reals, Known(context, i, dims, "zero points"));
@@ -136,14 +133,13 @@ absl::Status BuildMatMulNBits(NodeContext& context) {
       const ConstantPtr weights,
       Reals(context, matrix, {.integers = 1, .scales = 2, .zero_points = 3, .groups = 4},
             row_bytes));
-  ABSL_ASSIGN_OR_RETURN(const network::ValueId src, context.Runtime(0));
+  ABSL_ASSIGN_OR_RETURN(const ValueId src, context.Runtime(0));
   const bool adds = context.Has(5);
-  ABSL_ASSIGN_OR_RETURN(const network::ValueId product,
+  ABSL_ASSIGN_OR_RETURN(const ValueId product,
                         EmitMatMul(context, src, weights, adds ? "/sum" : "", /*turned=*/true));
   const Operand result = {nullptr, product, context.value(product).dims};
   if (!adds) return context.SetOutput(result);
-  return context.SetOutput(
-      ElementwiseOf(context, {network::Elementwise::Function::kAdd}, {result, context.input(5)}));
+  return context.SetOutput(ElementwiseOf(context, {Function::kAdd}, {result, context.input(5)}));
 }
 
 // Rows of a matrix: of u8 that holds integers of `bits` bits, or of integers of 4 bits.

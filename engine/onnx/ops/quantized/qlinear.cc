@@ -20,12 +20,8 @@
 
 namespace tilewire::reader {
 
-using network::kNoValue;
 using network::QuantizationParams;
-using network::ValueId;
 namespace {
-
-using Function = network::Elementwise::Function;
 
 // Input `i` as real numbers at run time. `axis` has grids of its own where there is more than one.
 absl::StatusOr<ValueId> Source(NodeContext& context, int i, QuantizationInputs inputs, int64_t axis,
@@ -52,16 +48,16 @@ absl::StatusOr<Operand> RealWeights(NodeContext& context, int i, QuantizationInp
 // Integers that count products of a step of the source and one of the weights.
 absl::StatusOr<Operand> KnownBias(const NodeContext& context, int i, float src_scale,
                                   const std::vector<QuantizationParams>& quantization) {
-  ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr integers, context.Ints(i));
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr integers, context.Ints(i));
   std::vector<float> bias;
   for (size_t o = 0; o < integers->ints.size(); ++o) {
     const float scale =
         src_scale * quantization[quantization.size() == 1 ? 0 : o % quantization.size()].scale;
     bias.push_back(static_cast<float>(integers->ints[o]) * scale);
   }
-  return Operand{network::MakeFloats(absl::StrCat(context.output_name(), "/bias"), integers->dims,
-                                     std::move(bias)),
-                 kNoValue, integers->dims};
+  return Operand{
+      MakeFloats(absl::StrCat(context.output_name(), "/bias"), integers->dims, std::move(bias)),
+      kNoValue, integers->dims};
 }
 
 absl::StatusOr<Operand> ComputedBias(NodeContext& context, int i, int src_scale,
@@ -148,9 +144,7 @@ absl::StatusOr<std::pair<Operand, Operand>> DivideByPower(NodeContext& context, 
                                                           int bits, absl::string_view suffix) {
   const auto number = [&](float value) {
     return Operand{
-        network::MakeFloats(absl::StrCat(context.output_name(), suffix, value), {}, {value}),
-        kNoValue,
-        {}};
+        MakeFloats(absl::StrCat(context.output_name(), suffix, value), {}, {value}), kNoValue, {}};
   };
   const float power = static_cast<float>(1 << bits);
   ABSL_ASSIGN_OR_RETURN(Operand high,
@@ -174,9 +168,7 @@ absl::StatusOr<Operand> IntegerConvolution(NodeContext& context, const Operand& 
   Operand dst = {nullptr, sums, context.value(sums).dims};
   ABSL_ASSIGN_OR_RETURN(dst.value, context.InType(dst, DataType::kS32));
   const Operand power = {
-      network::MakeInts(absl::StrCat(context.output_name(), suffix, "/factor"), {}, {factor}),
-      kNoValue,
-      {}};
+      MakeInts(absl::StrCat(context.output_name(), suffix, "/factor"), {}, {factor}), kNoValue, {}};
   return ElementwiseOf(context, {Function::kMul}, {dst, power}, absl::StrCat(suffix, "/part"));
 }
 

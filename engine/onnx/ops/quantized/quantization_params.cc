@@ -12,15 +12,7 @@
 #include "engine/onnx/ops/shapes/select.h"
 
 namespace tilewire::reader {
-
-using network::Constant;
-using network::ConstantPtr;
-using network::HeldFloats;
-using network::kNoValue;
-using network::ValueId;
 namespace {
-
-using Function = network::Elementwise::Function;
 
 constexpr int kDeepest = 3;  // longest chain of conversions that is computed on demand
 constexpr int64_t kLargestZeroPoint = 65535;
@@ -144,7 +136,7 @@ absl::StatusOr<Operand> Spread(NodeContext& context, const Operand& parameter, c
     return WrongBlocks(context, parameter.dims, dims, axis, block);
   std::vector<int64_t> from;
   for (int64_t i = 0; i < dims[axis]; ++i) from.push_back(i / block);
-  network::Select select = WholeOf(dims.size());
+  Select select = WholeOf(dims.size());
   select.from[axis] = RunsOf(from);
   return SelectOf(context, parameter, std::move(select), absl::StrCat(suffix, "/spread"));
 }
@@ -155,15 +147,14 @@ absl::StatusOr<Operand> Parameter(NodeContext& context, int input, const Dims& d
                                   int64_t block, float absent, absl::string_view suffix) {
   const size_t rank = dims.size();
   const std::string name = absl::StrCat(context.output_name(), suffix);
-  if (!IsGiven(context, input))
-    return Operand{network::MakeFloats(name, {}, {absent}), kNoValue, {}};
+  if (!IsGiven(context, input)) return Operand{MakeFloats(name, {}, {absent}), kNoValue, {}};
   Operand parameter = context.input(input);
   if (parameter.constant == nullptr) {
     ABSL_ASSIGN_OR_RETURN(parameter.value, context.Numbers(parameter));
   } else if (!parameter.constant->is_float) {
     ABSL_ASSIGN_OR_RETURN(const HeldFloats held, network::LoadNumbers(*parameter.constant));
-    parameter.constant = network::MakeFloats(
-        name, parameter.dims, std::vector<float>(held.values.begin(), held.values.end()));
+    parameter.constant = MakeFloats(name, parameter.dims,
+                                    std::vector<float>(held.values.begin(), held.values.end()));
   }
   if (block == 0 && ElementCount(parameter.dims) == 1)
     return ReshapeOf(context, parameter, {}, suffix);
@@ -229,8 +220,7 @@ absl::StatusOr<std::optional<Blocks>> ReadBlocks(const NodeContext& context,
   blocks.size = inputs.block;
   ABSL_ASSIGN_OR_RETURN(blocks.scales, context.Floats(inputs.scale));
   if (IsGiven(context, inputs.zero_point)) {
-    ABSL_ASSIGN_OR_RETURN(blocks.zero_points,
-                          network::InMemory(context.input(inputs.zero_point).constant));
+    ABSL_ASSIGN_OR_RETURN(blocks.zero_points, InMemory(context.input(inputs.zero_point).constant));
   }
   for (const ConstantPtr& given : {blocks.scales, blocks.zero_points}) {
     if (given != nullptr && given->dims != DimsOfScales(dims, blocks.axis, blocks.size))
@@ -318,10 +308,10 @@ absl::StatusOr<Operand> QuantizeBy(NodeContext& context, const Operand& src, con
                                                              {rounded, zero_point}, "/shifted"));
   if (!IsByte(type)) {
     const bool is_signed = type == DataType::kS16;
-    return ActivationOf(context,
-                        {functions::EltwiseAlgorithm::kClip, is_signed ? -32768.0f : 0.0f,
-                         is_signed ? 32767.0f : 65535.0f},
-                        shifted, suffix);
+    return ActivationOf(
+        context,
+        {EltwiseAlgorithm::kClip, is_signed ? -32768.0f : 0.0f, is_signed ? 32767.0f : 65535.0f},
+        shifted, suffix);
   }
   ABSL_ASSIGN_OR_RETURN(const ValueId numbers, context.AsValue(shifted));
   return context.EmitOperand(network::Quantize{}, {numbers}, shifted.dims, suffix, type);

@@ -46,12 +46,12 @@ absl::StatusOr<std::optional<Blocks>> ReadBlocks(const NodeContext& context,
 absl::StatusOr<DataType> TypeOfZeroPoint(const NodeContext& context, int input);
 
 // Large constants are converted when they are needed.
-absl::StatusOr<network::ConstantPtr> DequantizeConstant(const network::ConstantPtr& integers,
-                                                        const AxisQuantization& quantization,
-                                                        std::string name);
-absl::StatusOr<network::ConstantPtr> QuantizeConstant(const network::ConstantPtr& floats,
-                                                      const AxisQuantization& quantization,
-                                                      DataType type, std::string name);
+absl::StatusOr<ConstantPtr> DequantizeConstant(const ConstantPtr& integers,
+                                               const AxisQuantization& quantization,
+                                               std::string name);
+absl::StatusOr<ConstantPtr> QuantizeConstant(const ConstantPtr& floats,
+                                             const AxisQuantization& quantization, DataType type,
+                                             std::string name);
 
 // The real numbers of an operand of integers. Parameters are known (`quantization`) or computed
 // (`inputs`).

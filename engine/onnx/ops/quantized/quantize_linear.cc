@@ -9,8 +9,6 @@
 #include "engine/onnx/ops/shapes/select.h"
 
 namespace tilewire::reader {
-
-using network::ValueId;
 namespace {
 
 // The inputs, and the blocks of opset 21. What only float8 has a use for changes nothing.
@@ -63,7 +61,7 @@ absl::StatusOr<Operand> DequantizeInBlocks(NodeContext& context, const Operand& 
                         ReadBlocks(context, inputs, src.dims, axis));
   if (src.constant == nullptr || !blocks)
     return DequantizeOf(context, src, std::nullopt, inputs, axis);
-  ABSL_ASSIGN_OR_RETURN(network::ConstantPtr reals,
+  ABSL_ASSIGN_OR_RETURN(ConstantPtr reals,
                         DequantizeBlocks(src.constant, *blocks, context.output_name()));
   return OperandOf(std::move(reals));
 }
@@ -86,7 +84,7 @@ absl::Status BuildDequantizeLinear(NodeContext& context) {
 // One number of a QuantizationRange.
 absl::StatusOr<Operand> PartOf(NodeContext& context, ValueId range, int64_t index,
                                absl::string_view suffix) {
-  network::Select select = WholeOf(1);
+  Select select = WholeOf(1);
   select.from[0] = {{index, 1, 1}};
   return SelectOf(context, {nullptr, range, {2}}, std::move(select), suffix);
 }

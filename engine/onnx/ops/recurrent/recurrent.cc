@@ -18,10 +18,7 @@
 
 namespace tilewire::reader {
 
-using network::ConstantPtr;
-using network::HeldFloats;
 using network::Rnn;
-using network::ValueId;
 namespace {
 
 using functions::RnnCell;
@@ -145,7 +142,7 @@ class Layer {
   // A known tensor, or one that is computed.
   absl::Status Add(Rnn::Role role, const Operand& operand) {
     if (operand.constant != nullptr) {
-      ABSL_ASSIGN_OR_RETURN(const ConstantPtr loaded, network::InMemory(operand.constant));
+      ABSL_ASSIGN_OR_RETURN(const ConstantPtr loaded, InMemory(operand.constant));
       rnn_.known.emplace_back(role, WeightsOf(loaded));
       return absl::OkStatus();
     }
@@ -190,7 +187,7 @@ class Layer {
   // Dimension 1 in another order; -1 is for zeros.
   absl::StatusOr<Operand> Ordered(const Operand& src, const Order& order,
                                   absl::string_view suffix) {
-    network::Select select = WholeOf(src.dims.size());
+    Select select = WholeOf(src.dims.size());
     select.from[1] = RunsOf(order);
     return SelectOf(context_, src, std::move(select), suffix);
   }
@@ -219,9 +216,8 @@ class Layer {
     }
     ABSL_ASSIGN_OR_RETURN(const Operand a, Ordered(halves, first, "/bias_w"));
     ABSL_ASSIGN_OR_RETURN(const Operand b, Ordered(halves, second, "/bias_r"));
-    ABSL_ASSIGN_OR_RETURN(
-        const Operand sum,
-        ElementwiseOf(context_, {network::Elementwise::Function::kAdd}, {a, b}, "/bias_sum"));
+    ABSL_ASSIGN_OR_RETURN(const Operand sum,
+                          ElementwiseOf(context_, {Function::kAdd}, {a, b}, "/bias_sum"));
     ABSL_ASSIGN_OR_RETURN(
         const Operand bias,
         ReshapeOf(context_, sum, {1, directions_, static_cast<int64_t>(first.size()), states_},
@@ -300,7 +296,7 @@ class Layer {
 
   absl::StatusOr<Operand> StepsOf(const Operand& all, int64_t first, int64_t count,
                                   absl::string_view suffix) {
-    network::Select select = WholeOf(3);
+    Select select = WholeOf(3);
     select.from[0] = {{first, 1, count}};
     ABSL_ASSIGN_OR_RETURN(const Operand steps, SelectOf(context_, all, std::move(select), suffix));
     return ReshapeOf(context_, steps, {count, sequences_, directions_, states_},

@@ -27,7 +27,7 @@ float CoordinateOf(int64_t i, int64_t count, bool align_corners) {
 }
 
 // The rows (x, y, (z,) 1) of all elements of `sizes`, the last dimension first in a row.
-network::ConstantPtr PointsOf(std::string name, const Dims& sizes, bool align_corners) {
+ConstantPtr PointsOf(std::string name, const Dims& sizes, bool align_corners) {
   const int64_t count = *ElementCount(sizes);
   const size_t rank = sizes.size();
   std::vector<float> points;
@@ -37,14 +37,13 @@ network::ConstantPtr PointsOf(std::string name, const Dims& sizes, bool align_co
       points.push_back(CoordinateOf(rest % sizes[d], sizes[d], align_corners));
     points.push_back(1);
   }
-  return network::MakeFloats(std::move(name), {count, static_cast<int64_t>(rank) + 1},
-                             std::move(points));
+  return MakeFloats(std::move(name), {count, static_cast<int64_t>(rank) + 1}, std::move(points));
 }
 
 // The spatial sizes of input 1: [N, C, (D,) H, W].
 absl::StatusOr<Dims> ReadSpatial(const NodeContext& context, const Dims& theta) {
   const Node& node = context.node;
-  ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr size, context.Ints(1));
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr size, context.Ints(1));
   const size_t rank = size->ints.size();
   if (size->dims.size() != 1 || (rank != 4 && rank != 5))
     return node.Invalid("a size of dims ", DimsToString(size->dims));

@@ -41,7 +41,7 @@ absl::StatusOr<Operand> PlacesOf(NodeContext& context, int64_t part, int64_t siz
   const auto linear = [&](const Operand& src, float scale, float shift, const char* step) {
     return LinearOf(context, src, scale, shift, name + step);
   };
-  network::Select select = WholeOf(4);
+  Select select = WholeOf(4);
   select.from[3] = {{part, 1, 1}};
   ABSL_ASSIGN_OR_RETURN(const Operand column,
                         SelectOf(context, grid, std::move(select), name + "_of_grid"));

@@ -112,7 +112,7 @@ Interpolate Interpolation(const ResizeArgs& args, int axis, int64_t src) {
 }
 
 absl::Status BuildNearest(NodeContext& context, const ResizeArgs& args, const Operand& src) {
-  network::Select select = WholeOf(src.dims.size());
+  Select select = WholeOf(src.dims.size());
   select.fill = args.outside;
   for (size_t d = 0; d < src.dims.size(); ++d) {
     if (Keeps(args, d, src.dims[d])) continue;
@@ -130,7 +130,7 @@ absl::Status BuildNearest(NodeContext& context, const ResizeArgs& args, const Op
 // Fills the part of a crop that lies outside the source of dims `src`.
 absl::StatusOr<Operand> FillOutside(NodeContext& context, const ResizeArgs& args, const Dims& src,
                                     const Operand& resized) {
-  network::Select select = WholeOf(src.size());
+  Select select = WholeOf(src.size());
   select.fill = args.outside;
   for (size_t d = 0; args.crops && d < src.size(); ++d) {
     std::vector<int64_t> from;
@@ -153,7 +153,7 @@ absl::Status BuildResize(NodeContext& context) {
     const double taps = 2 * TapsBefore(args, static_cast<int>(d)) + 2;
     if (taps * static_cast<double>(args.sizes[d]) > kMostWeights)
       return context.node.Unimplemented("a filter of ", taps, " elements");
-    ABSL_ASSIGN_OR_RETURN(const network::ValueId value, context.AsValue(src));
+    ABSL_ASSIGN_OR_RETURN(const ValueId value, context.AsValue(src));
     Dims dims = src.dims;
     dims[d] = args.sizes[d];
     Interpolate interpolate = Interpolation(args, static_cast<int>(d), src.dims[d]);

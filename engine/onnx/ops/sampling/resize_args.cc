@@ -10,8 +10,6 @@
 #include "engine/onnx/ops/ops.h"
 
 namespace tilewire::reader {
-
-using network::ConstantPtr;
 namespace {
 
 constexpr float kFarthest = 1 << 20;  // ends of a region, in sizes of the source

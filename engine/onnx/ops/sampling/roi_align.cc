@@ -9,7 +9,6 @@
 namespace tilewire::reader {
 
 using network::RoiAlign;
-using network::ValueId;
 namespace {
 
 constexpr int64_t kFirstAligned = 16;  // the opset; before it no region is moved by half a pixel

@@ -19,8 +19,6 @@
 namespace tilewire::reader {
 namespace {
 
-using Function = network::Elementwise::Function;
-
 // The element that a place reads along one dimension, and how much it counts.
 struct Tap {
   Operand index, weight;
@@ -123,7 +121,7 @@ class Sampler {
   absl::StatusOr<Operand> Finite(const Operand& at, int64_t size) {
     const float far = args_.padding == "reflection" ? 1e9f : 8;
     ABSL_ASSIGN_OR_RETURN(const Operand is_number, Of(Function::kEqual, {at, at}));
-    ABSL_ASSIGN_OR_RETURN(const network::ValueId truth, context_.Numbers(is_number));
+    ABSL_ASSIGN_OR_RETURN(const ValueId truth, context_.Numbers(is_number));
     const Operand otherwise = Number(args_.padding == "zeros" ? -far : 0);
     ABSL_ASSIGN_OR_RETURN(
         const Operand number,
@@ -157,7 +155,7 @@ class Sampler {
     ABSL_ASSIGN_OR_RETURN(tap.index, Clamped(at, 0, last));
     if (args_.padding != "zeros") return tap;
     ABSL_ASSIGN_OR_RETURN(const Operand inside, Of(Function::kEqual, {tap.index, index}));
-    ABSL_ASSIGN_OR_RETURN(const network::ValueId truth, context_.Numbers(inside));
+    ABSL_ASSIGN_OR_RETURN(const ValueId truth, context_.Numbers(inside));
     const Operand share = {nullptr, truth, inside.dims};
     ABSL_ASSIGN_OR_RETURN(
         tap.weight, weight ? Of(Function::kMul, {*weight, share}) : absl::StatusOr<Operand>(share));

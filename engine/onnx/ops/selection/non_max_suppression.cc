@@ -16,8 +16,6 @@
 #include "engine/onnx/ops/ops.h"
 
 namespace tilewire::reader {
-
-using network::ConstantPtr;
 namespace {
 
 // Between two questions whether the work is to end.
@@ -174,7 +172,7 @@ absl::StatusOr<double> NumberOr(const NodeContext& context, int i, double absent
   if (!context.Has(i)) return absent;
   const ConstantPtr& constant = context.input(i).constant;
   if (constant == nullptr) return context.node.Unimplemented("input ", i, " is computed");
-  ABSL_ASSIGN_OR_RETURN(const ConstantPtr known, network::InMemory(constant));
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr known, InMemory(constant));
   if (known->count() != 1) return context.node.Invalid("input ", i);
   return known->is_float ? known->floats[0] : static_cast<double>(known->ints[0]);
 }
@@ -216,7 +214,7 @@ absl::Status BuildNonMaxSuppression(NodeContext& context) {
     for (int64_t box : kept) all.insert(all.end(), {image, row % scores[1], box});
   }
   const int64_t count = static_cast<int64_t>(all.size()) / 3;
-  return context.SetOutput(network::MakeInts(context.output_name(), {count, 3}, std::move(all)));
+  return context.SetOutput(MakeInts(context.output_name(), {count, 3}, std::move(all)));
 }
 
 }  // namespace

@@ -9,8 +9,6 @@
 #include "engine/onnx/ops/shapes/select.h"
 
 namespace tilewire::reader {
-
-using network::ValueId;
 namespace {
 
 // An attribute before opset 10.
@@ -20,7 +18,7 @@ absl::StatusOr<int64_t> ReadCount(const NodeContext& context, int64_t size) {
     ABSL_ASSIGN_OR_RETURN(count, context.node.Int("k", 0));
   } else {
     if (!context.Has(1)) return context.node.Invalid("input 1 is missing");
-    ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr k, context.Ints(1));
+    ABSL_ASSIGN_OR_RETURN(const ConstantPtr k, context.Ints(1));
     if (k->count() != 1) return context.node.Invalid("k is not one number");
     count = k->ints[0];
   }

@@ -78,8 +78,7 @@ absl::Status BuildUnique(NodeContext& context) {
   const Node& node = context.node;
   if (context.input(0).constant == nullptr)
     return node.Unimplemented("input 0 is computed at run time; it must be known at load");
-  ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr known,
-                        network::InMemory(context.input(0).constant));
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr known, InMemory(context.input(0).constant));
   ABSL_ASSIGN_OR_RETURN(const int64_t sorted, node.Int("sorted", 1));
   if (sorted != 0 && sorted != 1) return node.Invalid("sorted ", sorted);
   Operand src = OperandOf(known);
@@ -94,7 +93,7 @@ absl::Status BuildUnique(NodeContext& context) {
   for (size_t d = axis + 1; d < src.dims.size(); ++d) slices.inner *= src.dims[d];
   Different found = known->is_float ? Find(slices, known->floats, sorted != 0)
                                     : Find(slices, absl::MakeConstSpan(known->ints), sorted != 0);
-  network::Select select = WholeOf(src.dims.size());
+  Select select = WholeOf(src.dims.size());
   select.from[axis] = RunsOf(found.first);
   ABSL_ASSIGN_OR_RETURN(const Operand dst, SelectOf(context, src, std::move(select)));
   ABSL_RETURN_IF_ERROR(context.SetOutput(dst));
@@ -103,7 +102,7 @@ absl::Status BuildUnique(NodeContext& context) {
     if (!node.HasOutput(i)) continue;
     const Dims dims = {static_cast<int64_t>(others[i - 1]->size())};
     ABSL_RETURN_IF_ERROR(context.SetOutput(
-        OperandOf(network::MakeInts(context.output_name(i), dims, std::move(*others[i - 1]))), i));
+        OperandOf(MakeInts(context.output_name(i), dims, std::move(*others[i - 1]))), i));
   }
   return absl::OkStatus();
 }

@@ -13,7 +13,7 @@ namespace {
 absl::Status BuildCompress(NodeContext& context) {
   const Node& node = context.node;
   Operand src = context.input(0);
-  ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr condition, context.Ints(1));
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr condition, context.Ints(1));
   int axis = 0;
   if (node.HasAttribute("axis")) {
     ABSL_ASSIGN_OR_RETURN(axis, ReadAxis(node, 0, src.dims.size()));
@@ -27,7 +27,7 @@ absl::Status BuildCompress(NodeContext& context) {
   for (size_t i = 0; i < condition->ints.size(); ++i) {
     if (condition->ints[i] != 0) from.push_back(static_cast<int64_t>(i));
   }
-  network::Select select = WholeOf(src.dims.size());
+  Select select = WholeOf(src.dims.size());
   select.from[axis] = RunsOf(from);
   return context.SetOutput(SelectOf(context, src, std::move(select)));
 }
@@ -37,7 +37,7 @@ absl::Status BuildNonZero(NodeContext& context) {
   const Operand& src = context.input(0);
   if (src.constant == nullptr)
     return context.node.Unimplemented("input 0 is computed at run time; it must be known at load");
-  ABSL_ASSIGN_OR_RETURN(const network::HeldFloats held, network::LoadNumbers(*src.constant));
+  ABSL_ASSIGN_OR_RETURN(const HeldFloats held, network::LoadNumbers(*src.constant));
   std::vector<int64_t> places;
   for (size_t i = 0; i < held.values.size(); ++i) {
     if (held.values[i] != 0) places.push_back(static_cast<int64_t>(i));
@@ -50,7 +50,7 @@ absl::Status BuildNonZero(NodeContext& context) {
       places[i] /= src.dims[d];
     }
   }
-  return context.SetOutput(network::MakeInts(context.output_name(), dims, std::move(indices)));
+  return context.SetOutput(MakeInts(context.output_name(), dims, std::move(indices)));
 }
 
 }  // namespace

@@ -12,8 +12,6 @@
 #include "engine/onnx/ops/ops.h"
 
 namespace tilewire::reader {
-
-using network::Constant;
 namespace {
 
 absl::StatusOr<Dims> ConcatDims(const Node& node, const std::vector<Operand>& srcs, int axis) {
@@ -55,8 +53,8 @@ absl::StatusOr<Operand> FoldConcat(const Node& node, const std::vector<Operand>&
     if (src.constant->is_float != is_float) return node.Invalid("inputs of different types");
   }
   if (IsEmpty(dst)) {
-    return OperandOf(is_float ? network::MakeFloats(std::move(name), dst, {})
-                              : network::MakeInts(std::move(name), dst, {}));
+    return OperandOf(is_float ? MakeFloats(std::move(name), dst, {})
+                              : MakeInts(std::move(name), dst, {}));
   }
   if (absl::c_all_of(srcs, [](const Operand& src) { return src.constant->doubles != nullptr; })) {
     return OperandOf(
@@ -65,12 +63,12 @@ absl::StatusOr<Operand> FoldConcat(const Node& node, const std::vector<Operand>&
                              })));
   }
   if (is_float) {
-    return OperandOf(network::MakeFloats(
+    return OperandOf(MakeFloats(
         std::move(name), dst, Join<float>(srcs, axis, [](const Constant& c) { return c.floats; })));
   }
-  return OperandOf(network::MakeInts(
-      std::move(name), dst,
-      Join<int64_t>(srcs, axis, [](const Constant& c) { return absl::MakeConstSpan(c.ints); })));
+  return OperandOf(MakeInts(std::move(name), dst, Join<int64_t>(srcs, axis, [](const Constant& c) {
+                              return absl::MakeConstSpan(c.ints);
+                            })));
 }
 
 // The type of its own that a source has, of 16 bits or more, or f64, if there are such; else kF32.
@@ -106,7 +104,7 @@ absl::StatusOr<Operand> ConcatOf(NodeContext& context, const std::vector<Operand
                       absl::StrCat(context.output_name(), suffix));
   if (srcs.size() == 1) return srcs[0];
   const DataType own = OwnType(context, srcs);
-  std::vector<network::ValueId> values;
+  std::vector<ValueId> values;
   for (const Operand& src : srcs) {
     ABSL_ASSIGN_OR_RETURN(values.emplace_back(), own == DataType::kF32 ? context.OfAnyType(src)
                                                                        : context.InType(src, own));
@@ -114,7 +112,7 @@ absl::StatusOr<Operand> ConcatOf(NodeContext& context, const std::vector<Operand
     if (context.value(values.back()).type != context.value(values[0]).type)
       return node.Unimplemented("integers of 8 bits beside wider ones");
   }
-  ABSL_ASSIGN_OR_RETURN(const network::ValueId joined,
+  ABSL_ASSIGN_OR_RETURN(const ValueId joined,
                         context.Emit(network::Concat{axis}, std::move(values), dst, suffix));
   return Operand{nullptr, joined, std::move(dst), IsInteger(srcs[0])};
 }

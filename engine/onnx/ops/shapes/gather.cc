@@ -12,8 +12,6 @@
 #include "engine/onnx/ops/shapes/select.h"
 
 namespace tilewire::reader {
-
-using network::ValueId;
 namespace {
 
 Dims GatheredDims(const Dims& src, const Dims& indices, int axis) {
@@ -29,7 +27,7 @@ absl::StatusOr<Operand> GatherComputed(NodeContext& context, const Operand& src,
   const bool is_exact = type == DataType::kS32 || type == DataType::kS64;
   if (!is_exact) ABSL_RETURN_IF_ERROR(CheckCountable(context.node, src.dims[axis]));
   ValueId elements = src.value;
-  if (elements == network::kNoValue) {
+  if (elements == kNoValue) {
     ABSL_ASSIGN_OR_RETURN(elements, context.Numbers(src));
   }
   ValueId at = indices.value;
@@ -54,14 +52,14 @@ absl::StatusOr<Operand> GatherOf(NodeContext& context, const Operand& src, const
                                  int axis, absl::string_view suffix) {
   const Node& node = context.node;
   if (indices.constant == nullptr) return GatherComputed(context, src, indices, axis, suffix);
-  ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr known, network::InMemory(indices.constant));
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr known, InMemory(indices.constant));
   if (known->is_float) return node.Invalid("indices that are not integers");
   std::vector<int64_t> from;
   for (size_t i = 0; i < known->ints.size(); ++i) {
     ABSL_ASSIGN_OR_RETURN(from.emplace_back(),
                           NormalizeIndex(node, known->ints[i], src.dims[axis], 1, i));
   }
-  network::Select select = WholeOf(src.dims.size());
+  Select select = WholeOf(src.dims.size());
   select.from[axis] = RunsOf(from);
   Dims dst = GatheredDims(src.dims, indices.dims, axis);
   const bool same_rank = indices.dims.size() == 1;

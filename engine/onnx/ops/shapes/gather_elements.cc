@@ -14,14 +14,10 @@
 #include "engine/onnx/ops/shapes/select.h"
 
 namespace tilewire::reader {
-
-using network::ValueId;
 namespace {
 
-using Function = network::Elementwise::Function;
-
 Operand Integer(const NodeContext& context, absl::string_view name, int64_t value) {
-  return OperandOf(network::MakeInts(absl::StrCat(context.output_name(), name), {}, {value}));
+  return OperandOf(MakeInts(absl::StrCat(context.output_name(), name), {}, {value}));
 }
 
 // Appends the operations of one sum of indices.
@@ -79,9 +75,9 @@ class PlaceSum {
 // Sums are exact in s64, whatever the type of the indices.
 absl::StatusOr<Operand> WideIndices(NodeContext& context, const Operand& indices) {
   if (indices.constant != nullptr) {
-    ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr known, network::InMemory(indices.constant));
+    ABSL_ASSIGN_OR_RETURN(const ConstantPtr known, InMemory(indices.constant));
     if (known->is_float) return context.node.Invalid("indices that are not integers");
-    return Operand{known, network::kNoValue, indices.dims};
+    return Operand{known, kNoValue, indices.dims};
   }
   ABSL_ASSIGN_OR_RETURN(const ValueId wide, context.InType(indices, DataType::kS64));
   return Operand{nullptr, wide, indices.dims, /*is_integer=*/true};
@@ -93,7 +89,7 @@ absl::StatusOr<Operand> TakeRows(NodeContext& context, const Operand& src, const
   dims.insert(dims.end(), src.dims.begin() + 1, src.dims.end());
   if (places.constant == nullptr) {
     ValueId elements = src.value;
-    if (elements == network::kNoValue) {
+    if (elements == kNoValue) {
       ABSL_ASSIGN_OR_RETURN(elements, context.Numbers(src));
     }
     return context.EmitOperand(network::Gather{0}, {elements, places.value}, std::move(dims),
@@ -102,7 +98,7 @@ absl::StatusOr<Operand> TakeRows(NodeContext& context, const Operand& src, const
   for (int64_t place : places.constant->ints) {
     if (place >= src.dims[0]) return context.node.Invalid("an index outside the input");
   }
-  network::Select select = WholeOf(src.dims.size());
+  Select select = WholeOf(src.dims.size());
   select.from[0] = RunsOf(places.constant->ints);
   ABSL_ASSIGN_OR_RETURN(const Operand taken, SelectOf(context, src, std::move(select), "/taken"));
   return ReshapeOf(context, taken, std::move(dims), "/shaped");
@@ -113,7 +109,7 @@ Operand Offsets(const NodeContext& context, Dims dims, int64_t stride, int64_t d
   std::vector<int64_t> offsets;
   for (int64_t i = 0; i < dims[0]; ++i) offsets.push_back(i * stride);
   const std::string name = absl::StrCat(context.output_name(), "/offsets", d);
-  return OperandOf(network::MakeInts(name, std::move(dims), std::move(offsets)));
+  return OperandOf(MakeInts(name, std::move(dims), std::move(offsets)));
 }
 
 absl::Status BuildGatherElements(NodeContext& context) {
@@ -143,7 +139,7 @@ absl::Status BuildGatherElements(NodeContext& context) {
 
 // The tuples' number `i`, one index per tuple.
 absl::StatusOr<Operand> Component(NodeContext& context, const Operand& tuples, int64_t i) {
-  network::Select select = WholeOf(tuples.dims.size());
+  Select select = WholeOf(tuples.dims.size());
   select.from.back() = {{i, 1, 1}};
   const std::string suffix = absl::StrCat("/component", i);
   ABSL_ASSIGN_OR_RETURN(const Operand column, SelectOf(context, tuples, std::move(select), suffix));

@@ -13,8 +13,6 @@
 namespace tilewire::reader {
 namespace {
 
-using Function = network::Elementwise::Function;
-
 // A plan holds so many numbers more than once, and requests may name the depth.
 constexpr int64_t kMostDepth = 1 << 20;
 
@@ -25,13 +23,13 @@ Operand Counted(std::string name, int64_t first, int64_t count, size_t rank, int
   for (int64_t i = 0; i < count; ++i) numbers[i] = first + i;
   Dims dims(rank - axis, 1);
   dims[0] = count;
-  return OperandOf(network::MakeInts(std::move(name), dims, std::move(numbers)));
+  return OperandOf(MakeInts(std::move(name), dims, std::move(numbers)));
 }
 
 absl::StatusOr<int64_t> ReadDepth(const NodeContext& context) {
-  const network::ConstantPtr& given = context.input(1).constant;
+  const ConstantPtr& given = context.input(1).constant;
   if (given == nullptr) return context.node.Unimplemented("a depth that is computed at run time");
-  ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr depth, network::InMemory(given));
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr depth, InMemory(given));
   if (depth->count() != 1) return context.node.Invalid("the depth is not one number");
   const double number = depth->is_float ? depth->floats[0] : static_cast<double>(depth->ints[0]);
   if (!(number >= 1 && number <= kMostDepth)) {
@@ -44,7 +42,7 @@ absl::StatusOr<int64_t> ReadDepth(const NodeContext& context) {
 
 // One element of the pair of values, as a tensor of one element.
 absl::StatusOr<Operand> ValueAt(NodeContext& context, int64_t i) {
-  network::Select select = WholeOf(1);
+  Select select = WholeOf(1);
   select.from[0] = {{i, 1, 1}};
   return SelectOf(context, context.input(2), std::move(select), i == 0 ? "/off" : "/on");
 }
@@ -92,11 +90,11 @@ absl::Status BuildHardmax(NodeContext& context) {
     axis = 1;
   }
   ABSL_RETURN_IF_ERROR(CheckCountable(node, dims[axis]));
-  ABSL_ASSIGN_OR_RETURN(network::ValueId value, context.AsValue(src));
+  ABSL_ASSIGN_OR_RETURN(ValueId value, context.AsValue(src));
   ABSL_ASSIGN_OR_RETURN(value, context.EmitReshape(value, dims, "/matrix"));
   Dims kept = dims;
   kept[axis] = 1;
-  ABSL_ASSIGN_OR_RETURN(const network::ValueId largest,
+  ABSL_ASSIGN_OR_RETURN(const ValueId largest,
                         context.Emit(network::TopK{axis, /*largest=*/true, /*indices=*/true},
                                      {value}, kept, "/largest"));
   ABSL_ASSIGN_OR_RETURN(

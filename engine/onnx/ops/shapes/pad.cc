@@ -13,9 +13,6 @@
 #include "engine/onnx/ops/shapes/select.h"
 
 namespace tilewire::reader {
-
-using network::ConstantPtr;
-using network::Select;
 namespace {
 
 constexpr int64_t kLargestPad = INT32_MAX;
@@ -122,15 +119,15 @@ absl::Status FillByInput(NodeContext& context, const Operand& zeros, Select sele
   const Dims single(select.from.size(), 1);
   const std::string name = absl::StrCat(context.output_name(), "/one");
   ABSL_ASSIGN_OR_RETURN(
-      const network::ValueId one,
-      context.Emit(network::Literal{network::MakeFloats(name, single, {1})}, {}, single, "/one"));
+      const ValueId one,
+      context.Emit(network::Literal{MakeFloats(name, single, {1})}, {}, single, "/one"));
   for (std::vector<IndexRun>& runs : select.from) {
     for (IndexRun& run : runs) run = {std::min<int64_t>(run.start, 0), 0, run.count};
   }
   ABSL_ASSIGN_OR_RETURN(const Operand is_inside,
                         SelectOf(context, {nullptr, one, single}, std::move(select), "/inside"));
-  return context.SetOutput(ElementwiseOf(context, {network::Elementwise::Function::kWhere},
-                                         {is_inside, zeros, context.input(2)}));
+  return context.SetOutput(
+      ElementwiseOf(context, {Function::kWhere}, {is_inside, zeros, context.input(2)}));
 }
 
 absl::Status BuildPad(NodeContext& context) {

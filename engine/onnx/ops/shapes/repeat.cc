@@ -8,8 +8,6 @@
 #include "engine/onnx/ops/shapes/select.h"
 
 namespace tilewire::reader {
-
-using network::ConstantPtr;
 namespace {
 
 constexpr int64_t kMostRepeats = int64_t{1} << 20;  // of one dimension of more than one element
@@ -23,7 +21,7 @@ absl::Status BuildExpand(NodeContext& context) {
   Dims raised(rank - src.dims.size(), 1);
   raised.insert(raised.end(), src.dims.begin(), src.dims.end());
   ABSL_ASSIGN_OR_RETURN(src, ReshapeOf(context, src, std::move(raised), "/raised"));
-  network::Select select = WholeOf(rank);
+  Select select = WholeOf(rank);
   for (size_t i = 1; i <= shape->ints.size(); ++i) {
     const int64_t wanted = shape->ints[shape->ints.size() - i], size = src.dims[rank - i];
     if (wanted == 1 || wanted == size) continue;
@@ -48,7 +46,7 @@ absl::StatusOr<ConstantPtr> RepeatsOf(const NodeContext& context, size_t rank) {
   ABSL_ASSIGN_OR_RETURN(const int axis, NormalizeAxis(node, axes->ints[0], rank));
   std::vector<int64_t> repeats(rank, 1);
   repeats[axis] = given->ints[0];
-  return network::MakeInts("", {static_cast<int64_t>(rank)}, std::move(repeats));
+  return MakeInts("", {static_cast<int64_t>(rank)}, std::move(repeats));
 }
 
 absl::Status BuildTile(NodeContext& context) {
@@ -57,7 +55,7 @@ absl::Status BuildTile(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const ConstantPtr repeats, RepeatsOf(context, src.dims.size()));
   if (repeats->ints.size() != src.dims.size())
     return node.Invalid(repeats->ints.size(), " repeats for rank ", src.dims.size());
-  network::Select select = WholeOf(src.dims.size());
+  Select select = WholeOf(src.dims.size());
   for (size_t d = 0; d < src.dims.size(); ++d) {
     const int64_t times = repeats->ints[d];
     if (times < 0) return node.Invalid("repeats ", times);

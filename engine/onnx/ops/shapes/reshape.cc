@@ -7,8 +7,6 @@
 #include "engine/onnx/ops/ops.h"
 
 namespace tilewire::reader {
-
-using network::ConstantPtr;
 namespace {
 
 absl::Status FinishReshape(NodeContext& context, Dims dst) {
@@ -62,7 +60,7 @@ absl::StatusOr<ConstantPtr> ShapeOf(const NodeContext& context) {
   if (node.opset() < 5) {
     ABSL_ASSIGN_OR_RETURN(std::vector<int64_t> shape, node.Ints("shape", {}));
     const int64_t rank = static_cast<int64_t>(shape.size());
-    return network::MakeInts("", {rank}, std::move(shape));
+    return MakeInts("", {rank}, std::move(shape));
   }
   if (!context.Has(1)) return node.Invalid("input 1 is missing");
   return context.Ints(1);

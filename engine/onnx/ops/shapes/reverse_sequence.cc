@@ -12,11 +12,7 @@
 #include "engine/onnx/ops/shapes/select.h"
 
 namespace tilewire::reader {
-
-using network::MakeFloats;
 namespace {
-
-using Function = network::Elementwise::Function;
 
 // A matrix of rows: dimensions 0 and 1, of which one counts time.
 struct Rows {
@@ -30,7 +26,7 @@ struct Rows {
 };
 
 absl::StatusOr<Operand> ReversedBy(NodeContext& context, const Operand& table, const Rows& rows,
-                                   const network::Constant& lengths) {
+                                   const Constant& lengths) {
   std::vector<int64_t> from(rows.dims[0] * rows.dims[1]);
   for (int64_t item = 0; item < rows.batch(); ++item) {
     const int64_t length = lengths.ints[item];
@@ -40,7 +36,7 @@ absl::StatusOr<Operand> ReversedBy(NodeContext& context, const Operand& table, c
     for (int64_t time = 0; time < rows.times(); ++time)
       from[rows.row(time, item)] = rows.row(time < length ? length - 1 - time : time, item);
   }
-  network::Select select = WholeOf(table.dims.size());
+  Select select = WholeOf(table.dims.size());
   select.from[0] = RunsOf(from);
   return SelectOf(context, table, std::move(select), "/reversed");
 }
@@ -96,11 +92,11 @@ absl::StatusOr<Operand> RowsFrom(NodeContext& context, const Rows& rows, const O
 absl::StatusOr<Operand> Reversed(NodeContext& context, const Operand& table, const Rows& rows) {
   const Operand& given = context.input(1);
   if (given.constant != nullptr) {
-    ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr lengths, context.Ints(1));
+    ABSL_ASSIGN_OR_RETURN(const ConstantPtr lengths, context.Ints(1));
     return ReversedBy(context, table, rows, *lengths);
   }
   ABSL_RETURN_IF_ERROR(CheckCountable(context.node, rows.dims[0] * rows.dims[1]));
-  ABSL_ASSIGN_OR_RETURN(const network::ValueId counts, context.InType(given, DataType::kF32));
+  ABSL_ASSIGN_OR_RETURN(const ValueId counts, context.InType(given, DataType::kF32));
   const Dims column = rows.time_first ? Dims{1, rows.batch()} : Dims{rows.batch(), 1};
   ABSL_ASSIGN_OR_RETURN(const Operand lengths,
                         ReshapeOf(context, {nullptr, counts, given.dims}, column, "/lengths"));

@@ -15,11 +15,7 @@
 #include "engine/onnx/ops/shapes/select.h"
 
 namespace tilewire::reader {
-
-using network::ConstantPtr;
 namespace {
-
-using Function = network::Elementwise::Function;
 
 // nullopt: the update takes the element's place.
 absl::StatusOr<std::optional<Function>> ReductionOf(const Node& node) {
@@ -43,19 +39,19 @@ absl::StatusOr<Operand> Joined(NodeContext& context, const Operand& a, const Ope
   dims[0] += b.dims[0];
   const std::string name = absl::StrCat(suffix, "/joined");
   if (a.constant != nullptr && b.constant != nullptr) {
-    ABSL_ASSIGN_OR_RETURN(const ConstantPtr first, network::InMemory(a.constant));
-    ABSL_ASSIGN_OR_RETURN(const ConstantPtr second, network::InMemory(b.constant));
+    ABSL_ASSIGN_OR_RETURN(const ConstantPtr first, InMemory(a.constant));
+    ABSL_ASSIGN_OR_RETURN(const ConstantPtr second, InMemory(b.constant));
     std::vector<float> floats(first->floats.begin(), first->floats.end());
     floats.insert(floats.end(), second->floats.begin(), second->floats.end());
     std::vector<int64_t> ints = first->ints;
     ints.insert(ints.end(), second->ints.begin(), second->ints.end());
     const std::string whole = context.output_name() + name;
-    return Operand{first->is_float ? network::MakeFloats(whole, dims, std::move(floats))
-                                   : network::MakeInts(whole, dims, std::move(ints)),
-                   network::kNoValue, dims};
+    return Operand{first->is_float ? MakeFloats(whole, dims, std::move(floats))
+                                   : MakeInts(whole, dims, std::move(ints)),
+                   kNoValue, dims};
   }
-  const DataType type = context.TypeOf(a.value != network::kNoValue ? a : b);
-  std::vector<network::ValueId> srcs;
+  const DataType type = context.TypeOf(a.value != kNoValue ? a : b);
+  std::vector<ValueId> srcs;
   for (const Operand& operand : {a, b}) {
     ABSL_ASSIGN_OR_RETURN(srcs.emplace_back(), type == DataType::kF32
                                                    ? context.Numbers(operand)
@@ -103,7 +99,7 @@ absl::StatusOr<Operand> Reduced(NodeContext& context, Function function, Operand
       ABSL_ASSIGN_OR_RETURN(from, Joined(context, src, updates, suffix));
       for (int64_t p = 0; p < rows; ++p) rows_from[p] = rows_from[p] < 0 ? p : rows + rows_from[p];
     }
-    network::Select select = WholeOf(from.dims.size());
+    Select select = WholeOf(from.dims.size());
     select.from[0] = RunsOf(rows_from);
     select.fill = function == Function::kMul ? 1 : 0;
     ABSL_ASSIGN_OR_RETURN(const Operand picked,
@@ -130,7 +126,7 @@ absl::Status FinishScatter(NodeContext& context, const Operand& src, const Opera
   std::iota(from.begin(), from.end(), 0);
   for (size_t i = 0; i < places.size(); ++i) from[places[i]] = rows + static_cast<int64_t>(i);
   ABSL_ASSIGN_OR_RETURN(const Operand joined, Joined(context, src, updates));
-  network::Select select = WholeOf(joined.dims.size());
+  Select select = WholeOf(joined.dims.size());
   select.from[0] = RunsOf(from);
   ABSL_ASSIGN_OR_RETURN(const Operand scattered,
                         SelectOf(context, joined, std::move(select), "/scattered"));

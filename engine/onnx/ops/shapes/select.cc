@@ -7,8 +7,6 @@
 #include "engine/base/status_macros.h"
 
 namespace tilewire::reader {
-
-using network::Select;
 namespace {
 
 std::vector<int64_t> IndicesOf(const IndexRuns& runs, int64_t size) {
@@ -43,26 +41,26 @@ std::vector<T> SelectElements(absl::Span<const T> src, const Dims& src_dims, con
   return dst;
 }
 
-absl::StatusOr<Operand> FoldSelect(const NodeContext& context, const network::Constant& src,
+absl::StatusOr<Operand> FoldSelect(const NodeContext& context, const Constant& src,
                                    const Select& select, Dims dims, const std::string& name) {
   const std::optional<int64_t> count = ElementCount(dims);
   if (!count || *count > kLargestFold) {
     return context.node.TooLarge("a constant of dims ", DimsToString(dims),
                                  " is too large to fold");
   }
-  network::ConstantPtr folded;
+  ConstantPtr folded;
   if (src.doubles != nullptr) {
     folded = network::MakeDoubles(
         name, dims, SelectElements<double>(*src.doubles, src.dims, select, dims, select.fill));
   } else if (src.is_float) {
-    folded = network::MakeFloats(
-        name, dims, SelectElements<float>(src.floats, src.dims, select, dims, select.fill));
+    folded = MakeFloats(name, dims,
+                        SelectElements<float>(src.floats, src.dims, select, dims, select.fill));
   } else {
-    folded = network::MakeInts(name, dims,
-                               SelectElements<int64_t>(src.ints, src.dims, select, dims,
-                                                       static_cast<int64_t>(select.fill)));
+    folded = MakeInts(name, dims,
+                      SelectElements<int64_t>(src.ints, src.dims, select, dims,
+                                              static_cast<int64_t>(select.fill)));
   }
-  return Operand{std::move(folded), network::kNoValue, std::move(dims)};
+  return Operand{std::move(folded), kNoValue, std::move(dims)};
 }
 
 bool TakesAll(const IndexRuns& runs, int64_t size) {
@@ -125,9 +123,9 @@ absl::StatusOr<Operand> ReshapeOf(NodeContext& context, const Operand& src, Dims
   if (src.dims == dims) return src;
   if (src.constant != nullptr) {
     const std::string name = absl::StrCat(context.output_name(), suffix);
-    return Operand{network::Reshaped(*src.constant, name, dims), network::kNoValue, dims};
+    return Operand{network::Reshaped(*src.constant, name, dims), kNoValue, dims};
   }
-  ABSL_ASSIGN_OR_RETURN(const network::ValueId dst, context.EmitReshape(src.value, dims, suffix));
+  ABSL_ASSIGN_OR_RETURN(const ValueId dst, context.EmitReshape(src.value, dims, suffix));
   return Operand{nullptr, dst, std::move(dims)};
 }
 

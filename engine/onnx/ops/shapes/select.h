@@ -13,10 +13,11 @@
 
 namespace tilewire::reader {
 
+using network::Select;
 using IndexRuns = std::vector<IndexRun>;
 
 // A selection that takes every dimension of a tensor of this rank as it is.
-network::Select WholeOf(size_t rank);
+Select WholeOf(size_t rank);
 
 // The shortest runs that list these indices; one of no elements where there are none.
 IndexRuns RunsOf(absl::Span<const int64_t> indices);
@@ -25,7 +26,7 @@ IndexRuns RunsOf(absl::Span<const int64_t> indices);
 // if all of it is selected.
 //   kUnimplemented    a folded constant of more than 2^24 elements
 //   kInvalidArgument  as NodeContext::Emit()
-absl::StatusOr<Operand> SelectOf(NodeContext& context, const Operand& src, network::Select select,
+absl::StatusOr<Operand> SelectOf(NodeContext& context, const Operand& src, Select select,
                                  absl::string_view suffix = "");
 
 // The same elements under other dims (of the same count).

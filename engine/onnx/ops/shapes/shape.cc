@@ -10,9 +10,6 @@
 #include "engine/onnx/ops/ops.h"
 
 namespace tilewire::reader {
-
-using network::MakeFloats;
-using network::MakeInts;
 namespace {
 
 // Folding is for shapes and the like.
@@ -44,8 +41,8 @@ absl::Status BuildSize(NodeContext& context) {
 // The value is an attribute tensor of one element; without it, 0 as a float.
 absl::Status BuildConstantOfShape(NodeContext& context) {
   const Node& node = context.node;
-  ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr shape, context.Ints(0));
-  network::ConstantPtr value = MakeFloats("", {1}, {0.0f});
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr shape, context.Ints(0));
+  ConstantPtr value = MakeFloats("", {1}, {0.0f});
   if (node.HasAttribute("value")) {
     ABSL_ASSIGN_OR_RETURN(value, TensorAttribute(context, "value"));
   }
@@ -75,7 +72,7 @@ absl::Status BuildRange(NodeContext& context) {
   const bool is_float = context.input(0).constant->is_float;
   double at[3];  // start, limit, delta
   for (int i = 0; i < 3; ++i) {
-    const network::Constant& number = *context.input(i).constant;
+    const Constant& number = *context.input(i).constant;
     if (number.is_float != is_float) return node.Invalid("inputs of different types");
     at[i] = is_float ? number.floats[0] : static_cast<double>(number.ints[0]);
   }

@@ -26,7 +26,7 @@ absl::StatusOr<SliceArgs> ReadSliceArgs(const NodeContext& context) {
     std::vector<int64_t>* const slots[] = {&args.starts, &args.ends, &args.axes, &args.steps};
     for (int i = 1; i <= 4; ++i) {
       if (!context.Has(i)) continue;
-      ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr values, context.Ints(i));
+      ABSL_ASSIGN_OR_RETURN(const ConstantPtr values, context.Ints(i));
       *slots[i - 1] = values->ints;
     }
   }
@@ -85,7 +85,7 @@ absl::StatusOr<std::vector<int64_t>> ReadSplit(const NodeContext& context, int64
   if (opset < 13 && (opset > 1 || !context.Has(1))) {
     ABSL_ASSIGN_OR_RETURN(parts, context.node.Ints("split", {}));
   } else if (context.Has(1)) {
-    ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr split, context.Ints(1));
+    ABSL_ASSIGN_OR_RETURN(const ConstantPtr split, context.Ints(1));
     parts = split->ints;
   }
   if (context.node.HasAttribute("num_outputs") && (context.node.opset() < 18 || !parts.empty()))
@@ -107,7 +107,7 @@ absl::Status BuildSlice(NodeContext& context) {
   const Node& node = context.node;
   const Operand src = context.input(0);
   ABSL_ASSIGN_OR_RETURN(const SliceArgs args, ReadSliceArgs(context));
-  network::Select select = WholeOf(src.dims.size());
+  Select select = WholeOf(src.dims.size());
   ABSL_ASSIGN_OR_RETURN(const std::vector<int> axes,
                         DistinctAxes(node, args.axes, src.dims.size()));
   for (size_t i = 0; i < axes.size(); ++i) {
@@ -125,7 +125,7 @@ absl::Status BuildSplit(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const std::vector<int64_t> parts, ReadSplit(context, src.dims[axis]));
   int64_t before = 0;
   for (size_t i = 0; i < parts.size(); ++i) {
-    network::Select select = WholeOf(src.dims.size());
+    Select select = WholeOf(src.dims.size());
     select.from[axis] = {{before, 1, parts[i]}};
     before += parts[i];
     if (context.node.outputs[i] == kNoTensor) continue;

@@ -8,8 +8,6 @@
 #include "engine/onnx/ops/ops.h"
 
 namespace tilewire::reader {
-
-using network::ValueId;
 namespace {
 
 absl::StatusOr<int64_t> ReadBlock(const NodeContext& context) {

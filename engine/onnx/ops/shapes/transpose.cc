@@ -45,10 +45,10 @@ absl::Status BuildTranspose(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(std::vector<int> order, ReadOrder(context.node, src.size()));
   Dims dst;
   for (int axis : order) dst.push_back(src[axis]);
-  const network::ConstantPtr constant = context.input(0).constant;
+  const ConstantPtr constant = context.input(0).constant;
   if (constant == nullptr && src.empty()) return context.SetOutput(context.input(0));
   if (constant == nullptr) {
-    ABSL_ASSIGN_OR_RETURN(const network::ValueId value, context.RuntimeOfAnyType(0));
+    ABSL_ASSIGN_OR_RETURN(const ValueId value, context.RuntimeOfAnyType(0));
     return context.SetOutput(
         context.Emit(network::Transpose{std::move(order)}, {value}, std::move(dst)));
   }
@@ -58,11 +58,11 @@ absl::Status BuildTranspose(NodeContext& context) {
                              Permute(absl::MakeConstSpan(*constant->doubles), src, order, dst)));
   }
   if (constant->is_float) {
-    return context.SetOutput(network::MakeFloats(context.output_name(), dst,
-                                                 Permute(constant->floats, src, order, dst)));
+    return context.SetOutput(
+        MakeFloats(context.output_name(), dst, Permute(constant->floats, src, order, dst)));
   }
-  return context.SetOutput(network::MakeInts(
-      context.output_name(), dst, Permute(absl::MakeConstSpan(constant->ints), src, order, dst)));
+  return context.SetOutput(MakeInts(context.output_name(), dst,
+                                    Permute(absl::MakeConstSpan(constant->ints), src, order, dst)));
 }
 
 }  // namespace

@@ -9,8 +9,6 @@
 #include "engine/onnx/ops/ops.h"
 
 namespace tilewire::reader {
-
-using network::MakeInts;
 namespace {
 
 // The number of the diagonal: 0 is the main one, positive ones are above it.
@@ -43,7 +41,7 @@ absl::Status BuildTrilu(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const int64_t upper, node.Int("upper", 1));
   int64_t k = 0;
   if (context.Has(1)) {
-    ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr diagonal, context.Ints(1));
+    ABSL_ASSIGN_OR_RETURN(const ConstantPtr diagonal, context.Ints(1));
     if (diagonal->count() != 1) return node.Invalid("k is not one number");
     k = diagonal->ints[0];
   }
@@ -54,15 +52,13 @@ absl::Status BuildTrilu(NodeContext& context) {
                           return upper != 0 ? distance >= k : distance <= k;
                         }));
   const std::string& name = context.output_name();
-  const Operand mask = {MakeInts(name + "/kept", {rows, columns}, std::move(kept)),
-                        network::kNoValue,
-                        {rows, columns}};
+  const Operand mask = {
+      MakeInts(name + "/kept", {rows, columns}, std::move(kept)), kNoValue, {rows, columns}};
   const Operand zero = {context.IsInteger(0) ? MakeInts(name + "/zero", {}, {0})
-                                             : network::MakeFloats(name + "/zero", {}, {0.0f}),
-                        network::kNoValue,
+                                             : MakeFloats(name + "/zero", {}, {0.0f}),
+                        kNoValue,
                         {}};
-  return context.SetOutput(
-      ElementwiseOf(context, {network::Elementwise::Function::kWhere}, {mask, src, zero}));
+  return context.SetOutput(ElementwiseOf(context, {Function::kWhere}, {mask, src, zero}));
 }
 
 // The type of the attribute, or else that of the input, whose elements are not read.
@@ -82,8 +78,8 @@ absl::Status BuildEyeLike(NodeContext& context) {
       Marked(node, dims[0], dims[1], [&](int64_t distance) { return distance == k; }));
   if (IsIntegerOrBool(context.ElementTypeOfOutput(0)))
     return context.SetOutput(MakeInts(context.output_name(), dims, std::move(ones)));
-  return context.SetOutput(network::MakeFloats(context.output_name(), dims,
-                                               std::vector<float>(ones.begin(), ones.end())));
+  return context.SetOutput(
+      MakeFloats(context.output_name(), dims, std::vector<float>(ones.begin(), ones.end())));
 }
 
 }  // namespace

@@ -18,8 +18,8 @@ inline absl::StatusOr<Operand> TurnedOf(NodeContext& context, const Operand& src
                                         std::vector<int> order, absl::string_view suffix) {
   Dims dims;
   for (int axis : order) dims.push_back(src.dims[axis]);
-  ABSL_ASSIGN_OR_RETURN(const network::ValueId value, context.AsValue(src));
-  ABSL_ASSIGN_OR_RETURN(const network::ValueId dst,
+  ABSL_ASSIGN_OR_RETURN(const ValueId value, context.AsValue(src));
+  ABSL_ASSIGN_OR_RETURN(const ValueId dst,
                         context.Emit(network::Transpose{std::move(order)}, {value}, dims, suffix));
   return Operand{nullptr, dst, std::move(dims)};
 }

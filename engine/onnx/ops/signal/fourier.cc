@@ -21,9 +21,6 @@
 #include "engine/onnx/ops/shapes/turned.h"
 
 namespace tilewire::reader {
-
-using network::ConstantPtr;
-using network::HeldFloats;
 namespace {
 
 struct Transform {
@@ -118,8 +115,8 @@ absl::StatusOr<Operand> Transformed(NodeContext& context, const Operand& src,
   ABSL_ASSIGN_OR_RETURN(product.weights, MatrixOf(context, transform, window));
   const Dims flat = product.weights.dims;
   ABSL_ASSIGN_OR_RETURN(const Operand lines, ReshapeOf(context, src, {rows, flat[1]}, "/lines"));
-  ABSL_ASSIGN_OR_RETURN(const network::ValueId given, context.AsValue(lines));
-  ABSL_ASSIGN_OR_RETURN(const network::ValueId result,
+  ABSL_ASSIGN_OR_RETURN(const ValueId given, context.AsValue(lines));
+  ABSL_ASSIGN_OR_RETURN(const ValueId result,
                         context.Emit(std::move(product), {given}, {rows, flat[0]}, "/transformed"));
   dims[rank - 2] = transform.results();
   dims[rank - 1] = transform.is_real() ? 1 : 2;
@@ -179,7 +176,7 @@ absl::Status BuildDft(NodeContext& context) {
       std::min(transform.is_real() ? transform.length / 2 + 1 : transform.length, given);
   if (transform.samples < 1 || transform.length < 1)
     return node.Invalid("a signal without samples");
-  network::Select select = WholeOf(src.dims.size());
+  Select select = WholeOf(src.dims.size());
   select.from[axis] = {{0, 1, transform.samples}};
   ABSL_ASSIGN_OR_RETURN(src, SelectOf(context, src, std::move(select), "/samples"));
   const int last = static_cast<int>(src.dims.size()) - 1;
@@ -199,7 +196,7 @@ absl::StatusOr<Operand> FramesOf(NodeContext& context, const Operand& signal, in
   const int64_t frames = (signal.dims[1] - length) / step + 1;
   constexpr int64_t kMostFrames = int64_t{1} << 20;  // each is listed
   if (frames > kMostFrames) return context.node.Unimplemented(frames, " frames");
-  network::Select select = WholeOf(3);
+  Select select = WholeOf(3);
   for (int64_t frame = 0; frame < frames; ++frame)
     select.from[1].push_back({frame * step, 1, length});
   ABSL_ASSIGN_OR_RETURN(const Operand framed,
@@ -238,8 +235,8 @@ absl::Status BuildStft(NodeContext& context) {
   } else if (context.Has(2)) {
     ABSL_ASSIGN_OR_RETURN(const Operand column,
                           ReshapeOf(context, context.input(2), {transform.length, 1}, "/window"));
-    ABSL_ASSIGN_OR_RETURN(frames, ElementwiseOf(context, {network::Elementwise::Function::kMul},
-                                                {frames, column}, "/windowed"));
+    ABSL_ASSIGN_OR_RETURN(frames,
+                          ElementwiseOf(context, {Function::kMul}, {frames, column}, "/windowed"));
   }
   return context.SetOutput(Transformed(context, frames, transform, window, ""));
 }

@@ -25,7 +25,7 @@ absl::Status CheckFloatResult(const Node& node) {
 
 // Input i, one integer that is at least `least`.
 absl::StatusOr<int64_t> CountOf(const NodeContext& context, int i, int64_t least) {
-  ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr constant, context.Ints(i));
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr constant, context.Ints(i));
   if (constant->count() != 1 || constant->ints[0] < least)
     return context.node.Invalid("input ", i, " is not one number of at least ", least);
   return constant->ints[0];
@@ -45,7 +45,7 @@ absl::Status BuildWindow(NodeContext& context, double a, double b, double c) {
     const double angle = 2 * M_PI * static_cast<double>(n) / period;
     window[n] = static_cast<float>(a - b * std::cos(angle) + c * std::cos(2 * angle));
   }
-  return context.SetOutput(network::MakeFloats(context.output_name(), {size}, std::move(window)));
+  return context.SetOutput(MakeFloats(context.output_name(), {size}, std::move(window)));
 }
 
 absl::Status BuildHannWindow(NodeContext& context) { return BuildWindow(context, 0.5, 0.5, 0); }
@@ -62,7 +62,7 @@ absl::StatusOr<std::vector<int64_t>> MelEdges(const NodeContext& context, int64_
                                               int64_t dft_length, int64_t sample_rate) {
   double edges_in_mel[2];
   for (int i = 0; i < 2; ++i) {
-    ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr hertz, context.Floats(3 + i));
+    ABSL_ASSIGN_OR_RETURN(const ConstantPtr hertz, context.Floats(3 + i));
     if (hertz->count() != 1 || !(hertz->floats[0] >= 0) || !std::isfinite(hertz->floats[0]))
       return context.node.Invalid("input ", 3 + i, " is not one frequency");
     edges_in_mel[i] = 2595 * std::log10(1 + hertz->floats[0] / 700.0);
@@ -106,8 +106,7 @@ absl::Status BuildMelWeightMatrix(NodeContext& context) {
       matrix[j * triangles + i] = slope(j - first, peak - first);
     for (int64_t j = peak; j < last; ++j) matrix[j * triangles + i] = slope(last - j, last - peak);
   }
-  return context.SetOutput(
-      network::MakeFloats(context.output_name(), {bins, triangles}, std::move(matrix)));
+  return context.SetOutput(MakeFloats(context.output_name(), {bins, triangles}, std::move(matrix)));
 }
 
 DataType OutputDataType(const TypedNode& node, int) {

@@ -13,8 +13,6 @@
 #include "engine/onnx/ops/shapes/select.h"
 
 namespace tilewire::reader {
-
-using network::ValueId;
 namespace {
 
 struct ImageBlocks {
@@ -24,8 +22,8 @@ struct ImageBlocks {
 
 absl::StatusOr<ImageBlocks> ReadImageBlocks(const NodeContext& context) {
   const Node& node = context.node;
-  ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr image, context.Ints(1));
-  ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr block, context.Ints(2));
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr image, context.Ints(1));
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr block, context.Ints(2));
   const size_t rank = image->ints.size();
   ABSL_ASSIGN_OR_RETURN(const std::vector<int64_t> dilations,
                         node.Ints("dilations", std::vector<int64_t>(rank, 1)));
@@ -72,7 +70,7 @@ IndexRuns SourcesOf(const ImageBlocks& blocks, int d, int64_t place) {
 absl::StatusOr<ValueId> Spread(NodeContext& context, const Operand& apart,
                                const ImageBlocks& blocks, const Dims& place, int64_t index,
                                const Dims& dims) {
-  network::Select select = WholeOf(apart.dims.size());
+  Select select = WholeOf(apart.dims.size());
   select.from[2] = {{index, 1, 1}};
   const int rank = static_cast<int>(place.size());
   for (int d = 0; d < rank; ++d) select.from[3 + d] = SourcesOf(blocks, d, place[d]);
@@ -114,7 +112,7 @@ absl::Status BuildCol2Im(NodeContext& context) {
     const int64_t index = static_cast<int64_t>(images.size());
     const auto image = Spread(context, apart, blocks, place, index, dims);
     status = image.status();
-    images.push_back(image.value_or(network::kNoValue));
+    images.push_back(image.value_or(kNoValue));
   });
   ABSL_RETURN_IF_ERROR(status);
   if (images.size() == 1) return context.SetOutput(images[0]);

@@ -15,7 +15,6 @@
 namespace tilewire::reader {
 
 using network::ComputedConvolution;
-using network::ValueId;
 namespace {
 
 absl::Status CheckShapes(const Node& node, const Dims& src, const Dims& weights, int64_t groups) {
@@ -36,8 +35,8 @@ absl::Status CheckShapes(const Node& node, const Dims& src, const Dims& weights,
 
 // A bias that is computed at run time is added by an operation of its own.
 absl::StatusOr<ValueId> EmitKnown(NodeContext& context, ValueId src, ComputedConvolution window,
-                                  const network::ConstantPtr& weights, const Operand& bias,
-                                  Dims dst, absl::string_view suffix) {
+                                  const ConstantPtr& weights, const Operand& bias, Dims dst,
+                                  absl::string_view suffix) {
   network::Convolution convolution;
   convolution.groups = window.groups;
   convolution.sums_integers = context.node.op() == "ConvInteger";
@@ -46,10 +45,10 @@ absl::StatusOr<ValueId> EmitKnown(NodeContext& context, ValueId src, ComputedCon
   convolution.padding_left = std::move(window.padding_left);
   convolution.padding_right = std::move(window.padding_right);
   convolution.weights = WeightsOf(weights, /*output_axis=*/0);
-  const bool adds = bias.value != network::kNoValue;
+  const bool adds = bias.value != kNoValue;
   if (bias.constant != nullptr) {
     if (!bias.constant->is_float) return context.node.Invalid("the bias is not floating-point");
-    ABSL_ASSIGN_OR_RETURN(const network::ConstantPtr known, network::InMemory(bias.constant));
+    ABSL_ASSIGN_OR_RETURN(const ConstantPtr known, InMemory(bias.constant));
     convolution.bias.assign(known->floats.begin(), known->floats.end());
   }
   Dims channels(dst.size() - 1, 1);
@@ -61,7 +60,7 @@ absl::StatusOr<ValueId> EmitKnown(NodeContext& context, ValueId src, ComputedCon
   ABSL_ASSIGN_OR_RETURN(const Operand raised, ReshapeOf(context, bias, std::move(channels),
                                                         absl::StrCat(suffix, "/bias")));
   ABSL_ASSIGN_OR_RETURN(const Operand sum,
-                        ElementwiseOf(context, {network::Elementwise::Function::kAdd},
+                        ElementwiseOf(context, {Function::kAdd},
                                       {{nullptr, result, std::move(dst)}, raised}, suffix));
   return sum.value;
 }

@@ -12,15 +12,13 @@ namespace tilewire::reader {
 // Convolves `src` [N, C, spatial...] with weights [O, C/groups, k...] and a bias [O], or one that
 // is not defined(). Constant weights are packed once, computed ones in every run.
 //   kInvalidArgument  shapes or attributes that do not fit each other
-absl::StatusOr<network::ValueId> EmitConvolution(NodeContext& context, network::ValueId src,
-                                                 const Operand& weights, const Operand& bias,
-                                                 absl::string_view suffix = "");
+absl::StatusOr<ValueId> EmitConvolution(NodeContext& context, ValueId src, const Operand& weights,
+                                        const Operand& bias, absl::string_view suffix = "");
 
 // The same for a given window; `dst` holds the dims of the result.
-absl::StatusOr<network::ValueId> EmitWindowed(NodeContext& context, network::ValueId src,
-                                              network::ComputedConvolution window,
-                                              const Operand& weights, const Operand& bias, Dims dst,
-                                              absl::string_view suffix = "");
+absl::StatusOr<ValueId> EmitWindowed(NodeContext& context, ValueId src,
+                                     network::ComputedConvolution window, const Operand& weights,
+                                     const Operand& bias, Dims dst, absl::string_view suffix = "");
 
 }  // namespace tilewire::reader
 

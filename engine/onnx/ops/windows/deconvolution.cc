@@ -20,10 +20,6 @@
 #include "engine/onnx/ops/windows/convolution.h"
 
 namespace tilewire::reader {
-
-using network::ConstantPtr;
-using network::kNoValue;
-using network::ValueId;
 namespace {
 
 constexpr int64_t kLongestSpread = int64_t{1} << 20;  // of a source with zeros in between
@@ -98,7 +94,7 @@ absl::StatusOr<Operand> TurnComputedWeights(NodeContext& context, const Operand&
   const int64_t inputs = w[0] / groups;
   Dims split = {groups, inputs}, moved = {groups, w[1], inputs}, joined = {groups * w[1], inputs};
   std::vector<int> order = {0, 2, 1};
-  network::Select turn = WholeOf(w.size());
+  Select turn = WholeOf(w.size());
   split.insert(split.end(), w.begin() + 1, w.end());
   for (size_t d = 2; d < w.size(); ++d) {
     moved.push_back(w[d]);
@@ -122,9 +118,8 @@ absl::StatusOr<ConstantPtr> TurnKnownWeights(NodeContext& context, int64_t group
   Dims turned = {w[1] * groups, w[0] / groups};
   turned.insert(turned.end(), w.begin() + 2, w.end());
   const int64_t window = *CheckedProduct(absl::MakeConstSpan(w).subspan(2));
-  return network::MakeFloats(
-      absl::StrCat(weights->name, reverses ? "/turned" : "/outputs_first"), turned,
-      TurnWeights(weights->floats, groups, w[0] / groups, w[1], window, reverses));
+  return MakeFloats(absl::StrCat(weights->name, reverses ? "/turned" : "/outputs_first"), turned,
+                    TurnWeights(weights->floats, groups, w[0] / groups, w[1], window, reverses));
 }
 
 absl::StatusOr<Operand> TurnedWeights(NodeContext& context, int64_t groups) {
@@ -187,7 +182,7 @@ absl::StatusOr<ValueId> ConvolveSpread(NodeContext& context, const Transposed& t
   const Operand src = context.input(0);
   network::ComputedConvolution convolution;
   convolution.groups = transposed.groups;
-  network::Select select = WholeOf(src.dims.size());
+  Select select = WholeOf(src.dims.size());
   for (size_t i = 0; i < transposed.axes.size(); ++i) {
     const Axis& axis = transposed.axes[i];
     const int64_t reach = ReachOf(axis, context.input(1).dims[i + 2]);
@@ -274,7 +269,7 @@ absl::StatusOr<PixelWeights> WeightsOfPixels(const NodeContext& context, const O
     }
   }
   const auto constant = [](const std::string& name, Dims dims, std::vector<float> values) {
-    return Operand{network::MakeFloats(name, dims, std::move(values)), kNoValue, dims};
+    return Operand{MakeFloats(name, dims, std::move(values)), kNoValue, dims};
   };
   Dims dims(w.size(), 1);
   dims[0] = window * outputs;

@@ -26,8 +26,6 @@
 namespace tilewire::reader {
 namespace {
 
-using Function = network::Elementwise::Function;
-
 constexpr int kWeights = 1, kOffset = 2, kBias = 3, kMask = 4;
 
 struct Deformation {
@@ -80,7 +78,7 @@ absl::StatusOr<Operand> InBlocks(NodeContext& context, const Deformation& d, int
                                                        {d.batch * d.offset_groups, kernel[0],
                                                         kernel[1], numbers, dst[0], dst[1]},
                                                        name + "/apart"));
-  network::Select select = WholeOf(6);
+  Select select = WholeOf(6);
   select.from[3] = {{part, 1, 1}};
   ABSL_ASSIGN_OR_RETURN(const Operand one,
                         SelectOf(context, apart, std::move(select), name + "/one"));
@@ -134,7 +132,7 @@ absl::Status BuildDeformConv(NodeContext& context) {
   convolution.strides = d.window.kernel;
   convolution.dilations = convolution.padding_left = convolution.padding_right = {0, 0};
   const Operand bias = context.Has(kBias) ? context.input(kBias) : Operand();
-  ABSL_ASSIGN_OR_RETURN(const network::ValueId src, context.AsValue(blocks));
+  ABSL_ASSIGN_OR_RETURN(const ValueId src, context.AsValue(blocks));
   return context.SetOutput(EmitWindowed(context, src, std::move(convolution),
                                         context.input(kWeights), bias,
                                         {d.batch, d.outputs, d.window.dst[0], d.window.dst[1]}));

@@ -12,10 +12,8 @@
 
 namespace tilewire::reader {
 
-using network::Elementwise;
 using network::MaxWindow;
 using network::Pooling;
-using network::ValueId;
 namespace {
 
 absl::StatusOr<Dims> ReadKernel(const Node& node, const Dims& src) {
@@ -110,7 +108,7 @@ absl::StatusOr<Operand> CombineTaps(NodeContext& context, const Window& window,
   for (size_t i = 0; i < window.kernel.size(); ++i) {
     const Operand src = result;
     for (int64_t tap = 0; tap < window.kernel[i]; ++tap) {
-      network::Select select = WholeOf(src.dims.size());
+      Select select = WholeOf(src.dims.size());
       select.from[i + 2] = RunsOf(TapIndices(window, i, tap, src.dims[i + 2]));
       select.fill = fill;
       const std::string name = absl::StrCat("/tap", i, ".", tap);
@@ -128,8 +126,8 @@ absl::StatusOr<Operand> CombineTaps(NodeContext& context, const Window& window,
 }
 
 absl::Status BuildDilatedMaxPool(NodeContext& context, const Window& window) {
-  return context.SetOutput(CombineTaps(context, window, {Elementwise::Function::kMax},
-                                       -std::numeric_limits<float>::infinity(), ""));
+  return context.SetOutput(
+      CombineTaps(context, window, {Function::kMax}, -std::numeric_limits<float>::infinity(), ""));
 }
 
 // 1 / the taps that count, of each window along spatial dimension `i`: those in the source, and
@@ -155,18 +153,16 @@ absl::Status BuildDilatedAveragePool(NodeContext& context, const Window& window,
                                      bool include_padding) {
   if (!HasFewTaps(window)) return context.node.Unimplemented("dilated windows of many taps");
   const Dims src = context.input(0).dims;
-  ABSL_ASSIGN_OR_RETURN(Operand result,
-                        CombineTaps(context, window, {Elementwise::Function::kAdd}, 0, "/sum"));
+  ABSL_ASSIGN_OR_RETURN(Operand result, CombineTaps(context, window, {Function::kAdd}, 0, "/sum"));
   for (size_t i = 0; i < window.kernel.size(); ++i) {
     Dims dims(src.size(), 1);
     dims[i + 2] = window.dst[i];
-    const network::ConstantPtr shares =
-        network::MakeFloats(absl::StrCat(context.output_name(), "/shares", i), dims,
-                            Shares(window, i, src[i + 2], include_padding));
+    const ConstantPtr shares = MakeFloats(absl::StrCat(context.output_name(), "/shares", i), dims,
+                                          Shares(window, i, src[i + 2], include_padding));
     const bool is_last = i + 1 == window.kernel.size();
-    ABSL_ASSIGN_OR_RETURN(result, ElementwiseOf(context, {Elementwise::Function::kMul},
-                                                {result, {shares, network::kNoValue, dims}},
-                                                is_last ? "" : absl::StrCat("/mean", i)));
+    ABSL_ASSIGN_OR_RETURN(
+        result, ElementwiseOf(context, {Function::kMul}, {result, {shares, kNoValue, dims}},
+                              is_last ? "" : absl::StrCat("/mean", i)));
   }
   return context.SetOutput(result);
 }
@@ -176,7 +172,7 @@ absl::Status BuildDilatedAveragePool(NodeContext& context, const Window& window,
 absl::Status BuildPaddedAveragePool(NodeContext& context, const Window& window) {
   const Operand src = context.input(0);
   const size_t rank = src.dims.size();
-  network::Select select = WholeOf(rank);
+  Select select = WholeOf(rank);
   Dims dst = {src.dims[0], src.dims[1]};
   for (size_t i = 0; i + 2 < rank; ++i) {
     IndexRuns& runs = select.from[i + 2];
