@@ -14,8 +14,8 @@
 
 namespace tilewire::lowering {
 
-absl::StatusOr<std::shared_ptr<const runtime::Plan>> LowerNetwork(const network::Network& network,
-                                                                  const LoweringContext& context) {
+absl::StatusOr<std::shared_ptr<const Plan>> LowerNetwork(const network::Network& network,
+                                                         const LoweringContext& context) {
   ABSL_RETURN_IF_ERROR(network::CheckNetwork(network));
   ValueFacts facts{.uses = network::ValueUses(network)};
   facts.is_bf16 = Bf16Values(network, facts.uses, context);

@@ -26,8 +26,8 @@ namespace tilewire::lowering {
 //   kInternal           an operation that breaks its contract (network/network_check.h)
 //   kResourceExhausted  memory, or an arena larger than context.max_arena_bytes
 //   what context.between_operations returned
-absl::StatusOr<std::shared_ptr<const runtime::Plan>> LowerNetwork(const network::Network& network,
-                                                                  const LoweringContext& context);
+absl::StatusOr<std::shared_ptr<const Plan>> LowerNetwork(const network::Network& network,
+                                                         const LoweringContext& context);
 
 }  // namespace tilewire::lowering
 

@@ -9,8 +9,6 @@
 namespace tilewire::network {
 namespace {
 
-using Function = Elementwise::Function;
-
 std::optional<int64_t> PowInts(int64_t base, int64_t exponent) {
   if (exponent < 0 || exponent > 64) return std::nullopt;
   std::optional<int64_t> result = 1;

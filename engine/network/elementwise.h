@@ -14,9 +14,11 @@
 namespace tilewire::network {
 
 using functions::Elementwise;
+using functions::EltwiseAlgorithm;
+using Function = Elementwise::Function;
 
 // Returns nullopt on an overflow, a division by zero, or a function not defined for integers.
-std::optional<int64_t> EvaluateInts(Elementwise::Function function, const int64_t* x);
+std::optional<int64_t> EvaluateInts(Function function, const int64_t* x);
 
 // Broadcasts by numpy's rule; returns nullopt if the dims do not fit.
 std::optional<Dims> Broadcast(const Dims& a, const Dims& b);

@@ -10,18 +10,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/lowering/plan/plan_draft.h"
 
 namespace tilewire::lowering {
 namespace {
 
-using runtime::Binding;
-using runtime::InputVariant;
-using runtime::Plan;
-using runtime::PlanBuffer;
-using runtime::PlanInput;
-using runtime::PlanOutput;
 using runtime::RowBands;
-using runtime::Step;
 
 int BufferOf(const Step& step, int arg) {
   for (const Binding& binding : step.bindings) {

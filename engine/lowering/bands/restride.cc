@@ -13,13 +13,7 @@
 namespace tilewire::lowering {
 namespace {
 
-using runtime::Binding;
-using runtime::Bindings;
-using runtime::InputVariant;
-using runtime::PlanBuffer;
-using runtime::PlanInput;
 using runtime::SameStrides;
-using runtime::Step;
 
 // `desc` with `strides` in place of those of `from`. Refuses a tensor with other strides than
 // `from`, or one that does not begin where its buffer does.
@@ -73,7 +67,7 @@ class Restriding {
   }
 
   absl::Status FindPlaces(int buffer) {
-    for (const network::ValueId id : draft_.buffer_values[draft_.plan.WholeOf(buffer)]) {
+    for (const ValueId id : draft_.buffer_values[draft_.plan.WholeOf(buffer)]) {
       for (Place& place : draft_.places[id]) {
         if (!inside_[place.buffer]) continue;
         ABSL_ASSIGN_OR_RETURN(MemoryDesc desc, Restrided(place.desc, from_, strides_));

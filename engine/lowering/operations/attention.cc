@@ -17,7 +17,7 @@ namespace {
 absl::StatusOr<network::HeadFold> FoldOf(const OperationContext& context) {
   std::vector<Dims> dims;
   std::string text;
-  for (network::ValueId src : context.srcs()) {
+  for (ValueId src : context.srcs()) {
     dims.push_back(context.value(src).dims);
     absl::StrAppend(&text, " ", DimsToString(dims.back()));
   }

@@ -56,7 +56,7 @@ std::optional<std::vector<Part>> PartsOf(const std::vector<Place>& sources, cons
 absl::StatusOr<MemoryDesc> ResultDesc(const MemoryDesc& layout, int axis,
                                       const OperationContext& context) {
   const network::Network& network = context.network();
-  network::ValueId largest = context.dst();
+  ValueId largest = context.dst();
   for (const network::Operation& other : network.operations) {
     if (absl::c_linear_search(network.outputs, largest)) break;
     const auto* concat = std::get_if<network::Concat>(&other.params);
@@ -70,8 +70,7 @@ absl::StatusOr<MemoryDesc> ResultDesc(const MemoryDesc& layout, int axis,
 }
 
 // The source where it is if that is nested and blocked as `layout`, otherwise a copy that is.
-absl::StatusOr<Place> SourceLike(network::ValueId src, const MemoryDesc& layout,
-                                 OperationContext& context) {
+absl::StatusOr<Place> SourceLike(ValueId src, const MemoryDesc& layout, OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc, LayoutLike(layout, context.value(src).dims));
   if (!context.plan().IsUnplaced(src)) {
     ABSL_ASSIGN_OR_RETURN(const Place home, context.Home(src));
@@ -126,7 +125,7 @@ absl::StatusOr<std::optional<Place>> TryParts(const std::vector<Place>& sources,
 absl::Status LowerConcat(const network::Concat& concat, OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc layout, LayoutOfSources(context));
   std::vector<Place> sources;
-  for (network::ValueId src : context.srcs()) {
+  for (ValueId src : context.srcs()) {
     ABSL_ASSIGN_OR_RETURN(sources.emplace_back(), SourceLike(src, layout, context));
   }
   ConcatDesc desc{.axis = concat.axis};

@@ -9,7 +9,6 @@
 namespace tilewire::lowering {
 namespace {
 
-using network::ValueId;
 using runtime::LayoutLike;
 using runtime::SameMemory;
 using Function = network::Elementwise::Function;

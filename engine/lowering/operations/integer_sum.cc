@@ -15,7 +15,7 @@ absl::Status LowerIntegerSum(const network::IntegerSum& sum, OperationContext& c
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst,
                         runtime::PlainDesc(value.dims, value.type, /*channels_last=*/true));
   std::vector<Place> sources;
-  for (network::ValueId src : context.srcs()) {
+  for (ValueId src : context.srcs()) {
     ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc, dst.WithDataType(context.value(src).type));
     ABSL_ASSIGN_OR_RETURN(sources.emplace_back(), context.InLayout(src, desc));
   }

@@ -13,9 +13,9 @@ namespace tilewire::lowering {
 namespace {
 
 // The primitive takes scale and shift as one tensor, one after the other.
-absl::StatusOr<runtime::Bindings> ScaleAndShift(const network::LayerNormalization& norm,
-                                                OperationContext& context) {
-  runtime::Bindings weights;
+absl::StatusOr<Bindings> ScaleAndShift(const network::LayerNormalization& norm,
+                                       OperationContext& context) {
+  Bindings weights;
   if (norm.scale.empty()) return weights;
   std::vector<float> both = norm.scale;
   both.insert(both.end(), norm.shift.begin(), norm.shift.end());
@@ -27,8 +27,7 @@ absl::StatusOr<runtime::Bindings> ScaleAndShift(const network::LayerNormalizatio
   return weights;
 }
 
-bool ReadsAsRows(const network::Network& network, const network::Operation& norm,
-                 network::ValueId value) {
+bool ReadsAsRows(const network::Network& network, const network::Operation& norm, ValueId value) {
   if (norm.srcs[0] == value) return true;
   for (const network::Operation& op : network.operations) {
     if (op.dst == norm.srcs[0])
@@ -37,7 +36,7 @@ bool ReadsAsRows(const network::Network& network, const network::Operation& norm
   return false;
 }
 
-const network::Operation* NormalizationOf(const network::Network& network, network::ValueId value) {
+const network::Operation* NormalizationOf(const network::Network& network, ValueId value) {
   for (const network::Operation& op : network.operations) {
     if (std::holds_alternative<network::LayerNormalization>(op.params) &&
         ReadsAsRows(network, op, value)) {
@@ -73,7 +72,7 @@ absl::Status LowerLayerNormalization(const network::LayerNormalization& norm,
                                             .dst = src.desc,
                                             .epsilon = norm.epsilon,
                                             .use_scale_shift = !norm.scale.empty()}));
-  ABSL_ASSIGN_OR_RETURN(runtime::Bindings weights, ScaleAndShift(norm, context));
+  ABSL_ASSIGN_OR_RETURN(Bindings weights, ScaleAndShift(norm, context));
   return context.EmitUnaryInPlace(std::move(primitive), src, std::move(weights));
 }
 
@@ -94,7 +93,7 @@ absl::StatusOr<bool> LowerNormalizedSum(const std::vector<Place>& sources,
                                                             .use_scale_shift = !norm.scale.empty(),
                                                             .addend = rows,
                                                             .sum = rows}));
-  ABSL_ASSIGN_OR_RETURN(runtime::Bindings bindings, ScaleAndShift(norm, context));
+  ABSL_ASSIGN_OR_RETURN(Bindings bindings, ScaleAndShift(norm, context));
   context.ConsumeSources();
   const Place sum = PlaceOfSum(sources, plain, context.plan());
   const Place dst = context.plan().NewPlace(rows);

@@ -81,7 +81,7 @@ absl::StatusOr<RnnDesc> DescOf(const network::Rnn& rnn, OperationContext& contex
 absl::Status LowerRnn(const network::Rnn& rnn, OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(RnnDesc desc, DescOf(rnn, context));
   ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc));
-  runtime::Bindings bindings;
+  Bindings bindings;
   for (size_t i = 0; i < rnn.roles.size(); ++i) {
     const int arg = SlotOf(rnn.roles[i]).arg;
     ABSL_ASSIGN_OR_RETURN(const Place src, context.InLayout(context.src(i), primitive->Desc(arg)));

@@ -8,9 +8,6 @@
 
 namespace tilewire::lowering {
 
-using network::ValueId;
-using runtime::Bindings;
-
 Bindings MultipleSources(const std::vector<Place>& sources) {
   Bindings bindings;
   for (size_t i = 0; i < sources.size(); ++i)

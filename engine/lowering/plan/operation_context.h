@@ -25,36 +25,32 @@ class OperationContext {
   const LoweringContext& settings() const { return plan_.context(); }
   PlanBuilder& plan() { return plan_; }
 
-  const std::vector<network::ValueId>& srcs() const { return operation_.srcs; }
-  network::ValueId src(size_t i = 0) const { return operation_.srcs[i]; }
-  network::ValueId dst() const { return operation_.dst; }
-  const network::Value& value(network::ValueId id) const { return plan_.value(id); }
+  const std::vector<ValueId>& srcs() const { return operation_.srcs; }
+  ValueId src(size_t i = 0) const { return operation_.srcs[i]; }
+  ValueId dst() const { return operation_.dst; }
+  const network::Value& value(ValueId id) const { return plan_.value(id); }
   const network::Value& src_value(size_t i = 0) const { return value(src(i)); }
   const network::Value& dst_value() const { return value(dst()); }
   // How many operations have yet to read a value; an output counts as one more.
-  int remaining_uses(network::ValueId id) const { return plan_.RemainingUses(id); }
+  int remaining_uses(ValueId id) const { return plan_.RemainingUses(id); }
 
   // Descriptors of a value: in the layout that the primitive chooses, of the type in which the plan
   // keeps it, and in row-major order.
-  absl::StatusOr<MemoryDesc> AnyDesc(network::ValueId id) const;
-  absl::StatusOr<MemoryDesc> RowMajorDesc(network::ValueId id) const {
-    return plan_.RowMajorDesc(id);
-  }
+  absl::StatusOr<MemoryDesc> AnyDesc(ValueId id) const;
+  absl::StatusOr<MemoryDesc> RowMajorDesc(ValueId id) const { return plan_.RowMajorDesc(id); }
   // A dense descriptor of the result, nested and blocked as `layout`.
   absl::StatusOr<MemoryDesc> DstLike(const MemoryDesc& layout) const;
 
   // Places of a value; see PlanBuilder.
-  absl::StatusOr<Place> Home(network::ValueId id) { return plan_.Home(id); }
-  absl::StatusOr<Place> DenseHome(network::ValueId id) {
-    return plan_.DenseHome(id, operation_.name);
-  }
-  absl::StatusOr<Place> InLayout(network::ValueId id, const MemoryDesc& desc) {
+  absl::StatusOr<Place> Home(ValueId id) { return plan_.Home(id); }
+  absl::StatusOr<Place> DenseHome(ValueId id) { return plan_.DenseHome(id, operation_.name); }
+  absl::StatusOr<Place> InLayout(ValueId id, const MemoryDesc& desc) {
     return plan_.InLayout(id, desc, operation_.name);
   }
-  absl::StatusOr<Place> RowMajor(network::ValueId id);
+  absl::StatusOr<Place> RowMajor(ValueId id);
   // The value in row-major order, with leading dimensions of 1 up to `rank`.
   //   kInternal  its rank is higher
-  absl::StatusOr<Place> RowMajorOfRank(network::ValueId id, size_t rank);
+  absl::StatusOr<Place> RowMajorOfRank(ValueId id, size_t rank);
 
   absl::StatusOr<std::shared_ptr<const Primitive>> Create(const OpDesc& desc,
                                                           const Attributes& attributes = {}) {
@@ -64,7 +60,7 @@ class OperationContext {
   // Marks one use of each source as consumed.
   void ConsumeSources();
   // Appends a step that bears the operation's name.
-  void Emit(std::shared_ptr<const Primitive> primitive, runtime::Bindings bindings,
+  void Emit(std::shared_ptr<const Primitive> primitive, Bindings bindings,
             absl::string_view remark = "", const PostOps& fused = {});
   // Notes where the result is.
   void BindResult(const Place& place) { plan_.Bind(operation_.dst, place); }
@@ -73,21 +69,21 @@ class OperationContext {
   // source, appends the step and binds the result. `more` are the arguments beside src and dst.
   // These functions pass on the error of a primitive that could not be created.
   using Created = absl::StatusOr<std::shared_ptr<const Primitive>>;
-  absl::Status EmitUnary(Created primitive, const Place& src, runtime::Bindings more = {});
+  absl::Status EmitUnary(Created primitive, const Place& src, Bindings more = {});
   // The same for a primitive that works in place: it writes over its source if that is dead.
-  absl::Status EmitUnaryInPlace(Created primitive, const Place& src, runtime::Bindings more = {});
+  absl::Status EmitUnaryInPlace(Created primitive, const Place& src, Bindings more = {});
   // The same for a primitive with the arguments kArgMultipleSrc + i. Consumes nothing.
   absl::Status EmitMultiple(Created primitive, const std::vector<Place>& sources);
   // The same for any other arguments, of all sources, which it consumes; the result is laid out as
   // `dst`.
-  absl::Status EmitTo(const MemoryDesc& dst, Created primitive, runtime::Bindings sources);
+  absl::Status EmitTo(const MemoryDesc& dst, Created primitive, Bindings sources);
 
   // A copy of `from` in the layout of `desc`, in a new place that belongs to no value yet.
   absl::StatusOr<Place> Copy(const Place& from, const MemoryDesc& desc, absl::string_view remark);
 
  private:
   absl::Status EmitInto(const Place& dst, std::shared_ptr<const Primitive> primitive,
-                        runtime::Bindings sources);
+                        Bindings sources);
 
   const network::Network& network_;
   const network::Operation& operation_;
@@ -95,7 +91,7 @@ class OperationContext {
 };
 
 // The arguments kArgMultipleSrc + i.
-runtime::Bindings MultipleSources(const std::vector<Place>& sources);
+Bindings MultipleSources(const std::vector<Place>& sources);
 
 }  // namespace tilewire::lowering
 

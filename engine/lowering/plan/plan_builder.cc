@@ -16,15 +16,6 @@
 namespace tilewire::lowering {
 namespace {
 
-using network::ValueId;
-using runtime::Binding;
-using runtime::Bindings;
-using runtime::Plan;
-using runtime::PlanBuffer;
-using runtime::PlanInput;
-using runtime::PlanOutput;
-using runtime::Step;
-
 void AddRemark(absl::string_view remark, std::string* remarks) {
   absl::StrAppend(remarks, remarks->empty() ? "" : "; ", remark);
 }

@@ -72,36 +72,33 @@ class PlanBuilder {
   PlanBuilder(const network::Network& network, ValueFacts facts, const LoweringContext& context);
 
   const LoweringContext& context() const { return context_; }
-  const network::Value& value(network::ValueId id) const { return network_.values[id]; }
+  const network::Value& value(ValueId id) const { return network_.values[id]; }
 
   // The type in which steps hold the value: its own, or bf16.
-  DataType StoredType(network::ValueId id) const {
-    return is_bf16_[id] ? DataType::kBf16 : value(id).type;
-  }
+  DataType StoredType(ValueId id) const { return is_bf16_[id] ? DataType::kBf16 : value(id).type; }
 
   // The value in row-major order without gaps.
-  absl::StatusOr<MemoryDesc> RowMajorDesc(network::ValueId id) const;
+  absl::StatusOr<MemoryDesc> RowMajorDesc(ValueId id) const;
 
   // From the cache, in user scratchpad mode.
   absl::StatusOr<std::shared_ptr<const Primitive>> Create(const OpDesc& desc,
                                                           Attributes attributes = {});
 
   // Whether the value is an input of the network that no operation has read yet.
-  bool IsUnplaced(network::ValueId id) const { return draft_.places[id].empty(); }
+  bool IsUnplaced(ValueId id) const { return draft_.places[id].empty(); }
   // The place in which the value was computed; an unplaced input is placed in row-major order.
-  absl::StatusOr<Place> Home(network::ValueId id);
+  absl::StatusOr<Place> Home(ValueId id);
   // The same, except that a value that is a part of a larger tensor is copied, on behalf of `node`,
   // to a place without gaps.
-  absl::StatusOr<Place> DenseHome(network::ValueId id, absl::string_view node);
+  absl::StatusOr<Place> DenseHome(ValueId id, absl::string_view node);
   // The value in the layout of `desc`: an existing place, or a copy that a reorder step makes on
   // behalf of `node`.
-  absl::StatusOr<Place> InLayout(network::ValueId id, const MemoryDesc& desc,
-                                 absl::string_view node);
+  absl::StatusOr<Place> InLayout(ValueId id, const MemoryDesc& desc, absl::string_view node);
 
   // Marks one use of the value as consumed.
-  void Consume(network::ValueId id) { --remaining_uses_[id]; }
+  void Consume(ValueId id) { --remaining_uses_[id]; }
   // How many uses of the value are not consumed yet.
-  int RemainingUses(network::ValueId id) const { return remaining_uses_[id]; }
+  int RemainingUses(ValueId id) const { return remaining_uses_[id]; }
   // Whether two buffers are, or are parts of, the same buffer: a step must not read one of them
   // while it writes the other.
   bool MayOverlap(int a, int b) const { return draft_.plan.WholeOf(a) == draft_.plan.WholeOf(b); }
@@ -124,30 +121,30 @@ class PlanBuilder {
   // Re-strides `place` and everything that shares its buffer (restride.h).
   absl::Status Restride(const Place& place, const Dims& strides);
   // Notes that the value is in this place; its home if it has none yet.
-  void Bind(network::ValueId id, const Place& place);
+  void Bind(ValueId id, const Place& place);
 
   // An argument whose bytes never change.
-  runtime::Binding Constant(int arg, std::shared_ptr<const AlignedBuffer> bytes);
+  Binding Constant(int arg, std::shared_ptr<const AlignedBuffer> bytes);
   // Appends a step. `remark` says why the step is there, where that is not obvious; `fused` are the
   // post-ops of the primitive.
-  void Emit(absl::string_view node, std::shared_ptr<const Primitive> primitive,
-            runtime::Bindings bindings, absl::string_view remark = "", const PostOps& fused = {});
+  void Emit(absl::string_view node, std::shared_ptr<const Primitive> primitive, Bindings bindings,
+            absl::string_view remark = "", const PostOps& fused = {});
 
   // Requests may also bring the network's input `id` in the layout that `variant` reads instead of
   // `primitive`.
   //   kInternal  no step runs `primitive`, or the input has no or several readers so far
-  absl::Status AddInputVariant(network::ValueId id, const Primitive& primitive,
+  absl::Status AddInputVariant(ValueId id, const Primitive& primitive,
                                std::shared_ptr<const Primitive> variant);
 
   // Adds the outputs and the reorders to the layouts that requests may ask for, fuses bands and
   // assigns memory. Call once, last.
-  absl::StatusOr<std::shared_ptr<const runtime::Plan>> Finish();
+  absl::StatusOr<std::shared_ptr<const Plan>> Finish();
 
  private:
-  absl::StatusOr<Place> PlaceInput(network::ValueId id, const MemoryDesc& desc);
-  absl::Status AddOutput(network::ValueId id);
+  absl::StatusOr<Place> PlaceInput(ValueId id, const MemoryDesc& desc);
+  absl::Status AddOutput(ValueId id);
   // kInternal: the value is not an input of the network.
-  absl::StatusOr<runtime::PlanInput*> InputOf(network::ValueId id);
+  absl::StatusOr<PlanInput*> InputOf(ValueId id);
   void NoteOverwrittenInputs();
   void ReserveScratchpad(const Primitive& primitive);
 

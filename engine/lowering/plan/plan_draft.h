@@ -17,6 +17,17 @@
 
 namespace tilewire::lowering {
 
+// The names of networks and plans that lowering uses.
+using network::ValueId;
+using runtime::Binding;
+using runtime::Bindings;
+using runtime::InputVariant;
+using runtime::Plan;
+using runtime::PlanBuffer;
+using runtime::PlanInput;
+using runtime::PlanOutput;
+using runtime::Step;
+
 // Where a value is: the buffer that holds it and its layout there. A value may be in several places
 // at once, each in another layout; the first of them is its home.
 struct Place {
@@ -38,13 +49,13 @@ struct PartBegin {
 int64_t BytesBefore(const PartBegin& begin, const MemoryDesc& layout, const Dims& strides);
 
 struct PlanDraft {
-  runtime::Plan plan;
+  Plan plan;
   PrimitiveRequests requests;  // what each primitive was created from
   // Per value: its home, then its copies in other layouts. Empty for an input of the network that
   // no operation has read yet.
   std::vector<absl::InlinedVector<Place, 2>> places;
   // Per buffer that is not a part of another one: the values that it and its parts hold.
-  std::vector<std::vector<network::ValueId>> buffer_values;
+  std::vector<std::vector<ValueId>> buffer_values;
   // Per buffer: where it begins, if it is a part of another one.
   std::vector<PartBegin> part_begins;
 };

@@ -9,7 +9,7 @@ namespace tilewire::lowering {
 using runtime::LayoutLike;
 
 absl::StatusOr<MemoryDesc> LayoutOfSources(OperationContext& context) {
-  for (network::ValueId src : context.srcs()) {
+  for (ValueId src : context.srcs()) {
     if (context.plan().IsUnplaced(src)) continue;
     ABSL_ASSIGN_OR_RETURN(const Place home, context.Home(src));
     if (!home.desc.IsPlain()) return LayoutLike(home.desc, home.desc.dims());
@@ -21,7 +21,7 @@ absl::StatusOr<MemoryDesc> LayoutOfSources(OperationContext& context) {
 absl::StatusOr<std::vector<Place>> SourcesInLayout(const MemoryDesc& layout,
                                                    OperationContext& context) {
   std::vector<Place> places;
-  for (network::ValueId src : context.srcs()) {
+  for (ValueId src : context.srcs()) {
     ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc, LayoutLike(layout, context.value(src).dims));
     ABSL_ASSIGN_OR_RETURN(places.emplace_back(), context.InLayout(src, desc));
   }

@@ -90,7 +90,7 @@ absl::StatusOr<MemoryDesc> ResultDesc(const OperationContext& context) {
   return context.RowMajorDesc(context.dst());
 }
 
-bool IsReadByStrides(const OperationContext& context, network::ValueId value) {
+bool IsReadByStrides(const OperationContext& context, ValueId value) {
   int64_t reads = 0;
   for (const network::Operation& op : context.network().operations) {
     const int64_t count = absl::c_count(op.srcs, value);

@@ -20,7 +20,7 @@ absl::StatusOr<MemoryDesc> ResultDesc(const OperationContext& context);
 
 // Whether all operations that read the value follow its strides, or are views of it that such
 // operations read.
-bool IsReadByStrides(const OperationContext& context, network::ValueId value);
+bool IsReadByStrides(const OperationContext& context, ValueId value);
 
 }  // namespace tilewire::lowering
 

@@ -16,8 +16,6 @@
 namespace tilewire::lowering {
 namespace {
 
-using network::ValueId;
-
 class Bf16Candidates {
  public:
   Bf16Candidates(const network::Network& network, const std::vector<int>& uses,

@@ -18,7 +18,7 @@ Dims GroupedDims(Dims dims, int64_t groups) {
 }
 
 // The value, seen with the dims of `packed`, in that layout.
-absl::StatusOr<Place> PackInRun(network::ValueId weights, const MemoryDesc& packed,
+absl::StatusOr<Place> PackInRun(ValueId weights, const MemoryDesc& packed,
                                 OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Place given, context.RowMajor(weights));
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc plain,
@@ -62,7 +62,7 @@ absl::Status LowerComputedConvolution(const network::ComputedConvolution& convol
                         context.InLayout(context.src(0), primitive->Desc(kArgSrc)));
   ABSL_ASSIGN_OR_RETURN(const Place weights,
                         PackInRun(context.src(1), primitive->Desc(kArgWeights), context));
-  runtime::Bindings more = {{kArgWeights, weights.buffer}};
+  Bindings more = {{kArgWeights, weights.buffer}};
   if (context.srcs().size() > 2) {
     ABSL_ASSIGN_OR_RETURN(const Place bias,
                           context.InLayout(context.src(2), primitive->Desc(kArgBias)));

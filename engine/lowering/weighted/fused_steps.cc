@@ -39,7 +39,7 @@ Fusion PlanPostOps(absl::Span<const FusedStep> steps, const std::vector<float>& 
   return fusion;
 }
 
-absl::StatusOr<Place> DestinationHolding(network::ValueId addend, const MemoryDesc& desc, int src,
+absl::StatusOr<Place> DestinationHolding(ValueId addend, const MemoryDesc& desc, int src,
                                          OperationContext& context) {
   PlanBuilder& plan = context.plan();
   if (addend == network::kNoValue) return plan.NewPlace(desc);

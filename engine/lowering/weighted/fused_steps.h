@@ -17,8 +17,8 @@ namespace tilewire::lowering {
 
 // How fused steps are carried out: the first `taken` of them as post-ops of the primitive.
 struct Fusion {
-  Attributes attributes;                        // a max pooling among them is a FusedPooling
-  network::ValueId addend = network::kNoValue;  // of the sum among the post-ops
+  Attributes attributes;               // a max pooling among them is a FusedPooling
+  ValueId addend = network::kNoValue;  // of the sum among the post-ops
   size_t taken = 0;
   std::vector<float> bias;  // what the primitive adds before its post-ops; empty for none
 };
@@ -30,7 +30,7 @@ Fusion PlanPostOps(absl::Span<const network::FusedStep> steps, const std::vector
 // Where a primitive that reads the buffer `src` writes its result of `desc`. With an addend, the
 // place holds the addend's elements: the addend's own place where it is dead and is not `src`,
 // otherwise a copy of it. Consumes the addend.
-absl::StatusOr<Place> DestinationHolding(network::ValueId addend, const MemoryDesc& desc, int src,
+absl::StatusOr<Place> DestinationHolding(ValueId addend, const MemoryDesc& desc, int src,
                                          OperationContext& context);
 
 // Appends a step for each of `steps`, in place over `place`. Consumes their addends.

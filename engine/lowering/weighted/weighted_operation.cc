@@ -46,7 +46,7 @@ absl::StatusOr<Place> EmitWeighted(const WeightedOperation& operation, const Fus
 absl::StatusOr<Place> EmitWeightedFrom(const Place& src, const WeightedOperation& operation,
                                        const Fusion& fusion,
                                        std::shared_ptr<const Primitive> primitive,
-                                       OperationContext& context, runtime::Bindings more) {
+                                       OperationContext& context, Bindings more) {
   const LoweringContext& settings = context.settings();
   ABSL_ASSIGN_OR_RETURN(const Place dst, DestinationHolding(fusion.addend, primitive->Desc(kArgDst),
                                                             src.buffer, context));
@@ -54,7 +54,7 @@ absl::StatusOr<Place> EmitWeightedFrom(const Place& src, const WeightedOperation
       auto packed,
       settings.weights->Pack(operation.weights, primitive->Desc(kArgWeights), settings.team));
   if (operation.weights.own) context.plan().CountOwn(*packed);
-  runtime::Bindings bindings = std::move(more);
+  Bindings bindings = std::move(more);
   bindings.push_back({kArgSrc, src.buffer});
   bindings.push_back({kArgDst, dst.buffer});
   bindings.push_back(context.plan().Constant(kArgWeights, std::move(packed)));

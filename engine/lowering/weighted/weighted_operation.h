@@ -83,7 +83,7 @@ absl::StatusOr<Place> EmitWeighted(const WeightedOperation& operation, const Fus
 absl::StatusOr<Place> EmitWeightedFrom(const Place& src, const WeightedOperation& operation,
                                        const Fusion& fusion,
                                        std::shared_ptr<const Primitive> primitive,
-                                       OperationContext& context, runtime::Bindings more = {});
+                                       OperationContext& context, Bindings more = {});
 
 }  // namespace tilewire::lowering
 

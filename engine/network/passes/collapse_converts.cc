@@ -15,7 +15,6 @@
 namespace tilewire::network {
 namespace {
 
-using Function = Elementwise::Function;
 using Path = std::vector<DataType>;
 
 bool IsSigned(DataType type) {

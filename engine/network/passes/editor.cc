@@ -24,7 +24,7 @@ bool SumFits32Bits(const Weights& weights) {
 
 int SoleRelu(Editor& editor, ValueId value) {
   const int op = editor.producer(value);
-  const functions::EltwiseOp* relu = editor.FunctionOf(op, functions::EltwiseAlgorithm::kRelu);
+  const functions::EltwiseOp* relu = editor.FunctionOf(op, EltwiseAlgorithm::kRelu);
   return relu != nullptr && relu->alpha == 0 && editor.use_count(value) == 1 ? op : Editor::kNone;
 }
 
@@ -44,7 +44,7 @@ Convolution ConvolutionOfPixels(InnerProduct product, size_t spatial) {
 
 std::optional<float> PositiveFactor(const OperationParams& operation) {
   const auto* activation = std::get_if<Activation>(&operation);
-  if (activation == nullptr || activation->op.function != functions::EltwiseAlgorithm::kLinear ||
+  if (activation == nullptr || activation->op.function != EltwiseAlgorithm::kLinear ||
       activation->op.beta != 0 || !(activation->op.alpha > 0)) {
     return std::nullopt;
   }

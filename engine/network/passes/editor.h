@@ -40,20 +40,20 @@ class Editor {
   }
 
   // The sources of the operation if it is this function of elements; nullptr if it is another one.
-  const std::vector<ValueId>* SourcesOf(int op, Elementwise::Function function) {
+  const std::vector<ValueId>* SourcesOf(int op, Function function) {
     const Elementwise* elementwise = As<Elementwise>(op);
     const bool is_it = elementwise != nullptr && elementwise->function == function;
     return is_it ? &operation(op).srcs : nullptr;
   }
   // The parameters of the operation if it is this function of one number; nullptr likewise.
-  const functions::EltwiseOp* FunctionOf(int op, functions::EltwiseAlgorithm function) {
+  const functions::EltwiseOp* FunctionOf(int op, EltwiseAlgorithm function) {
     const Activation* activation = As<Activation>(op);
     const bool is_it = activation != nullptr && activation->op.function == function;
     return is_it ? &activation->op : nullptr;
   }
   // The factor by which the operation multiplies its source; nullopt if it does anything else.
   std::optional<float> FactorOf(int op) {
-    const functions::EltwiseOp* linear = FunctionOf(op, functions::EltwiseAlgorithm::kLinear);
+    const functions::EltwiseOp* linear = FunctionOf(op, EltwiseAlgorithm::kLinear);
     return linear != nullptr && linear->beta == 0 ? std::optional(linear->alpha) : std::nullopt;
   }
 

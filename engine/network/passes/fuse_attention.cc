@@ -37,7 +37,7 @@ ValueId WithoutFactor(Editor& editor, ValueId value, float* scale) {
 // The two sources of a sum.
 const std::vector<ValueId>* AddendsOf(Editor& editor, ValueId value) {
   const int op = editor.producer(value);
-  const bool adds = editor.SourcesOf(op, Elementwise::Function::kAdd) != nullptr;
+  const bool adds = editor.SourcesOf(op, Function::kAdd) != nullptr;
   if (!adds && editor.As<Sum>(op) == nullptr) return nullptr;
   const std::vector<ValueId>& srcs = editor.operation(op).srcs;
   return srcs.size() == 2 ? &srcs : nullptr;

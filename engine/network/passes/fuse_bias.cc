@@ -37,7 +37,7 @@ std::vector<float>* BiasOfRows(Editor& editor, ValueId value) {
 }
 
 void TryBias(Editor& editor, int op) {
-  if (editor.SourcesOf(op, Elementwise::Function::kAdd) == nullptr) return;
+  if (editor.SourcesOf(op, Function::kAdd) == nullptr) return;
   for (int s = 0; s < 2; ++s) {
     const ValueId src = editor.operation(op).srcs[s], other = editor.operation(op).srcs[1 - s];
     const ValueId dst = editor.operation(op).dst;

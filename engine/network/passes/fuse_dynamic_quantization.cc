@@ -20,8 +20,6 @@
 namespace tilewire::network {
 namespace {
 
-using Function = Elementwise::Function;
-
 bool IsOne(const std::vector<QuantizationParams>& params) {
   return params.size() == 1 && params[0].scale == 1 && params[0].zero_point == 0;
 }

@@ -11,9 +11,6 @@
 namespace tilewire::network {
 namespace {
 
-using functions::EltwiseAlgorithm;
-using Function = Elementwise::Function;
-
 bool Near(float a, double b) { return std::abs(a - b) <= 1e-6; }
 
 // The x of `value` = alpha * x + beta.

@@ -11,8 +11,6 @@
 namespace tilewire::network {
 namespace {
 
-using functions::EltwiseAlgorithm;
-
 // A value that is min(max(alpha * x + beta, 0), bound).
 struct BoundedLinear {
   ValueId x = kNoValue;
@@ -31,7 +29,7 @@ std::optional<BoundedLinear> BoundedLinearOf(Editor& editor, ValueId value) {
 
 // The same of a product of x and such a value, and that it is such a product.
 std::optional<BoundedLinear> GatedProductOf(Editor& editor, ValueId value) {
-  const auto* srcs = editor.SourcesOf(editor.producer(value), Elementwise::Function::kMul);
+  const auto* srcs = editor.SourcesOf(editor.producer(value), Function::kMul);
   for (int g = 0; srcs != nullptr && g < 2; ++g) {
     const std::optional<BoundedLinear> gate = BoundedLinearOf(editor, (*srcs)[g]);
     if (gate && gate->x == (*srcs)[1 - g]) return gate;

@@ -17,8 +17,6 @@
 namespace tilewire::network {
 namespace {
 
-using Function = Elementwise::Function;
-
 // x * scale + shift, one of each or one per index of `axis`.
 struct ScaleShift {
   int axis = 0;
@@ -107,7 +105,7 @@ std::optional<ScaleShift> OfConvolution(Editor& editor, int op) {
 
 std::optional<ScaleShift> ScaleShiftOf(Editor& editor, int op, ValueId value) {
   const Activation* linear = editor.As<Activation>(op);
-  if (linear != nullptr && linear->op.function == functions::EltwiseAlgorithm::kLinear)
+  if (linear != nullptr && linear->op.function == EltwiseAlgorithm::kLinear)
     return ScaleShift{0, {linear->op.alpha}, {linear->op.beta}};
   std::optional<ScaleShift> result = OfElementwise(editor, op, value);
   return result ? result : OfConvolution(editor, op);

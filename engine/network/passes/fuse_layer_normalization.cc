@@ -11,9 +11,6 @@
 namespace tilewire::network {
 namespace {
 
-using functions::EltwiseAlgorithm;
-using Function = Elementwise::Function;
-
 // Whether the pooling takes the mean of all that `src` has along the last dimension.
 bool AveragesRows(const Pooling& pooling, const Dims& src) {
   Dims row(pooling.kernel.size(), 1);

@@ -102,7 +102,7 @@ void FusePostOps(Network* network) {
     } else if (editor.As<Sum>(i) != nullptr) {
       TrySum(editor, i);
     } else if (const Elementwise* function = editor.As<Elementwise>(i);
-               function != nullptr && function->function == Elementwise::Function::kPRelu) {
+               function != nullptr && function->function == Function::kPRelu) {
       TryPRelu(editor, i);
     }
   }

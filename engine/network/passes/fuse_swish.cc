@@ -8,8 +8,6 @@
 namespace tilewire::network {
 namespace {
 
-using functions::EltwiseAlgorithm;
-
 // The function of x that `gate` * x is, if the operation computes a gate of x.
 std::optional<functions::EltwiseOp> GatedBy(const Activation& gate) {
   if (gate.op.function == EltwiseAlgorithm::kHardSigmoid)
@@ -24,7 +22,7 @@ std::optional<functions::EltwiseOp> GatedBy(const Activation& gate) {
 void FuseSwish(Network* network) {
   Editor editor(network);
   for (int i = 0; i < editor.size(); ++i) {
-    if (editor.SourcesOf(i, Elementwise::Function::kMul) == nullptr) continue;
+    if (editor.SourcesOf(i, Function::kMul) == nullptr) continue;
     for (int g = 0; g < 2; ++g) {
       const std::vector<ValueId> srcs = editor.operation(i).srcs;
       const int before = editor.producer(srcs[g]);

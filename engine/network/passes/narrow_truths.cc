@@ -8,8 +8,6 @@
 namespace tilewire::network {
 namespace {
 
-using Function = Elementwise::Function;
-
 bool JoinsTruths(Function function) {
   return function == Function::kAnd || function == Function::kOr || function == Function::kXor ||
          function == Function::kNot;
