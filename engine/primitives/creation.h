@@ -94,6 +94,15 @@ absl::StatusOr<Desc> WithPlainTensors(Desc desc) {
   return desc;
 }
 
+// The same of weights that are to be `packed`, if they are not `any`.
+//   kUnimplemented  they have another layout
+template <typename Desc>
+absl::StatusOr<Desc> WithWeights(Desc desc, const MemoryDesc& packed) {
+  if (desc.weights.IsAny()) desc.weights = packed;
+  if (desc.weights == packed) return desc;
+  return Unimplemented("weights are not ", packed.ToString());
+}
+
 // Resolves a descriptor of f32 tensors, without post-ops, whose dst may be `any`.
 template <typename Desc>
 absl::StatusOr<Desc> ResolveF32(const Desc& desc, const Attributes& attributes) {

@@ -8,6 +8,8 @@
 
 namespace tilewire::elementwise {
 
+using functions::Function;
+
 // Generated code, shared by avx512_vectors and avx2_vectors, for f32 and integers of all sizes, in
 // any layouts whose elements follow each other, or are broadcast, along the rows of dst. Functions
 // of more than a few instructions are left to Rows: exponentials, powers, remainders of f32,

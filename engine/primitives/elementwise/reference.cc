@@ -12,8 +12,6 @@
 namespace tilewire::elementwise {
 namespace {
 
-using Function = functions::Elementwise::Function;
-
 absl::Status RequireTypes(const ElementwiseDesc& desc) {
   const DataType type = NumberTypeOf(desc);
   const bool is_integer = IsIntegerType(type);

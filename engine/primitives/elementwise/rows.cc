@@ -19,8 +19,6 @@
 namespace tilewire::elementwise {
 namespace {
 
-using Function = functions::Elementwise::Function;
-
 // Offsets of one side by index of dst; broadcast dimensions stand still.
 class Side {
  public:

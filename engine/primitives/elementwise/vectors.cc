@@ -16,8 +16,6 @@
 namespace tilewire::elementwise {
 namespace {
 
-using Function = functions::Elementwise::Function;
-
 jit::LaneKind LanesOf(const ElementwiseDesc& desc) {
   int bytes = ElementLanes::LaneBytes(desc.dst.data_type());
   for (const MemoryDesc& src : desc.srcs)

@@ -242,11 +242,7 @@ absl::StatusOr<InnerProductDesc> ResolveIntegerPacked(const Request<InnerProduct
   if (kind.NeedsCompensation(desc.src)) {
     ABSL_ASSIGN_OR_RETURN(packed, packed.WithCompensation(1));
   }
-  if (resolved.weights.IsAny()) resolved.weights = packed;
-  if (resolved.weights != packed) {
-    return Unimplemented("weights are not ", packed.ToString());
-  }
-  return resolved;
+  return WithWeights(std::move(resolved), packed);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateIntegerPacked(

@@ -39,11 +39,7 @@ absl::StatusOr<InnerProductDesc> ResolvePacked(const Request<InnerProductDesc>& 
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc packed,
                         MemoryDesc::CreatePattern(desc.weights.dims(), DataType::kF32,
                                                   PackedPattern(resolved.src, lanes)));
-  if (resolved.weights.IsAny()) resolved.weights = packed;
-  if (resolved.weights != packed) {
-    return Unimplemented("weights are not ", packed.ToString());
-  }
-  return resolved;
+  return WithWeights(std::move(resolved), packed);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreatePacked(const Request<InnerProductDesc>& request) {

@@ -130,16 +130,7 @@ class Avx2Blocking final : public ChannelBlockingGenerator {
   void EmitTranspose() override {
     const auto r = [](int i) { return Xbyak::Ymm(i); };
     const auto t = [](int i) { return Xbyak::Ymm(8 + i); };
-    for (int i = 0; i < 8; i += 2) {
-      vunpcklps(t(i), r(i), r(i + 1));
-      vunpckhps(t(i + 1), r(i), r(i + 1));
-    }
-    for (int i = 0; i < 8; i += 4) {
-      vunpcklpd(r(i), t(i), t(i + 2));
-      vunpckhpd(r(i + 1), t(i), t(i + 2));
-      vunpcklpd(r(i + 2), t(i + 1), t(i + 3));
-      vunpckhpd(r(i + 3), t(i + 1), t(i + 3));
-    }
+    InterleaveRows();
     for (int q = 0; q < 4; ++q) {
       vperm2f128(t(q), r(q), r(4 + q), 0x20);
       vperm2f128(t(4 + q), r(q), r(4 + q), 0x31);

@@ -92,16 +92,7 @@ class Avx512Blocking final : public ChannelBlockingGenerator {
   void EmitTranspose() override {
     const auto r = [](int i) { return Xbyak::Zmm(i); };
     const auto t = [](int i) { return Xbyak::Zmm(16 + i); };
-    for (int i = 0; i < 16; i += 2) {
-      vunpcklps(t(i), r(i), r(i + 1));
-      vunpckhps(t(i + 1), r(i), r(i + 1));
-    }
-    for (int i = 0; i < 16; i += 4) {
-      vunpcklpd(r(i), t(i), t(i + 2));
-      vunpckhpd(r(i + 1), t(i), t(i + 2));
-      vunpcklpd(r(i + 2), t(i + 1), t(i + 3));
-      vunpckhpd(r(i + 3), t(i + 1), t(i + 3));
-    }
+    InterleaveRows();
     // Now lane l (128 bits) of r(4g + q) holds rows 4g .. 4g+3 of column 4l + q.
     for (int q = 0; q < 4; ++q) {
       vshuff32x4(t(0), r(q), r(4 + q), 0x88);

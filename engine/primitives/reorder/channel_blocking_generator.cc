@@ -138,4 +138,19 @@ void ChannelBlockingGenerator::Scale(int index) {
   if (config_.scaled) vmulps(Vector(index), Vector(index), ptr[scales_]);
 }
 
+void ChannelBlockingGenerator::InterleaveRows() {
+  const auto r = [this](int i) { return Vector(i); };
+  const auto t = [this](int i) { return Vector(tile_ + i); };
+  for (int i = 0; i < tile_; i += 2) {
+    vunpcklps(t(i), r(i), r(i + 1));
+    vunpckhps(t(i + 1), r(i), r(i + 1));
+  }
+  for (int i = 0; i < tile_; i += 4) {
+    vunpcklpd(r(i), t(i), t(i + 2));
+    vunpckhpd(r(i + 1), t(i), t(i + 2));
+    vunpcklpd(r(i + 2), t(i + 1), t(i + 3));
+    vunpckhpd(r(i + 3), t(i + 1), t(i + 3));
+  }
+}
+
 }  // namespace tilewire::reorder

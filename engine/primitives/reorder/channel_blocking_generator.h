@@ -72,6 +72,9 @@ class ChannelBlockingGenerator : public jit::Generator {
   virtual void LoadTransposed(int /*rows*/) {}
   virtual bool LoadsTransposed() const { return false; }
   Xbyak::Xmm Vector(int index) const { return unit_.Vector(index); }
+  // The begin of EmitTranspose(): vectors 0 to tile - 1 are rows of a matrix, the next ones are
+  // overwritten. Then lane l (128 bits) of vector 4g + q holds rows 4g .. 4g+3 of column 4l + q.
+  void InterleaveRows();
 
   // Whether the lanes of a row are pixels (else channels).
   bool LoadsPixels() const { return config_.transposes && config_.to_lanes; }

@@ -121,12 +121,6 @@ absl::StatusOr<ConvolutionDesc> ResolveActivations(const ConvolutionDesc& desc,
   return resolved;
 }
 
-absl::StatusOr<ConvolutionDesc> WithWeights(ConvolutionDesc resolved, const MemoryDesc& packed) {
-  if (resolved.weights.IsAny()) resolved.weights = packed;
-  if (!(resolved.weights == packed)) return RefuseLayout("weights", resolved.weights);
-  return resolved;
-}
-
 // Immutable. With a stage, images go through the scratchpad one by one.
 class IntegerConvolution final : public Primitive {
  public:
