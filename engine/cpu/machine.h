@@ -17,6 +17,7 @@
 #ifndef ENGINE_CPU_MACHINE_H_
 #define ENGINE_CPU_MACHINE_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -38,6 +39,9 @@ struct Machine {
   // One figure for all kinds until tests/bench/on_this_cpu.sh has measured them: the choice between
   // arithmetic and reading is the same on all.
   double memory_bytes_per_fma = 2.7778;
+  // The share of the shorter one of computing and reading weights that the longer one hides, as
+  // caches read ahead. 0, that is one after the other, until it has been measured.
+  double hidden_reading = 0;
   // Bytes, of one core or of all that share the cache; 0 where CPUID does not tell.
   std::array<int64_t, 3> cache_bytes{0, 0, 0};
 
@@ -46,6 +50,10 @@ struct Machine {
   }
   constexpr double MemoryBytesPerCycle(int register_bytes) const {
     return memory_bytes_per_fma * FmasPerCycle(register_bytes);
+  }
+  // Cycles of both, where `computing` takes numbers in the order in which `reading` brings them.
+  constexpr double WhileReading(double computing, double reading) const {
+    return computing + reading - hidden_reading * std::min(computing, reading);
   }
 };
 

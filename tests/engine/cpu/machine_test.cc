@@ -39,11 +39,12 @@ struct Case {
   const char* kind;
   double fmas_of_64_bytes;
   int64_t first_cache;
+  double hidden_reading = 0;
 };
 
 TEST(MachineTest, IsTheOneThatCpuidTells) {
   constexpr Case kCases[] = {
-      {Milan, "Zen 3", 2, 32 << 10},
+      {Milan, "Zen 3", 2, 32 << 10, 0.5},
       {Genoa, "Zen 4", 1, 0},
       {CascadeLake, "Skylake-SP", 2, 32 << 10},
       {SapphireRapids, "Sapphire Rapids", 2, 0},
@@ -56,7 +57,15 @@ TEST(MachineTest, IsTheOneThatCpuidTells) {
     EXPECT_EQ(machine.FmasPerCycle(64), one.fmas_of_64_bytes);
     EXPECT_EQ(machine.FmasPerCycle(32), 2);
     EXPECT_EQ(machine.cache_bytes[0], one.first_cache);
+    EXPECT_EQ(machine.hidden_reading, one.hidden_reading);
   }
+}
+
+TEST(MachineTest, TheLongerHidesAShareOfTheShorter) {
+  const Machine half = {.hidden_reading = 0.5};
+  EXPECT_EQ(Machine{}.WhileReading(100, 40), 140);
+  EXPECT_EQ(half.WhileReading(100, 40), 120);
+  EXPECT_EQ(half.WhileReading(40, 100), 120);
 }
 
 TEST(MachineTest, HasTheCachesOfCpuidWithoutThoseOfInstructions) {

@@ -70,8 +70,9 @@ double DirectCycles(const Geometry& geometry, const VectorUnit& unit, const cpu:
   if (is_narrow) instructions /= kShareInNarrowGroups;
   if (copies_src) instructions += kCopy * inputs * CountOf(geometry.in);
   if (copies_dst) instructions += kCopy * outputs * pixels;
-  return groups * instructions / kShareOfPeak / machine.FmasPerCycle(unit.bytes()) +
-         WeightsCycles(geometry, unit, machine);
+  return machine.WhileReading(
+      groups * instructions / kShareOfPeak / machine.FmasPerCycle(unit.bytes()),
+      WeightsCycles(geometry, unit, machine));
 }
 
 bool FitsTablesOfLanes(const Geometry& geometry, const VectorUnit& unit) {
@@ -92,19 +93,23 @@ double GroupedCycles(const Geometry& geometry, const VectorUnit& unit,
       all += static_cast<double>(tables.TableOf(block).counts[i]) * instructions[i];
   }
   all *= static_cast<double>(blocks) / static_cast<double>(kinds) * CountOf(geometry.out);
-  return all * static_cast<double>(geometry.kernel[0] * geometry.kernel[1]) / kShareOfPeak /
-             machine.FmasPerCycle(unit.bytes()) +
-         WeightsCycles(geometry, unit, machine);
+  return machine.WhileReading(all * static_cast<double>(geometry.kernel[0] * geometry.kernel[1]) /
+                                  kShareOfPeak / machine.FmasPerCycle(unit.bytes()),
+                              WeightsCycles(geometry, unit, machine));
 }
 
 double FewOutputsCycles(const Geometry& geometry, const VectorUnit& unit,
                         const cpu::Machine& machine) {
   constexpr double kLaneSums = 3;
-  const double blocks = DivUp(geometry.ic, unit.lanes());
-  const double steps = blocks * CountOf(geometry.kernel) + kLaneSums;
-  return static_cast<double>(geometry.groups * geometry.oc) * steps * CountOf(geometry.out) /
-             kShareOfPeak / machine.FmasPerCycle(unit.bytes()) +
-         WeightsCycles(geometry, unit, machine);
+  const double lanes = unit.lanes(), blocks = DivUp(geometry.ic, unit.lanes());
+  const double taps = blocks * CountOf(geometry.kernel);
+  const double outputs = static_cast<double>(geometry.groups * geometry.oc) * CountOf(geometry.out);
+  const double instructions = outputs * (taps * (1 + 1 / lanes) + kLaneSums);
+  const double vectors = outputs * taps / static_cast<double>(geometry.kernel[2]) *
+                         PixelsPerOutput(geometry, unit.lanes());
+  return machine.WhileReading(
+      instructions / kShareOfPeak / machine.FmasPerCycle(unit.bytes()) + vectors,
+      WeightsCycles(geometry, unit, machine));
 }
 
 }  // namespace tilewire::convolution

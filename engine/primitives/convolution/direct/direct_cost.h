@@ -20,8 +20,10 @@ double DirectCycles(const Geometry& geometry, const VectorUnit& unit, const cpu:
 double GroupedCycles(const Geometry& geometry, const VectorUnit& unit, const cpu::Machine& machine);
 bool FitsTablesOfLanes(const Geometry& geometry, const VectorUnit& unit);
 
-// Lanes of input channels: a step for each output channel, tap and block of input channels, and
-// three to add up an output's lanes.
+// Lanes of input channels: a step for each output channel, tap and block of input channels, one in
+// `lanes` to load weights, and three to add up an output's lanes. Each output channel reads src
+// again, of which a tile of one channel leaves nothing in the first cache for the next: a vector
+// per cycle comes from the second one, which no arithmetic hides, as all of it waits for loads.
 double FewOutputsCycles(const Geometry& geometry, const VectorUnit& unit,
                         const cpu::Machine& machine);
 

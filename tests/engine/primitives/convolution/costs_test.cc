@@ -26,6 +26,7 @@ struct CostCase {
   int64_t ic, oc, size, kernel;
   Precision precision;
   double cycles;
+  double hidden_reading = 0;
 };
 
 std::ostream& operator<<(std::ostream& out, const CostCase& one) {
@@ -41,14 +42,16 @@ constexpr CostCase kCostCases[] = {
      Precision::kExact, 1'459'054},
     {"784 tiles of 16 points", "avx512_f32_winograd_2x3", 64, 64, 56, 3, Precision::kExact,
      2'612'509},
-    {"4 outputs of 16 blocks and the sums of lanes", "avx512_f32_few_outputs", 256, 4, 56, 1,
-     Precision::kExact, 132'480},
+    {"4 outputs of 16 blocks and the sums of lanes, src from the second cache",
+     "avx512_f32_few_outputs", 256, 4, 56, 1, Precision::kExact, 340'001},
     {"a 1.75th, and 6,272 lines to round", "avx512_bf16_direct", 64, 64, 56, 3, Precision::kBf16,
      2'409'590},
     {"where rounding is most of it, a little less than direct", "avx512_bf16_direct", 64, 16, 56, 1,
      Precision::kBf16, 98'834},
     {"13 x 16 tiles of 8 products, 1,664 lines, 131,072 bytes", "amx_bf16_planes", 256, 256, 14, 1,
      Precision::kBf16, 67'395},
+    {"half of what takes less, products or weights, is hidden", "avx2_f32_winograd_4x3", 256, 256,
+     14, 3, Precision::kExact, 3'858'348, 0.5},
 };
 
 class ConvolutionCostTest : public ::testing::TestWithParam<CostCase> {
@@ -63,9 +66,10 @@ class ConvolutionCostTest : public ::testing::TestWithParam<CostCase> {
     Attributes attributes = AttributesOf({});
     attributes.precision = GetParam().precision;
     const bool is_avx2 = absl::StartsWith(GetParam().row, "avx2");
-    return CreateConvolution(
-        Desc(), attributes,
-        {.max_isa = is_avx2 ? cpu::Isa::kAvx2 : cpu::Isa::kAmx, .only = only, .machine = {}});
+    return CreateConvolution(Desc(), attributes,
+                             {.max_isa = is_avx2 ? cpu::Isa::kAvx2 : cpu::Isa::kAmx,
+                              .only = only,
+                              .machine = {.hidden_reading = GetParam().hidden_reading}});
   }
 };
 
@@ -88,6 +92,30 @@ TEST_P(ConvolutionCostTest, IsNamedWhereAnotherRowIsChosen) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Rows, ConvolutionCostTest, ::testing::ValuesIn(kCostCases));
+
+struct MeasuredChoice {
+  const char* fastest;
+  int64_t ic, oc, size, kernel;
+};
+
+// Shapes of tests/bench/figures/zen3.md with their fastest rows; first those for which other rows
+// were chosen when reading weights was not hidden.
+TEST(ConvolutionChoicesTest, AreTheFastestRowsOfZen3) {
+  constexpr MeasuredChoice kChoices[] = {
+      {"avx2_f32_winograd_4x3", 256, 256, 14, 3}, {"avx2_f32_winograd_4x3", 512, 512, 14, 3},
+      {"avx2_f32_winograd_4x3", 512, 512, 28, 3}, {"avx2_f32_winograd_2x3", 512, 512, 7, 3},
+      {"avx2_f32_direct", 256, 4, 56, 1},         {"avx2_f32_few_outputs", 64, 2, 56, 3}};
+  for (const MeasuredChoice& one : kChoices) {
+    const int64_t pad = one.kernel / 2;
+    const ConvolutionDesc desc = DescOf(Case("", {1, one.ic, one.size, one.size}, one.oc,
+                                             {one.kernel, one.kernel}, {.left = {pad, pad}}));
+    ASSERT_OK_AND_ASSIGN(
+        const auto chosen,
+        CreateConvolution(desc, AttributesOf({}),
+                          {.max_isa = cpu::Isa::kAvx2, .machine = {.hidden_reading = 0.5}}));
+    EXPECT_EQ(chosen->name(), absl::StrCat("convolution/", one.fastest));
+  }
+}
 
 }  // namespace
 }  // namespace tilewire::testing
