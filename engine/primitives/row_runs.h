@@ -4,7 +4,8 @@
 // the table are a run: those of them that take the descriptor are candidates together, the cheapest
 // first, and the first in the table of equally cheap ones. A row without a cost is a run by itself.
 // Runs come in the order of the table. So costs decide between neighbours only, and a row without
-// one keeps its place: before all that follow it, after all before it.
+// one keeps its place: before all that follow it, after all before it. A run ends, too, where
+// vectors become narrower: rows of AVX2 are asked after all of AVX-512.
 //
 // Rows are compared by their estimated cycles times their handicap (ImplementationTraits).
 #ifndef ENGINE_PRIMITIVES_ROW_RUNS_H_
@@ -17,6 +18,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
+#include "engine/cpu/isa.h"
 
 namespace tilewire {
 
@@ -49,7 +51,9 @@ void VisitRuns(absl::Span<const Implementation<Desc>> table,
     return ended;
   };
   for (const Implementation<Desc>& row : table) {
-    if (row.cost == nullptr && ends()) return;
+    const bool is_narrower = !run.empty() && run.back().row->isa.Includes(cpu::Isa::kAvx512) &&
+                             !row.isa.Includes(cpu::Isa::kAvx512);
+    if ((row.cost == nullptr || is_narrower) && ends()) return;
     std::optional<Candidate<Desc>> candidate = ask(row);
     if (candidate) run.push_back(*std::move(candidate));
     if (row.cost == nullptr && ends()) return;

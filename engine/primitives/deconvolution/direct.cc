@@ -135,6 +135,19 @@ absl::StatusOr<DeconvolutionDesc> ResolveDirect(const Request<DeconvolutionDesc>
   return resolved;
 }
 
+// Steps of an FMA: a vector of outputs takes one for each tap and input channel, and a few to be
+// stored.
+double CostDirect(const Request<DeconvolutionDesc>& resolved) {
+  constexpr double kStore = 6;
+  const Geometry geometry = GeometryOf(resolved.desc);
+  const VectorUnit unit = VectorUnit::Of(resolved.facts.isa);
+  const auto [outputs, taps] = WorkOf(geometry);
+  const double vectors =
+      static_cast<double>(geometry.groups * DivUp(geometry.oc, int64_t{unit.lanes()})) * outputs;
+  return vectors * (static_cast<double>(geometry.ic) * taps + kStore) /
+         resolved.machine.FmasPerCycle(unit.bytes());
+}
+
 absl::StatusOr<std::unique_ptr<Primitive>> CreateDirect(const Request<DeconvolutionDesc>& request) {
   const VectorUnit unit = VectorUnit::Of(request.facts.isa);
   const PostOps& post_ops = request.attributes.post_ops;

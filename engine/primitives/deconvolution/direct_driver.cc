@@ -207,10 +207,7 @@ absl::StatusOr<DeconvolutionDesc> ResolveTiles(const DeconvolutionDesc& desc,
   ABSL_ASSIGN_OR_RETURN(
       const MemoryDesc packed,
       MemoryDesc::CreatePattern(desc.weights.dims(), DataType::kF32, layouts.weights));
-  if (resolved.weights.IsAny()) resolved.weights = packed;
-  if (resolved.weights != packed) {
-    return Unimplemented("weights are not ", packed.ToString());
-  }
+  ABSL_ASSIGN_OR_RETURN(resolved, WithWeights(std::move(resolved), packed));
   if (!resolved.bias.IsZero() && resolved.bias.dim(0) > 1 && resolved.bias.stride(0) != 1) {
     return Unimplemented("bias is not dense");
   }

@@ -152,19 +152,10 @@ class FewOutputsGenerator final : public TileLoop {
 
 constexpr int64_t kOutputBytes = sizeof(float);
 
-// An output takes a step for each tap and input block, and a few to add up its lanes and to be
-// stored; a vector of outputs takes one for each tap and input channel.
 absl::Status RequireFewOutputs(const Geometry& geometry, int64_t lanes) {
-  constexpr int64_t kFewestVectors = 4, kLaneSums = 4, kStore = 6;
-  int64_t steps = 1, outputs = 1;
-  for (const Axis& axis : geometry.axes) {
-    steps *= DivUp(axis.kernel, axis.stride);
-    outputs *= axis.out;
-  }
+  constexpr int64_t kFewestVectors = 4;
   if (geometry.grouped_weights || geometry.ic < lanes || geometry.oc > lanes ||
-      outputs < kFewestVectors * lanes ||
-      geometry.oc * (DivUp(geometry.ic, lanes) * steps + kLaneSums) >=
-          geometry.ic * steps + kStore) {
+      WorkOf(geometry).outputs < static_cast<double>(kFewestVectors * lanes)) {
     return Unimplemented("is for few output channels of many pixels, without groups");
   }
   return absl::OkStatus();
@@ -235,6 +226,18 @@ absl::StatusOr<DeconvolutionDesc> ResolveFewOutputs(const Request<DeconvolutionD
     return Unimplemented("takes plain rows of dst, not ", resolved.dst.ToString());
   }
   return resolved;
+}
+
+// Steps of an FMA: an output takes one for each tap and block of input channels, and a few to add
+// up its lanes.
+double CostFewOutputs(const Request<DeconvolutionDesc>& resolved) {
+  constexpr double kLaneSums = 4;
+  const Geometry geometry = GeometryOf(resolved.desc);
+  const VectorUnit unit = VectorUnit::Of(resolved.facts.isa);
+  const auto [outputs, taps] = WorkOf(geometry);
+  const double blocks = static_cast<double>(DivUp(geometry.ic, int64_t{unit.lanes()}));
+  return static_cast<double>(geometry.oc) * outputs * (blocks * taps + kLaneSums) /
+         resolved.machine.FmasPerCycle(unit.bytes());
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateFewOutputs(

@@ -21,10 +21,8 @@ absl::Status ValidateRanks(const DeconvolutionDesc& desc) {
   if (rank < 3 || rank > 5 || desc.dst.rank() != rank ||
       (desc.weights.rank() != rank && desc.weights.rank() != rank + 1) ||
       (!desc.bias.IsZero() && desc.bias.rank() != 1)) {
-    return Invalid("src ", DimsToString(desc.src.dims()), ", weights ",
-                   DimsToString(desc.weights.dims()), ", bias ", DimsToString(desc.bias.dims()),
-                   ", dst ", DimsToString(desc.dst.dims()),
-                   ": takes rank 3 to 5, weights of one more with groups");
+    return ShapeMismatch("deconvolution", desc,
+                         "takes rank 3 to 5, weights of one more with groups");
   }
   for (const Dims* values :
        {&desc.strides, &desc.dilations, &desc.padding_left, &desc.padding_right}) {
@@ -45,9 +43,7 @@ absl::Status ValidateChannels(const DeconvolutionDesc& desc) {
   const std::optional<int64_t> ic = CheckedMul(groups, desc.weights.dim(group + 1));
   if (desc.src.dim(0) != desc.dst.dim(0) || desc.src.dim(1) != ic || desc.dst.dim(1) != oc ||
       (!desc.bias.IsZero() && desc.bias.dim(0) != oc)) {
-    return Invalid("batch or channels of src ", DimsToString(desc.src.dims()), ", weights ",
-                   DimsToString(desc.weights.dims()), ", bias ", DimsToString(desc.bias.dims()),
-                   " and dst ", DimsToString(desc.dst.dims()), " do not fit");
+    return ShapeMismatch("deconvolution", desc, "batch or channels do not fit");
   }
   return absl::OkStatus();
 }
@@ -110,6 +106,15 @@ Geometry GeometryOf(const DeconvolutionDesc& desc) {
             stride(desc.dst, d)};
   }
   return geometry;
+}
+
+OutputWork WorkOf(const Geometry& geometry) {
+  OutputWork work;
+  for (const Axis& axis : geometry.axes) {
+    work.outputs *= static_cast<double>(axis.out);
+    work.taps *= static_cast<double>(DivUp(axis.kernel, axis.stride));
+  }
+  return work;
 }
 
 absl::Status Validate(const DeconvolutionDesc& desc, const Attributes&) {

@@ -38,6 +38,12 @@ struct Geometry {
 // `desc` has been validated. The strides are meaningful once it has layouts.
 Geometry GeometryOf(const DeconvolutionDesc& desc);
 
+// The elements of dst along all dimensions, and the taps that reach one of them, at most.
+struct OutputWork {
+  double outputs = 1, taps = 1;
+};
+OutputWork WorkOf(const Geometry& geometry);
+
 //   kInvalidArgument  shapes, strides, dilations or paddings that do not fit; the message names the
 //                     dimension
 absl::Status Validate(const DeconvolutionDesc& desc, const Attributes& attributes);

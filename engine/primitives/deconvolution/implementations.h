@@ -19,6 +19,7 @@ namespace tilewire::deconvolution {
 // falls into segments inside which the set of taps that hit src is constant, and a segment into
 // tiles.
 TILEWIRE_ROW(DeconvolutionDesc, Direct);
+TILEWIRE_COST(DeconvolutionDesc, Direct);
 
 // So few output channels that they would fill a small part of a vector, of many pixels, and at
 // least a block of input channels: lanes are input channels in the sums, and pixels in dst.
@@ -27,6 +28,7 @@ TILEWIRE_ROW(DeconvolutionDesc, Direct);
 //
 // No sum post-op where a stride goes along the row and taps of neighbouring outputs overlap.
 TILEWIRE_ROW(DeconvolutionDesc, FewOutputs);
+TILEWIRE_COST(DeconvolutionDesc, FewOutputs);
 
 TILEWIRE_ROW(DeconvolutionDesc, Reference);
 

@@ -39,8 +39,8 @@ std::vector<DeconvolutionDesc> DeconvolutionProbes(DataType type) {
 TILEWIRE_DEFINE_PRIMITIVE(
     Deconvolution, deconvolution,
     {kAvx512AndAvx2,
-     {{"f32_few_outputs", ResolveFewOutputs, CreateFewOutputs},
-      {"f32_direct", ResolveDirect, CreateDirect}}},
+     {{"f32_few_outputs", ResolveFewOutputs, CreateFewOutputs, {}, CostFewOutputs},
+      {"f32_direct", ResolveDirect, CreateDirect, {}, CostDirect}}},
     {kAnyCpu,
      {{"reordered",
        ResolveOpened<DeconvolutionDesc, DeconvolutionImplementations>,
