@@ -7,6 +7,8 @@ p50, p99 and the longest of each, before the swaps and during them, and how many
 or had other bits.
 rounds: resident memory after each load and unload.
 frees: the longest request of the digits model while --network is unloaded, and as long without that.
+trials: latencies of the digits model before and while models are tried out that crash, abort, are killed, take
+memory and hang. The binary is //tests/integration:misbehaving_server.
 
   bazel build -c opt //service:tilewire-server
   tests/bench/swap_bench.py bazel-bin/service/tilewire-server deploy/models swaps --network=resnet50
@@ -22,6 +24,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "integra
 
 import image_networks  # noqa: E402
 import swaps  # noqa: E402
+import trials  # noqa: E402
 from real_server import INFER, Server, digits_request, expect, field  # noqa: E402
 
 SIZE = 224
@@ -82,7 +85,7 @@ def summary(latencies):
 
 def report(name, times, alone, during):
     before, after = between(times, *alone), between(times, *during)
-    print(f"{name}: before the swaps  {summary(before)}\n{name}: during the swaps  {summary(after)}\n"
+    print(f"{name}: before     {summary(before)}\n{name}: meanwhile  {summary(after)}\n"
           f"{name}: p99 {percentile(after, .99) / percentile(before, .99):.2f} of that before")
 
 
@@ -152,17 +155,41 @@ def free_beside_requests(flags):
         print(f"longest request {name}: median {percentile(found, .5):.2f}, most {found[-1]:.2f} ms")
 
 
+def bad_trials(flags):
+    names = "crashes", "aborts", "is_killed", "takes_memory", "hangs"
+    with trials.serving("--model_control=explicit", "--load_model=digits", "--open_rights=repository",
+                        "--trial_seconds=2") as (server, folder):
+        for name in names:
+            trials.add(folder, name)
+        other = Client(server, digits_request(), [server.infer()])
+        time.sleep(3)
+        alone = time.monotonic(), time.monotonic() + flags.alone
+        time.sleep(flags.alone)
+        begin = time.monotonic()
+        for number in range(flags.count):
+            name = names[number % len(names)]
+            refused = server.ask(INFER + "RepositoryModelLoad", field(2, name.encode()), timeout=60)
+            assert refused in server.reasons, f"{name} was loaded"
+        during = begin, time.monotonic()
+        times, wrong = other.end()
+        server.end()
+    print(f"{flags.count} trials that ended badly in {during[1] - during[0]:.1f} s: {wrong} of {len(times)} answers "
+          "missing or wrong")
+    report("another", times, alone, during)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("server")
     parser.add_argument("models")
-    parser.add_argument("what", choices=("swaps", "rounds", "frees"))
+    parser.add_argument("what", choices=("swaps", "rounds", "frees", "trials"))
     parser.add_argument("--network", default="resnet50", choices=("resnet50", "vgg16"))
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--alone", type=float, default=15, help="seconds before the swaps")
     parser.add_argument("--trial", default="process", choices=("process", "none"))
     flags = parser.parse_args()
-    {"swaps": swap_under_load, "rounds": load_rounds, "frees": free_beside_requests}[flags.what](flags)
+    {"swaps": swap_under_load, "rounds": load_rounds, "frees": free_beside_requests,
+     "trials": bad_trials}[flags.what](flags)
 
 
 if __name__ == "__main__":
