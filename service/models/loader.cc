@@ -33,6 +33,14 @@ bool HasGone(const ServedModel& served) {
   return !fs::exists(served.folder.empty() ? served.path : served.folder, error) && !error;
 }
 
+bool IsReady(const ServedModel& served) { return served.state == ModelState::kReady; }
+
+// Whether a version serves, or has failed to load and is not loaded again by itself.
+bool IsTried(const ServedModel& served) {
+  return IsReady(served) ||
+         (served.state == ModelState::kUnavailable && !absl::IsUnavailable(served.load_status));
+}
+
 }  // namespace
 
 Loader::Key Loader::KeyOf(const ServedModel& served) { return {served.name, served.version}; }
@@ -182,34 +190,39 @@ bool Loader::IsWanted(const ServedModel& served) const {
   return versions != wanted_.end() && versions->second.count(served.version) != 0;
 }
 
-// Whether each version that is to be served does.
-bool Loader::HasAllWanted(const std::string& name) const {
+// Whether this holds of each version that is to be served.
+bool Loader::AllWanted(const std::string& name, bool (*holds)(const ServedModel&)) const {
   const auto versions = wanted_.find(name);
   if (versions == wanted_.end()) return true;
   return std::all_of(versions->second.begin(), versions->second.end(), [&](int64_t version) {
     const ModelRepository::Served served = models_->Peek(name, version);
-    return served != nullptr && served->state == ModelState::kReady;
+    return served != nullptr && holds(*served);
   });
 }
 
 // Withdraws the versions that have gone from disk or are no longer wanted: those of `only` or, if
-// it is empty, of all models. An unwanted version stands in for a wanted one until that one serves.
+// it is empty, of all models. Such a version stands in for a wanted one until that one serves; one
+// that has gone, not for one that has failed.
 void Loader::Retire(const std::string& only) {
   for (const ModelRepository::Served& served : models_->All()) {
     if (IsWanted(*served) || (!only.empty() && served->name != only)) continue;
     const bool serves = served->state != ModelState::kUnloaded;
-    if (HasGone(*served)) {
+    const bool has_gone = HasGone(*served);
+    if (has_gone && (!IsReady(*served) || AllWanted(served->name, IsTried))) {
       if (serves)
         spdlog::info("model '{}' version {}: gone, no longer served", served->name,
                      served->version);
       models_->Remove(*served);
       Forget(served);
-    } else if (serves && HasAllWanted(served->name)) {
+    } else if (!has_gone && serves && AllWanted(served->name, IsReady)) {
       spdlog::info("model '{}' version {}: no longer served, by its version policy", served->name,
                    served->version);
       models_->Unload(*served);
       Forget(served);
     } else if (serves && !served->stands_in) {
+      if (has_gone)
+        spdlog::info("model '{}' version {}: gone, serves on until what replaces it is loaded",
+                     served->name, served->version);
       models_->Change(*served, [](ServedModel* now) { now->stands_in = true; });
     }
   }
@@ -232,6 +245,7 @@ bool Loader::FreeRetired() {
 std::optional<ServedModel> Loader::LookAt(const Key& key, bool asked) {
   const ModelRepository::Served served = models_->Peek(key.first, key.second);
   if (served == nullptr || !IsLive(*served)) return std::nullopt;
+  if (!IsWanted(*served) && HasGone(*served)) return std::nullopt;  // it only stands in
   const bool loads = asked || settings_.mode == ControlMode::kPoll;
   Watched& watched = watched_[key];
   FileStamp now = StampOf(*served);

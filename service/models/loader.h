@@ -9,7 +9,7 @@
 //   a file that was written to (cp, tar) makes its version unavailable as soon as it no longer
 //                              holds what further shapes need, and is loaded as well
 //   a new version              is loaded, and then those that the model's version policy leaves out
-//                              are no longer served; until it serves, they do
+//                              or whose folder has gone no longer serve; until then they do
 //
 // Files are loaded once they have stayed the same for one look, and never from a version's folder
 // that holds a file ".loading". A version that nothing stands in for serves as soon as it is
@@ -139,7 +139,7 @@ class Loader final : public ModelControl {
   bool HasSettled(const ServedModel& served, std::map<Key, FileStamp>* unsettled) const;
   void SetWanted(const std::vector<ServedModel>& found, const std::string& only);
   bool IsWanted(const ServedModel& served) const;
-  bool HasAllWanted(const std::string& name) const;
+  bool AllWanted(const std::string& name, bool (*holds)(const ServedModel&)) const;
   void Retire(const std::string& only);
   void Forget(const ModelRepository::Served& served);
   bool FreeRetired();

@@ -98,6 +98,28 @@ def swapped_under_load():
         server.end()
 
 
+def rolled_back_under_load():
+    """The folder of the newest version goes: it answers until the one before it does."""
+    files = [small_network(seed) for seed in (1, 2)]
+    request = image_request(b'swapped', SIZE)
+    right = answers_of(files, request)
+    with repository(files) as root:
+        add_version(root, 2, 1)
+        with Server(f'--model_repository={root}/models', '--poll_seconds=0.2') as server:
+            expect(without_version(server.ask(INFER + 'ModelInfer', request)), right[1])
+            client = Client(server, request, lambda answer: without_version(answer) in right)
+            try:
+                shutil.rmtree(root / 'models/swapped/2')
+                old = field(1, b'swapped') + field(2, b'1')
+                until(lambda: server.ask(INFER + 'ModelReady', old) == varint(1, 1), 'version 1', 60)
+                until(lambda: server.ask(INFER + 'ModelReady', field(1, b'swapped') + field(2, b'2')) != varint(1, 1),
+                      'version 2 serves on', 60)
+            finally:
+                print(f'  rolled back beside {client.end()} answers')
+            expect(without_version(server.ask(INFER + 'ModelInfer', request)), right[0])
+            server.end()
+
+
 def loaded_again_and_again():
     """Each unload gives the memory back."""
     with (repository([small_network(1)]) as root,
@@ -122,7 +144,7 @@ def load_and_unload(server, rounds, request=None):
     return resident
 
 
-CHECKS = (swapped_under_load, loaded_again_and_again)
+CHECKS = (swapped_under_load, rolled_back_under_load, loaded_again_and_again)
 
 if __name__ == '__main__':
     run_checks(CHECKS)

@@ -182,6 +182,66 @@ TEST_F(LatestTest, AChangedPolicyIsAppliedByTheNextScan) {
   Until([&] { return models_->Versions("echo") == std::vector<int64_t>{1, 2}; });
 }
 
+// Each load is told whether the model serves while it goes on.
+class RollBackTest : public LatestTest {
+ protected:
+  void SetUp() override {
+    engine_.on_load = [this] {
+      if (has_started_ && !models_->FindLoaded("echo", "").ok()) is_missed_ = true;
+    };
+    LatestTest::SetUp();
+    has_started_ = true;
+  }
+
+  std::atomic<bool> has_started_{false}, is_missed_{false};
+};
+
+TEST_F(RollBackTest, AVersionWhoseFolderGoesServesUntilTheOneBeforeItDoes) {
+  std::atomic<bool> stop{false};
+  std::thread client([&] {
+    while (!stop) EXPECT_THAT(Run(), IsOk());
+  });
+  std::filesystem::remove_all(directory_ / "echo/2");
+  Until([&] { return models_->Versions("echo") == std::vector<int64_t>{1}; });
+  stop = true;
+  client.join();
+  EXPECT_FALSE(is_missed_);
+  EXPECT_EQ(models_->Peek("echo", 2), nullptr);
+  EXPECT_TRUE(models_->AllReady());
+}
+
+TEST_F(RollBackTest, AVersionThatHasGoneDoesNotOutliveTheFailureOfTheOneBeforeIt) {
+  WriteFile(directory_ / "echo/1/model.onnx", "broken");
+  std::filesystem::remove_all(directory_ / "echo/2");
+  Until([&] { return models_->Versions("echo") == std::vector<int64_t>{1}; });
+  EXPECT_FALSE(is_missed_);
+  EXPECT_EQ(models_->Peek("echo", 2), nullptr);
+  EXPECT_THAT(ReasonOf(*Echo()), HasSubstr("not an ONNX file"));
+}
+
+TEST_F(RollBackTest, AVersionThatComesBackIsLoadedAndServesOn) {
+  const std::shared_ptr<const Model> old = Echo("2")->model;
+  WriteFile(directory_ / "echo/1/.loading", "");
+  std::filesystem::rename(directory_ / "echo/2", directory_ / "echo/.2");
+  Until([&] { return Echo("2")->stands_in; });
+  AwaitALook();
+  EXPECT_EQ(Echo("2")->model, old);
+  EXPECT_EQ(ReasonOf(*Echo("2")), "") << "its file is not looked for";
+  std::filesystem::remove_all(directory_ / "echo/.2");
+  WriteFile(directory_ / "echo/2/model.onnx", "another");
+  Until([&] { return Echo("2")->model != old && !Echo("2")->stands_in; });
+  EXPECT_THAT(models_->Versions("echo"), ElementsAre(2));
+}
+
+TEST_F(RollBackTest, AModelWhoseWholeFolderGoesIsUnloadedAtOnce) {
+  WriteFile(directory_ / "more/1/model.onnx", "");
+  Until([&] { return models_->FindLoaded("more", "").ok(); });
+  const int loads = engine_.loads();
+  std::filesystem::rename(directory_ / "echo", directory_ / ".echo");
+  Until([&] { return models_->Names() == std::vector<std::string>{"more"}; });
+  EXPECT_EQ(engine_.loads(), loads);
+}
+
 TEST_F(LatestTest, TheOldVersionIsFreedOnceItsLastRunHasEnded) {
   std::shared_ptr<const Model> running = Echo("")->model;
   const std::weak_ptr<const Model> old = running;
