@@ -16,12 +16,12 @@ namespace tilewire::service {
 namespace {
 
 absl::Status CheckDims(const Dims& dims) {
-  bool fits = dims.size() >= 2;
+  bool fits = !dims.empty();
   for (size_t i = 2; i < dims.size(); ++i) fits &= dims[i] == 1 || dims[i] < 0;
   if (fits) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("parameter 'classification': the output is ",
-                                                 DimsToString(dims),
-                                                 ", not rows of classes [N,C] (or [N,C,1,1])"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("parameter 'classification': the output is ", DimsToString(dims),
+                   ", not rows of classes [N,C] (or [N,C,1,1]) or one row [C]"));
 }
 
 // The number of type `T` that stands at `bytes`, as a `Value` that holds it exactly.
@@ -135,13 +135,17 @@ absl::Status CheckClassified(const TensorSpec& spec) {
 absl::StatusOr<Classes> Classify(const OutputTensor& output, DataType type, int64_t most,
                                  absl::Span<const absl::string_view> labels, ChargeClasses charge) {
   ABSL_RETURN_IF_ERROR(CheckDims(output.dims));
-  Classes answer = {.rows = output.dims[0], .per_row = std::min(most, output.dims[1])};
+  const bool is_one_row = output.dims.size() == 1;
+  const int64_t rows = is_one_row ? 1 : output.dims[0];
+  const int64_t classes = output.dims[is_one_row ? 0 : 1];
+  const int64_t per_row = std::min(most, classes);
+  Classes answer = {.shape = is_one_row ? Dims{per_row} : Dims{rows, per_row}};
   ABSL_ASSIGN_OR_RETURN(answer.bytes,
                         EncodeAs(type, reinterpret_cast<const uint8_t*>(output.bytes.data()),
-                                 {.rows = answer.rows,
-                                  .classes = output.dims[1],
+                                 {.rows = rows,
+                                  .classes = classes,
                                   .element_bytes = SizeOf(type),
-                                  .most = answer.per_row,
+                                  .most = per_row,
                                   .labels = labels,
                                   .charge = charge}));
   return answer;

@@ -17,12 +17,13 @@
 
 namespace tilewire::service {
 
-// An output can be [rows, C], or have further dimensions that are 1. Negative dims are open.
+// An output can be [rows, C], or have further dimensions that are 1, or be one row [C], as that of
+// a model without a batch is. Negative dims are open.
 //   kInvalidArgument  it cannot be; the message says why
 absl::Status CheckClassified(const TensorSpec& spec);
 
 struct Classes {
-  int64_t rows = 0, per_row = 0;  // the shape
+  Dims shape;  // [rows, per row], or [per row] of an output [C]
   // The elements as BYTES travel: each has its length in four bytes ahead of it.
   std::string bytes;
 };

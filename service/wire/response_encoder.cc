@@ -55,8 +55,7 @@ absl::Status PutClasses(const AnswerForm& form, int64_t most, const TensorSpec& 
   inference::ModelInferResponse::InferOutputTensor* message = head->add_outputs();
   message->set_name(spec.name);
   message->set_datatype("BYTES");
-  message->add_shape(classes->rows);
-  message->add_shape(classes->per_row);
+  for (int64_t dim : classes->shape) message->add_shape(dim);
   ABSL_ASSIGN_OR_RETURN(AlignedBuffer text, pool->Take(classes->bytes.size()));
   classes->bytes.copy(reinterpret_cast<char*>(text.data()), classes->bytes.size());
   pool->Return(std::exchange(output->bytes, std::move(text)));

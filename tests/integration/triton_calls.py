@@ -7,12 +7,16 @@ Requests are written, and answers read, by the protocol's field numbers alone, s
 depends on this project's own files of the protocol. `tritonclient_calls` is what tritonclient.grpc
 offers, `perf_analyzer_sequence` what perf_analyzer sends before and after it measures.
 """
+import pathlib
+import shutil
 import struct
+import sys
+import tempfile
 
 import grpc
 
-from real_server import (INFER, PATIENCE, Server, digits_request, expect, field, run_checks, until,
-                         varint)
+from real_server import (INFER, PATIENCE, Server, digits_request, expect, field,
+                         infer_request, run_checks, until, varint)
 
 NAME = b'digits'
 
@@ -293,6 +297,49 @@ def tritonclient_calls():
         server.end()
 
 
+UNBATCHED = """
+name: "one_picture"
+platform: "onnxruntime_onnx"
+max_batch_size: 0
+input {
+  name: "image" data_type: TYPE_FP32 format: FORMAT_NCHW dims: [ 3, 24, 20 ]
+  reshape { shape: [ 1, 3, 24, 20 ] }
+}
+output {
+  name: "logits" data_type: TYPE_FP32 dims: [ 10 ]
+  reshape { shape: [ 1, 10 ] } label_filename: "names.txt"
+}
+"""
+
+
+def image_client_without_a_batch():
+    """image_client -m one_picture -c 3: no tensor has a batch, and the classes are one row."""
+    name = b'one_picture'
+    with tempfile.TemporaryDirectory() as place:
+        folder = pathlib.Path(place) / name.decode()
+        (folder / '1').mkdir(parents=True)
+        shutil.copyfile(f'{sys.argv[2]}/digits/1/model.onnx', folder / '1/model.onnx')
+        (folder / 'config.pbtxt').write_text(UNBATCHED)
+        (folder / 'names.txt').write_text(''.join(f'digit {i}\n' for i in range(10)))
+        with Server(f'--model_repository={place}') as server:
+            model = ask(server, 'ModelMetadata', field(1, name))
+            expect(model.messages(4)[0].numbers(3), [3, 24, 20])
+            expect(model.messages(5)[0].numbers(3), [10])
+            expect(ask(server, 'ModelConfig', field(1, name)).message(1).one(4, 0), 0)
+            picture = infer_request(name, b'image', [3, 24, 20], b'\0\0\x80\x3f' * 1440)
+            values = struct.unpack('<10f', scores(ask(server, 'ModelInfer', picture))['logits'])
+            for most in (3, 99):
+                classes = entry(2, b'classification', varint(2, most))
+                answer = ask(server, 'ModelInfer', picture + output_request(b'logits', classes))
+                output = answer.messages(5)[0]
+                expect((output.one(2), output.numbers(3)), (b'BYTES', [min(most, 10)]))
+                order = sorted(range(10), key=lambda i: (-values[i], i))[:most]
+                told = [text.split(':') for text in elements(scores(answer)['logits'])]
+                expect([(int(index), label) for _, index, label in told],
+                       [(i, f'digit {i}') for i in order])
+            server.end()
+
+
 def perf_analyzer_sequence():
     """Metadata and config, extensions, then statistics around each window of requests."""
     with Server() as server, server.channel() as channel:
@@ -352,4 +399,4 @@ def priorities():
 
 
 if __name__ == '__main__':
-    run_checks((tritonclient_calls, perf_analyzer_sequence, what_flags_open, priorities))
+    run_checks((tritonclient_calls, image_client_without_a_batch, perf_analyzer_sequence, what_flags_open, priorities))

@@ -40,10 +40,24 @@ TEST(ClassificationTest, TellsTheLargestOfEachRowWithIndexAndLabel) {
   const OutputTensor output = Output<float>({2, 3}, {0.25f, 4, -1, 1e-7f, 0.1f, 16777216});
   const std::vector<absl::string_view> labels = {"cat", "", "a:b"};
   ASSERT_OK_AND_ASSIGN(const Classes classes, Classified(output, DataType::kF32, 2, labels));
-  EXPECT_EQ(classes.rows, 2);
-  EXPECT_EQ(classes.per_row, 2);
+  EXPECT_THAT(classes.shape, ElementsAre(2, 2));
   EXPECT_THAT(ElementsOfBytes(classes.bytes),
               ElementsAre("4:1", "0.25:0:cat", "16777216:2:a:b", "0.1:1"));
+}
+
+TEST(ClassificationTest, OneDimensionIsOneRow) {
+  const std::vector<absl::string_view> labels = {"cat", "dog", "cow"};
+  const OutputTensor output = Output<float>({3}, {0.25f, -1, 4});
+  ASSERT_OK_AND_ASSIGN(const Classes two, Classified(output, DataType::kF32, 2, labels));
+  EXPECT_THAT(two.shape, ElementsAre(2));
+  EXPECT_THAT(ElementsOfBytes(two.bytes), ElementsAre("4:2:cow", "0.25:0:cat"));
+  ASSERT_OK_AND_ASSIGN(const Classes all, Classified(output, DataType::kF32, 9, labels));
+  EXPECT_THAT(all.shape, ElementsAre(3));
+  EXPECT_THAT(ElementsOfBytes(all.bytes), ElementsAre("4:2:cow", "0.25:0:cat", "-1:1:dog"));
+  ASSERT_OK_AND_ASSIGN(const Classes none,
+                       Classified(Output<float>({0}, {}), DataType::kF32, 3, labels));
+  EXPECT_THAT(none.shape, ElementsAre(0));
+  EXPECT_EQ(none.bytes, "");
 }
 
 TEST(ClassificationTest, EqualValuesStandInTheOrderOfTheirIndicesAndNoNumbersLast) {
@@ -59,11 +73,11 @@ TEST(ClassificationTest, MoreThanThereAreIsAll) {
   ASSERT_OK_AND_ASSIGN(const Classes classes,
                        Classified(Output<float>({2, 1}, {1, 2}), DataType::kF32,
                                   std::numeric_limits<int64_t>::max(), {}));
-  EXPECT_EQ(classes.per_row, 1);
+  EXPECT_THAT(classes.shape, ElementsAre(2, 1));
   EXPECT_THAT(ElementsOfBytes(classes.bytes), ElementsAre("1:0", "2:0"));
   ASSERT_OK_AND_ASSIGN(const Classes none,
                        Classified(Output<float>({0, 5}, {}), DataType::kF32, 3, {}));
-  EXPECT_EQ(none.rows, 0);
+  EXPECT_THAT(none.shape, ElementsAre(0, 3));
   EXPECT_EQ(none.bytes, "");
 }
 
@@ -95,9 +109,10 @@ TEST(ClassificationTest, ReadsEveryType) {
 
 TEST(ClassificationTest, TakesRowsOfClassesOnly) {
   EXPECT_THAT(CheckClassified({"x", DataType::kF32, {-1, 1000}}), IsOk());
+  EXPECT_THAT(CheckClassified({"x", DataType::kF32, {1000}}), IsOk());
   EXPECT_THAT(CheckClassified({"x", DataType::kF32, {-1, 1000, 1, 1}}), IsOk());
   EXPECT_THAT(CheckClassified({"x", DataType::kF32, {-1, 1000, -1, -1}}), IsOk());
-  for (const Dims& dims : {Dims{}, Dims{5}, Dims{-1, 3, 2}, Dims{-1, 3, 1, 2}}) {
+  for (const Dims& dims : {Dims{}, Dims{-1, 3, 2}, Dims{-1, 3, 1, 2}}) {
     EXPECT_THAT(CheckClassified({"x", DataType::kF32, dims}),
                 StatusIs(absl::StatusCode::kInvalidArgument, "classification"));
   }
