@@ -18,6 +18,12 @@ constexpr absl::Duration kLongestWaitForRoom = absl::Minutes(1);
 constexpr size_t kMostShapes = 16;
 constexpr absl::Duration kRoomPoll = absl::Milliseconds(20);
 
+// Beside the error of a load that failed: that the model is not down.
+void LogWhatServesOn(const ModelRepository& models, const std::string& name) {
+  const absl::StatusOr<ModelRepository::Served> serves = models.FindLoaded(name, "");
+  if (serves.ok()) spdlog::warn("model '{}': version {} serves on", name, (*serves)->version);
+}
+
 }  // namespace
 
 absl::Status Loader::BeginLoad(const FileStamp& files) {
@@ -140,6 +146,7 @@ void Loader::Publish(const ServedModel& found, bool is_replacement, ServedModel 
   if (ready && settings_.loaded) settings_.loaded(loaded);
   if (ready) retired_.Add(found.model);
   Report(found, std::move(loaded));
+  if (!ready) LogWhatServesOn(*models_, found.name);
   if (settings_.memory != nullptr) settings_.memory->Update(*models_);
   settings_.changed();
   if (warms_up) warm_up_.Add(found.name, found.version);

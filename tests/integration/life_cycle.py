@@ -236,6 +236,7 @@ def a_new_version_that_does_not_load():
                 expect(server.ask(HEALTH), YES)
                 server.process.send_signal(signal.SIGHUP)
                 server.await_line("'digits' version 2: ")
+                server.await_line("'digits': version 1 serves on")
                 until(lambda: server.ask(HEALTH) == after, 'readiness does not follow')
                 assert isinstance(server.infer(), bytes), 'version 1 serves on'
                 shutil.rmtree(f'{repository}/digits/2')
