@@ -2,6 +2,7 @@
 #include "service/models/model_config.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 
 #include "absl/strings/match.h"
@@ -192,6 +193,20 @@ std::string LabelsFile(const ModelConfig& config, const std::string& output) {
       return one.label_filename();
   }
   return "";
+}
+
+std::vector<std::string> MissingLabels(const ModelConfig& config, const std::string& folder) {
+  std::vector<std::string> missing;
+  for (const inference::ModelOutput& output : config.output()) {
+    const std::string& file = output.label_filename();
+    std::error_code error;
+    if (file.empty() || std::filesystem::exists(std::filesystem::path(folder) / file, error) ||
+        error)
+      continue;
+    missing.push_back(absl::StrCat("output '", output.name(), "': label_filename '", file,
+                                   "' is not in the model's folder; its classes have no names"));
+  }
+  return missing;
 }
 
 }  // namespace tilewire::service

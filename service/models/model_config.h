@@ -54,6 +54,9 @@ std::string ModelFile(const inference::ModelConfig& config, const std::string& u
 // The file with the labels of the output of this name, or, for an empty name, of the first one that
 // has any; "" where the settings name none.
 std::string LabelsFile(const inference::ModelConfig& config, const std::string& output);
+// A line for each output whose labels' file is not in `folder`: its classes have no names.
+std::vector<std::string> MissingLabels(const inference::ModelConfig& config,
+                                       const std::string& folder);
 
 }  // namespace tilewire::service
 

@@ -53,8 +53,11 @@ std::vector<TensorSpec>::const_iterator OutputOfLabels(const std::vector<TensorS
   return absl::c_find_if(outputs, is_row_of_classes);
 }
 
-// Labels that the settings name; without any, those of labels.txt.
+// Labels that the settings name; without any, those of labels.txt. Files that are named and missing
+// are lines in the log.
 void ReadLabels(ServedModel* served) {
+  for (const std::string& missing : MissingLabels(*served->config, served->settings_folder))
+    spdlog::warn("model '{}' version {}: {}", served->name, served->version, missing);
   const std::string first = LabelsFile(*served->config, "");
   served->labels = first.empty() ? ReadTextFile(served->labels_path) : LabelsIn(*served, first);
   const std::vector<TensorSpec>& outputs = served->model->signature().outputs;
