@@ -3,9 +3,9 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -138,10 +138,31 @@ absl::Status CheckHasTracer(const Tracer* tracer, absl::string_view name,
                    "--otlp_endpoint=HOST:PORT"));
 }
 
+using TraceTold = std::map<std::string, std::string>;
+
+// Every setting of traces as it is now.
+TraceTold TraceSettings(const Tracer* tracer) {
+  const TraceTerms terms = tracer != nullptr ? tracer->sampler().terms() : TraceTerms{.on = false};
+  return {{"trace_level", terms.on ? "TIMESTAMPS" : "OFF"},
+          {"trace_rate", absl::StrCat(terms.rate)},
+          {"trace_count", absl::StrCat(terms.count)},
+          {"log_frequency", "0"},
+          {"trace_file", tracer != nullptr ? tracer->file() : ""},
+          {"trace_mode", tracer != nullptr ? tracer->mode() : "chrome"}};
+}
+
+// Whether a client sends back what it was told.
+bool Stays(const TraceTold& told, const std::string& name, const TraceValues& values) {
+  const auto found = told.find(name);
+  return found != told.end() && values.size() == 1 && values[0] == found->second;
+}
+
 absl::Status ReadChanges(const Tracer* tracer, const inference::TraceSettingRequest& request,
                          TraceChange* changes) {
   const TraceTerms first = tracer != nullptr ? tracer->sampler().first() : TraceTerms{.on = false};
+  const TraceTold told = TraceSettings(tracer);
   for (const auto& [name, setting] : request.settings()) {
+    if (Stays(told, name, setting.value())) continue;
     ABSL_RETURN_IF_ERROR(CheckTraceName(name));
     if (setting.value().empty()) {
       ClearTraceValue(name, first, changes);
@@ -160,20 +181,6 @@ absl::Status ReadChanges(const Tracer* tracer, const inference::TraceSettingRequ
     if (one.count) changes->count = one.count;
   }
   return absl::OkStatus();
-}
-
-void TellTrace(Tracer* tracer, inference::TraceSettingResponse* response) {
-  const TraceTerms terms = tracer != nullptr ? tracer->sampler().terms() : TraceTerms{.on = false};
-  const std::pair<const char*, std::string> settings[] = {
-      {"trace_level", terms.on ? "TIMESTAMPS" : "OFF"},
-      {"trace_rate", absl::StrCat(terms.rate)},
-      {"trace_count", absl::StrCat(terms.count)},
-      {"log_frequency", "0"},
-      {"trace_file", tracer != nullptr ? tracer->file() : ""},
-      {"trace_mode", tracer != nullptr ? tracer->mode() : "triton"}};
-  for (const auto& [name, value] : settings) {
-    (*response->mutable_settings())[name].add_value(value);
-  }
 }
 
 }  // namespace
@@ -203,7 +210,9 @@ absl::Status AnswerTraceSetting(const OpenRights& open, Tracer* tracer,
     const bool of_all = request.model_name().empty();
     if (tracer != nullptr && of_all) tracer->sampler().Change(changes);
   }
-  TellTrace(tracer, response);
+  for (const auto& [name, value] : TraceSettings(tracer)) {
+    (*response->mutable_settings())[name].add_value(value);
+  }
   return absl::OkStatus();
 }
 

@@ -20,8 +20,8 @@ absl::Status AnswerLogSettings(const OpenRights& open, const inference::LogSetti
                                inference::LogSettingsResponse* response);
 
 // The settings of traces hold for all models: those of one model can be asked for and not be set
-// apart. A setting without a value gets the one of the start. `tracer` is null where traces are
-// written nowhere: they can be off only.
+// apart. A setting without a value gets the one of the start; one that is sent back as it was told
+// stays, whichever it is. `tracer` is null where traces are written nowhere: they can be off only.
 //   the same, for changes for one model too, and
 //   kFailedPrecondition  traces are to be on, and are written nowhere
 absl::Status AnswerTraceSetting(const OpenRights& open, Tracer* tracer,

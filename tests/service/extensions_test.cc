@@ -309,6 +309,10 @@ TEST_F(ExtensionsTest, TracesCannotBeTurnedOnWhereNoneAreWritten) {
       {"trace_level", "TIMESTAMPS", StatusCode::FAILED_PRECONDITION},
       {"trace_level", "TENSORS", StatusCode::INVALID_ARGUMENT},
       {"trace_rate", "10", StatusCode::FAILED_PRECONDITION},
+      {"trace_rate", "1000", StatusCode::OK},  // as it is told
+      {"trace_mode", "chrome", StatusCode::OK},
+      {"trace_mode", "triton", StatusCode::INVALID_ARGUMENT},
+      {"trace_file", "", StatusCode::OK},
       {"trace_file", "/tmp/x", StatusCode::INVALID_ARGUMENT},
       {"trace_colour", "red", StatusCode::INVALID_ARGUMENT},
   };

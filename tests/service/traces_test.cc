@@ -233,6 +233,29 @@ TEST_F(TracesTest, SettingsAreRefusedByName) {
   for (const auto& [name, value] : settings) EXPECT_EQ(Told(told, name), value) << name;
 }
 
+// A client that reads settings, changes one and sends all of them.
+TEST_F(TracesTest, SettingsThatAreSentBackStay) {
+  StartWith({.rate = 7, .count = 9});
+  inference::TraceSettingRequest request;
+  const auto send_back = [&](const std::string& name, const std::string& value) {
+    request.clear_settings();
+    for (const auto& [told, setting] : Ask(&Stub::TraceSetting, {}).settings())
+      *(*request.mutable_settings())[told].mutable_value() = setting.value();
+    if (!name.empty()) request.mutable_settings()->at(name).set_value(0, value);
+    return Told(Ask(&Stub::TraceSetting, request), name);
+  };
+  send_back("", "");
+  EXPECT_TRUE(status_.ok()) << status_.error_message();
+  EXPECT_EQ(send_back("trace_rate", "5"), "5");
+  EXPECT_TRUE(status_.ok()) << status_.error_message();
+  EXPECT_EQ(tracer_->sampler().terms().count, 9);
+  send_back("trace_mode", "chrome");
+  EXPECT_EQ(status_.error_code(), StatusCode::INVALID_ARGUMENT);
+  request.set_model_name("echo");
+  send_back("", "");
+  EXPECT_TRUE(status_.ok()) << status_.error_message();
+}
+
 TEST_F(TracesTest, AllOrNoneOfTheChangesAreMade) {
   StartWith({.rate = 7});
   inference::TraceSettingRequest request;
