@@ -163,8 +163,8 @@ void AddDiagnostics(CLI::App* app, Flags* flags, GivenFlags* given) {
 void AddTraces(CLI::App* app, Flags* flags, GivenFlags* given) {
   TraceFlags* traces = &flags->traces;
   Add(app, "trace_file", &traces->file,
-      "Write traces of requests to this file, as /var/log/tilewire/trace.json; at 64 MB it becomes "
-      "PATH.1, and a new one begins")
+      "Write traces of requests to this file, which no other server writes to, as "
+      "/var/log/tilewire/trace.json; at 64 MB the server renames it to PATH.1 and begins a new one")
       ->check(CLI::Validator(CheckNotAFolder, "PATH", "NotAFolder"));
   Add(app, "trace_format", &given->trace_format,
       "Of that file: chrome, for chrome://tracing and Perfetto; or triton, as Triton writes it")

@@ -278,13 +278,13 @@ int Serve(Flags flags) {
   absl::StatusOr<std::unique_ptr<Engine>> engine = StartEngine(flags.engine, flags.pin_threads);
   if (!engine.ok()) return Refuse(engine.status());
   ModelRepository models(*std::move(found));
-  const auto tracer = OpenTraces(flags, &models);  // ends after the drain
-  if (!tracer.ok()) return Refuse(tracer.status());
+  Traces traces(flags, &models);  // ends after the drain
   ServerOptions options = flags.server;
-  options.tracer = tracer->get();
+  options.tracer = traces.tracer();
   options.accept_at_once = false;
   auto server = Server::Start(engine->get(), &models, options);
   if (!server.ok()) return Refuse(server.status());
+  if (const absl::Status begun = traces.Begin(); !begun.ok()) return Refuse(begun);
   Introduce((*engine)->options(), memory, AddressText(flags.server.host, (*server)->port()));
   const auto monitoring = OpenMonitoringPort(flags, server->get());  // ends after the drain
   if (!monitoring.ok()) return Refuse(monitoring.status(), kMisconfigured);

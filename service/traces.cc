@@ -9,7 +9,6 @@
 #include "service/models/statistics.h"
 #include "service/observe/host_name.h"
 #include "service/trace/otlp_sink.h"
-#include "service/trace/trace_file.h"
 
 namespace tilewire::service {
 namespace {
@@ -21,30 +20,33 @@ const char* ModeOf(const TraceFlags& traces) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Tracer>> OpenTraces(const Flags& flags,
-                                                   const ModelRepository* models) {
+Traces::Traces(const Flags& flags, const ModelRepository* models) {
   const TraceFlags& traces = flags.traces;
   std::vector<std::unique_ptr<TraceSink>> sinks;
   if (!traces.file.empty()) {
-    auto file = TraceFile::Open(traces.file, traces.form);
-    if (!file.ok()) {
-      return absl::Status(file.status().code(),
-                          absl::StrCat("--trace_file: ", file.status().message()));
-    }
-    sinks.push_back(*std::move(file));
+    auto file = std::make_unique<TraceFile>(traces.file, traces.form);
+    file_ = file.get();
+    sinks.push_back(std::move(file));
   }
   if (!traces.otlp_endpoint.empty()) {
     sinks.push_back(std::make_unique<OtlpSink>(traces.otlp_endpoint, HostName()));
   }
-  if (sinks.empty()) return std::unique_ptr<Tracer>();
+  if (sinks.empty()) return;
   const auto name_of = [models](uint32_t number) -> TraceMaker::Name {
     Statistics::Name name = models->statistics().NameOf(number);
     return {std::move(name.model), name.version};
   };
-  return std::make_unique<Tracer>(
+  tracer_ = std::make_unique<Tracer>(
       Tracer::Options{
           .terms = traces.terms, .name_of = name_of, .file = traces.file, .mode = ModeOf(traces)},
       std::move(sinks));
+}
+
+absl::Status Traces::Begin() {
+  if (file_ == nullptr) return absl::OkStatus();
+  const absl::Status begun = file_->Begin();
+  if (begun.ok()) return begun;
+  return absl::Status(begun.code(), absl::StrCat("--trace_file: ", begun.message()));
 }
 
 }  // namespace tilewire::service

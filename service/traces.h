@@ -6,17 +6,31 @@
 
 #include <memory>
 
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "service/flags.h"
 #include "service/models/model_repository.h"
+#include "service/trace/trace_file.h"
 #include "service/trace/tracer.h"
 
 namespace tilewire::service {
 
-// Null where no flag asks for traces. `models` outlives the tracer.
-//   the errors of TraceFile::Open()
-absl::StatusOr<std::unique_ptr<Tracer>> OpenTraces(const Flags& flags,
-                                                   const ModelRepository* models);
+// Thread-compatible.
+class Traces {
+ public:
+  // `models` outlives it.
+  Traces(const Flags& flags, const ModelRepository* models);
+
+  // Null where no flag asks for traces.
+  Tracer* tracer() { return tracer_.get(); }
+  // Takes the file, if there is one: to be called once the port is open, so that a server that
+  // does not start leaves the file as it is.
+  //   the errors of TraceFile::Begin()
+  absl::Status Begin();
+
+ private:
+  TraceFile* file_ = nullptr;  // one of the tracer's sinks
+  std::unique_ptr<Tracer> tracer_;
+};
 
 }  // namespace tilewire::service
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/trace/trace_file.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,62 +9,84 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "service/observe/steady_time.h"
 
 namespace tilewire::service {
 namespace {
 
-constexpr char kOpening[] = "[", kClosing[] = "\n]\n";
-constexpr int64_t kOpeningBytes = sizeof(kOpening) - 1;
+constexpr int64_t kOpeningBytes = 1;  // "["
+constexpr const char* kClosing = kEmptyTrace + kOpeningBytes;
+constexpr int64_t kClosingBytes = sizeof(kEmptyTrace) - 1 - kOpeningBytes;
 
-// Names of models and ids of requests are for the owner and the group.
-constexpr mode_t kTraceFileMode = 0640;
+// Room may come again: no space or descriptors are left, or a quota or a limit of sizes is reached.
+bool MayPass(const absl::Status& status) {
+  return absl::IsResourceExhausted(status) || absl::IsOutOfRange(status);
+}
 
 }  // namespace
 
-TraceFile::TraceFile(const std::string& path, TraceForm form, int64_t most_bytes)
+TraceFile::TraceFile(std::string path, TraceForm form, int64_t most_bytes)
     : TraceSink(TraceLoss::kFile),
-      path_(path),
       most_bytes_(most_bytes),
+      path_(std::move(path)),
       text_(form, absl::ToUnixNanos(SteadyNow())) {}
 
-TraceFile::~TraceFile() {
-  if (fd_ >= 0) close(fd_);
-}
-
-absl::StatusOr<std::unique_ptr<TraceFile>> TraceFile::Open(const std::string& path, TraceForm form,
-                                                           int64_t most_bytes) {
-  auto file = std::unique_ptr<TraceFile>(new TraceFile(path, form, most_bytes));
-  struct stat found = {};
-  const bool is_there = stat(path.c_str(), &found) == 0;
-  if (is_there && !S_ISREG(found.st_mode)) {
-    return absl::InvalidArgumentError(absl::StrCat(path, " is not a file"));
-  }
-  const absl::Status begun = is_there && found.st_size > 0 ? file->Rotate() : file->Begin();
-  if (!begun.ok()) return begun;
-  return file;
-}
-
 absl::Status TraceFile::Begin() {
-  if (fd_ >= 0) close(fd_);
-  fd_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kTraceFileMode);
-  if (fd_ < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path_));
-  size_ = kOpeningBytes;
-  return WriteAt(0, absl::StrCat(kOpening, kClosing));
+  std::call_once(begun_, [this] { begin_ = BeginFirst(); });
+  return begin_;
 }
 
-absl::Status TraceFile::Rotate() {
-  const std::string before = absl::StrCat(path_, ".1");
-  if (std::rename(path_.c_str(), before.c_str()) != 0 && errno != ENOENT) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot rename ", path_, " to ", before));
+absl::Status TraceFile::BeginFirst() {
+  ABSL_ASSIGN_OR_RETURN(path_, ResolveTracePath(path_));
+  before_ = absl::StrCat(path_, ".1");
+  ABSL_RETURN_IF_ERROR(CheckMayBeReplaced(before_));
+  const absl::Status opened = Open();
+  if (!MayPass(opened)) return opened;
+  Drop(0, std::string(opened.message()));
+  return absl::OkStatus();
+}
+
+// The file of before is let go when the new one is locked, so that no other server gets between.
+absl::Status TraceFile::Open() {
+  ABSL_ASSIGN_OR_RETURN(std::unique_ptr<HeldFile> found, HeldFile::Take(path_));
+  if (found->had_traces()) {
+    ABSL_RETURN_IF_ERROR(MoveAway());
+    ABSL_ASSIGN_OR_RETURN(found, HeldFile::Take(path_));
+    if (found->had_traces())
+      return absl::AbortedError(absl::StrCat(path_, " was written by another server meanwhile"));
   }
-  return Begin();
+  held_ = std::move(found);
+  size_ = 0;
+  return WriteEmpty();
+}
+
+absl::Status TraceFile::MoveAway() {
+  ABSL_RETURN_IF_ERROR(CheckMayBeReplaced(before_));
+  if (std::rename(path_.c_str(), before_.c_str()) == 0) return absl::OkStatus();
+  return absl::ErrnoToStatus(errno, absl::StrCat("cannot rename ", path_, " to ", before_));
+}
+
+absl::Status TraceFile::WriteEmpty() {
+  ABSL_RETURN_IF_ERROR(WriteAt(0, kEmptyTrace));
+  size_ = kOpeningBytes;
+  return absl::OkStatus();
+}
+
+// A new file in the place of a full one, or of one that could not be begun.
+absl::Status TraceFile::Renew() {
+  if (held_ == nullptr) return Open();
+  if (size_ == 0) return WriteEmpty();
+  if (held_->IsAt(path_)) {
+    ABSL_RETURN_IF_ERROR(MoveAway());
+  }
+  return Open();
 }
 
 absl::Status TraceFile::WriteAt(int64_t at, const std::string& text) {
   for (size_t done = 0; done < text.size();) {
-    const ssize_t wrote =
-        pwrite(fd_, text.data() + done, text.size() - done, at + static_cast<int64_t>(done));
+    const ssize_t wrote = pwrite(held_->fd(), text.data() + done, text.size() - done,
+                                 at + static_cast<int64_t>(done));
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote <= 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot write to ", path_));
     done += wrote;
@@ -76,7 +96,7 @@ absl::Status TraceFile::WriteAt(int64_t at, const std::string& text) {
 
 // Whatever one trace takes, an empty file has room for it.
 bool TraceFile::HasRoom(int64_t bytes) const {
-  if (fd_ < 0) return false;
+  if (held_ == nullptr || size_ == 0) return false;
   const int64_t now = size_ + static_cast<int64_t>(lines_.size());
   return now == kOpeningBytes || now + bytes <= most_bytes_;
 }
@@ -88,7 +108,7 @@ void TraceFile::Flush() {
   if (written.ok()) {
     size_ += static_cast<int64_t>(lines_.size());
   } else {
-    const bool is_cut = ftruncate(fd_, size_) == 0;
+    const bool is_cut = ftruncate(held_->fd(), size_) == 0;
     if (is_cut) WriteAt(size_, kClosing).IgnoreError();
     Drop(waiting_, std::string(written.message()));
   }
@@ -98,10 +118,10 @@ void TraceFile::Flush() {
 
 void TraceFile::Add(const Trace& trace) {
   const std::string elements = text_.Of(trace);
-  const auto bytes = static_cast<int64_t>(elements.size() + sizeof(kClosing) + 1);
+  const auto bytes = static_cast<int64_t>(elements.size()) + kClosingBytes + 2;
   if (!HasRoom(bytes)) {
     Flush();
-    const absl::Status begun = Rotate();
+    const absl::Status begun = Renew();
     if (!begun.ok()) return Drop(1, std::string(begun.message()));
   }
   const bool is_first = size_ == kOpeningBytes && lines_.empty();
@@ -110,6 +130,8 @@ void TraceFile::Add(const Trace& trace) {
 }
 
 void TraceFile::Write(absl::Span<const Trace> traces) {
+  if (const absl::Status begun = Begin(); !begun.ok())
+    return Drop(static_cast<int64_t>(traces.size()), std::string(begun.message()));
   for (const Trace& trace : traces) Add(trace);
   Flush();
 }

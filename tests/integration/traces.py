@@ -139,10 +139,41 @@ def a_killed_server_leaves_a_whole_file():
             until(lambda: len(json.loads(path.read_text())) == 7, 'nothing is written')
             server.process.send_signal(signal.SIGKILL)
             server.process.wait()
-        with Server(f'--trace_file={path}') as server:
+        for _ in range(3):  # the second and third find a file without traces, which replaces none
+            with Server(f'--trace_file={path}') as server:
+                server.end()
+            expect(json.loads(path.read_text()), [])
+            expect(len(json.loads(pathlib.Path(f'{path}.1').read_text())), 7)
+
+
+def start_in_vain(*options, status):
+    """The last line of a server that does not start."""
+    run = subprocess.run([sys.argv[1], '--host=127.0.0.1', f'--model_repository={sys.argv[2]}', *options],
+                         capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert run.returncode in status and not run.stdout, (options, run)
+    return run.stderr.splitlines()[-1]
+
+
+def a_server_that_does_not_start_leaves_the_file():
+    """Neither the file of a server that runs, nor that of one that has ended, is rotated."""
+    with folder() as place:
+        path, old = place / 'trace.json', place / 'old.json'
+        with Server(f'--trace_file={old}', '--trace_rate=1') as server:
+            send(server, 'old')
             server.end()
-        expect(json.loads(path.read_text()), [])
-        expect(len(json.loads(pathlib.Path(f'{path}.1').read_text())), 7)
+        with Server(f'--trace_file={path}', '--trace_rate=1') as server:
+            send(server, 'one')
+            until(lambda: len(json.loads(path.read_text())) == 7, 'nothing is written')
+            for file in (path, old):
+                line = start_in_vain(f'--trace_file={file}', f'--port={server.port}', status=[1])
+                assert 'the port is in use' in line, line
+                expect(len(json.loads(file.read_text())), 7)
+            line = start_in_vain(f'--trace_file={path}', '--port=0', status=[1])
+            assert f'--trace_file: {path.resolve()} is in use' in line, line
+            send(server, 'two')
+            server.end()
+        expect(len(json.loads(path.read_text())), 14)
+        expect(sorted(file.name for file in place.iterdir()), ['old.json', 'trace.json'])
 
 
 def a_collector_takes_spans():
@@ -233,6 +264,19 @@ def a_full_disk():
         assert 7 <= len(json.loads(path.read_text())) < 20000 // 60
 
 
+def a_full_disk_at_the_start():
+    """The same: the server starts, tells it once, counts what is lost, and serves."""
+    with folder() as place:
+        options = f'--trace_file={place}/trace.json', '--trace_rate=1', '--metrics_port=0'
+        with Server(*options, launcher=('prlimit', '--fsize=2')) as server:
+            for _ in range(3):
+                send(server)
+            until(lambda: server.told('tilewire_traces_dropped_total') == 3, 'nothing is counted')
+            server.end()
+        expect(server.log.count('traces are lost'), 1)
+        assert 'File too large' in server.log, server.log
+
+
 def settings():
     """Triton's clients change what is traced, where --open_rights lets them."""
     with folder() as place:
@@ -248,6 +292,8 @@ def settings():
             expect(told['trace_count'].one(1), b'0')
             expect(told['trace_file'].one(1), str(path).encode())
             expect(told['trace_mode'].one(1), b'chrome')
+            for name in told:  # a client that sends back what it has read changes nothing
+                expect(change(name.encode(), told[name].one(1))[name].one(1), told[name].one(1))
             send(server, 'none is left')
             expect(change(b'trace_count', b'1')['trace_count'].one(1), b'1')
             for request_id in ('traced', 'none is left again'):
@@ -272,6 +318,8 @@ def flags_without_sense():
     with folder() as place:
         taken = place / 'taken'
         taken.mkdir()
+        precious = place / 'precious.txt'
+        precious.write_text('precious\n')
         for options, text in (
                 (['--trace_rate=0', f'--trace_file={place}/a'], '--trace_rate'),
                 (['--trace_rate=often', f'--trace_file={place}/a'], '--trace_rate'),
@@ -282,17 +330,19 @@ def flags_without_sense():
                 (['--trace_count=10'], '--trace_count=10 needs --trace_file'),
                 ([f'--trace_file={taken}'], 'is a folder'),
                 ([f'--trace_file={place}/absent/a'], '--trace_file: cannot open'),
-                (['--trace_file=/dev/null'], 'is not a file'),
+                (['--trace_file=/dev/null'], 'is below /dev'),
+                (['--trace_file=/dev/stdout'], 'is below /dev'),
+                ([f'--trace_file={precious}'], f'{precious.resolve()} holds something else'),
                 (['--otlp_endpoint=localhost'], 'is not HOST:PORT'),
                 (['--otlp_endpoint=http://localhost:4317'], 'is not HOST:PORT'),
                 (['--otlp_endpoint=localhost:0'], 'is not HOST:PORT')):
-            run = subprocess.run([sys.argv[1], '--port=0', f'--model_repository={sys.argv[2]}', *options],
-                                 capture_output=True, text=True, timeout=PATIENCE, check=False)
-            assert run.returncode in (1, 2) and not run.stdout, (options, run)
-            assert text in run.stderr.splitlines()[-1], (options, run.stderr)
+            line = start_in_vain('--port=0', *options, status=[1, 2])
+            assert text in line, (options, line)
+        expect(precious.read_text(), 'precious\n')
 
 
 if __name__ == '__main__':
-    run_checks((a_file_for_chrome, a_file_for_triton, a_killed_server_leaves_a_whole_file, a_collector_takes_spans,
+    run_checks((a_file_for_chrome, a_file_for_triton, a_killed_server_leaves_a_whole_file,
+                a_server_that_does_not_start_leaves_the_file, a_collector_takes_spans,
                 a_file_and_a_collector_get_the_same, a_collector_that_is_away, a_collector_that_says_nothing,
-                a_full_disk, settings, flags_without_sense))
+                a_full_disk, a_full_disk_at_the_start, settings, flags_without_sense))
