@@ -239,8 +239,9 @@ TEST_F(TracesTest, SettingsThatAreSentBackStay) {
   inference::TraceSettingRequest request;
   const auto send_back = [&](const std::string& name, const std::string& value) {
     request.clear_settings();
-    for (const auto& [told, setting] : Ask(&Stub::TraceSetting, {}).settings())
-      *(*request.mutable_settings())[told].mutable_value() = setting.value();
+    const auto told = Ask(&Stub::TraceSetting, {});
+    for (const auto& [setting, values] : told.settings())
+      *(*request.mutable_settings())[setting].mutable_value() = values.value();
     if (!name.empty()) request.mutable_settings()->at(name).set_value(0, value);
     return Told(Ask(&Stub::TraceSetting, request), name);
   };

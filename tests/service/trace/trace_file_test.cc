@@ -271,7 +271,9 @@ TEST(TraceFileTest, AFullDiskAtTheStartLosesTracesUntilThereIsRoom) {
     EXPECT_EQ(IdsIn(path).size(), 1u);
     EXPECT_EQ(file.dropped(), 6);
     EXPECT_EQ(std::filesystem::exists(Before(path)), has_traces);
-    if (has_traces) EXPECT_EQ(IdsIn(Before(path)).size(), 4u);
+    if (has_traces) {
+      EXPECT_EQ(IdsIn(Before(path)).size(), 4u);
+    }
   }
 }
 
