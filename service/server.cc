@@ -183,7 +183,7 @@ ServerNumbers Server::Numbers() const {
           .cores = engine_->options().threads,
           .work = Load().work,
           .throttled_ns = slow_.throttled_ns(),
-          .work_bytes = admission_.bytes(),
+          .work_bytes = admission_.HeldByRequests(),
           .work_limit_bytes = admission_.max_bytes(),
           .connections = listener_->OpenConnections()};
 }

@@ -154,7 +154,7 @@ void AddServer(const WatchedServer& server, const ServerLoad& load, MetricsText*
   text->Add(Metric::kCacheMisses, static_cast<double>(load.primitives.misses));
   text->Add(Metric::kCacheEvictions, static_cast<double>(load.primitives.evictions));
   text->Add(Metric::kCacheBytes, static_cast<double>(load.primitives.bytes));
-  text->Add(Metric::kWorkBytes, static_cast<double>(server.admission->bytes()));
+  text->Add(Metric::kWorkBytes, static_cast<double>(server.admission->HeldByRequests()));
   text->Add(Metric::kWorkBytesLimit, static_cast<double>(server.admission->max_bytes()));
   text->Add(Metric::kIdleBytes, {"answers"}, static_cast<double>(load.idle_answer_bytes));
   text->Add(Metric::kConnections, {kProtocol}, server.listener->OpenConnections());

@@ -138,7 +138,7 @@ Status ReadStatus(const WatchedServer& server) {
   ReadModels(server, &status);
   ReadSlowest(server, &status);
   ReadLayers(server, &status);
-  status.work_bytes = server.admission->bytes();
+  status.work_bytes = server.admission->HeldByRequests();
   status.work_limit_bytes = server.admission->max_bytes();
   status.code_bytes = load.primitives.bytes;
   status.connections = server.listener->OpenConnections();

@@ -36,11 +36,11 @@ void Loader::EndLoad() {
   if (settings_.memory != nullptr) settings_.memory->EndLoad();
 }
 
-// Until requests hold no more than the load leaves them.
+// Until requests leave free what the load takes from them.
 absl::Status Loader::AwaitRoom() {
   const absl::Time end = SteadyNow() + kLongestWaitForRoom;
   threading::MutexLock lock(&mutex_);
-  while (!settings_.memory->HasRoom()) {
+  while (!settings_.memory->TakeRoom()) {
     if (stopping_) return absl::CancelledError("the server ends");
     if (SteadyNow() > end) {
       return absl::UnavailableError("requests hold the memory that loading it takes");

@@ -23,6 +23,11 @@ constexpr int64_t kMostForARun = 256 * kMiB, kLeastForARun = 16 * kMiB;
 // A change that is worth a line in the log.
 constexpr int64_t kWorthALine = 1 * kMiB;
 
+// The least that a load leaves requests of their bound.
+int64_t KeptBesideALoad(int64_t bound) {
+  return std::min(bound, std::max(bound / 4, kLeastForRequests));
+}
+
 }  // namespace
 
 // Measured over networks with f32 weights of 47 to 553 MB: a model holds 1.17 to 1.3 times its
@@ -71,17 +76,29 @@ absl::Status ModelMemory::BeginTrial(const ModelRepository& models, const TrialM
 
 absl::Status ModelMemory::Begin(const ModelRepository& models, absl::string_view what,
                                 int64_t bytes) {
-  if (bounds_.held() + bytes > bounds_.limit) engine_->FreeIdleMemory(absl::ZeroDuration());
+  const int64_t most = std::min(admission_->max_bytes(), bounds_.requests);
+  const int64_t kept = KeptBesideALoad(most);
+  const int64_t missing = bytes + most - (bounds_.shared - HeldBy(models));
+  wanted_ = std::clamp<int64_t>(missing, 0, std::min(bytes, most - kept));
+  // Requests may come to hold this beside a load that takes more than there is to share.
+  const int64_t beside =
+      missing > most - kept ? std::max<int64_t>(0, kept - admission_->HeldByRequests()) : 0;
+  const int64_t needed = bytes + beside;
+  if (bounds_.held() + needed > bounds_.limit) engine_->FreeIdleMemory(absl::ZeroDuration());
   const int64_t held = bounds_.held();
-  if (held + bytes > bounds_.limit) {
-    return absl::ResourceExhaustedError(absl::StrCat(what, " takes about ", bytes / kMiB,
-                                                     " MB, and the server holds ", held / kMiB,
-                                                     " MB of ", bounds_.granted));
-  }
-  const int64_t left = bounds_.shared - HeldBy(models);
-  lent_ = std::clamp<int64_t>(bytes + admission_->max_bytes() - left, 0, bytes);
-  admission_->Lend(lent_);
-  return absl::OkStatus();
+  if (held + needed <= bounds_.limit) return absl::OkStatus();
+  wanted_ = 0;
+  const std::string keep =
+      beside > 0 ? absl::StrCat("; requests keep another ", beside / kMiB, " MB") : "";
+  return absl::ResourceExhaustedError(absl::StrCat(what, " takes about ", bytes / kMiB,
+                                                   " MB, and the server holds ", held / kMiB,
+                                                   " MB of ", bounds_.granted, keep));
+}
+
+bool ModelMemory::TakeRoom() {
+  if (wanted_ > 0 && !admission_->Lend(wanted_)) return false;
+  lent_ += std::exchange(wanted_, 0);
+  return true;
 }
 
 absl::Status ModelMemory::CheckLoad() const {
@@ -91,7 +108,10 @@ absl::Status ModelMemory::CheckLoad() const {
                                                    held / kMiB, " MB of ", bounds_.granted));
 }
 
-void ModelMemory::EndLoad() { admission_->TakeBack(std::exchange(lent_, 0)); }
+void ModelMemory::EndLoad() {
+  wanted_ = 0;
+  admission_->TakeBack(std::exchange(lent_, 0));
+}
 
 void ModelMemory::Update(const ModelRepository& models) {
   const int64_t held = HeldBy(models);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The memory that models, their loads and requests share. A load takes what it needs from requests
-// for as long as it lasts; what a model holds once it is loaded leaves them less, so that all
-// together stay within what is granted. Thread-compatible: used by the loading thread.
+// for as long as it lasts, once it is free, and leaves them a quarter of their bound; what a model
+// holds once it is loaded leaves them less, so that all together stay within what is granted.
+// Thread-compatible: used by the loading thread.
 #ifndef SERVICE_MODELS_MODEL_MEMORY_H_
 #define SERVICE_MODELS_MODEL_MEMORY_H_
 
-#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -36,14 +36,14 @@ class ModelMemory {
   // The engine and the admission must outlive this object.
   ModelMemory(Engine* engine, Admission* admission, Bounds bounds);
 
-  // A load that may take `bytes` begins, beside `models`.
+  // A load that may take `bytes` begins, beside `models`, when TakeRoom() returns true.
   //   kResourceExhausted  the process does not leave as much of what is granted
   absl::Status BeginLoad(const ModelRepository& models, int64_t bytes);
   // The same for a trial in another process, which may take so much; ends with EndLoad().
   TrialMemory ForTrial(const ModelRepository& models, int64_t file_bytes) const;
   absl::Status BeginTrial(const ModelRepository& models, const TrialMemory& memory);
-  // Whether requests hold no more than the load leaves them, which may be nothing.
-  bool HasRoom() const { return admission_->bytes() <= std::max(lent_, admission_->max_bytes()); }
+  // Takes what the load that begins needs from requests; false while they hold it themselves.
+  bool TakeRoom();
   // Between the steps of a load, which is better ended than the process.
   //   kResourceExhausted  the process holds nearly all that is granted
   absl::Status CheckLoad() const;
@@ -60,6 +60,7 @@ class ModelMemory {
   Engine* const engine_;
   Admission* const admission_;
   const Bounds bounds_;
+  int64_t wanted_ = 0;  // by the load that begins
   int64_t lent_ = 0;    // to the load that runs
   int64_t logged_ = 0;  // what requests were last said to get
 };

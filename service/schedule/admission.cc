@@ -30,6 +30,22 @@ bool Admission::Take(int64_t bytes) {
   return true;
 }
 
+bool Admission::Lend(int64_t bytes) {
+  if (!Take(bytes)) return false;
+  lent_.fetch_add(bytes, std::memory_order_relaxed);
+  CountBesideRuns(bytes);
+  return true;
+}
+
+void Admission::TakeBack(int64_t bytes) {
+  lent_.fetch_sub(bytes, std::memory_order_relaxed);
+  GiveBack(bytes);
+  CountBesideRuns(-bytes);
+}
+
+// While a loan begins or ends, it may count as well, or for nothing.
+int64_t Admission::HeldByRequests() const { return std::max<int64_t>(0, bytes() - lent()); }
+
 int64_t Admission::TakeShortage() {
   const int64_t refused = refused_.exchange(0, std::memory_order_relaxed);
   const int64_t room = refused == 0 ? 0 : std::max(refused, max_bytes() / 4);
@@ -81,9 +97,12 @@ absl::Status Ticket::Take(int64_t bytes, const char* what) {
   }
   if (!admission_->Take(bytes)) {
     refusal_ = RequestRefusal::kMemory;
-    return absl::UnavailableError(absl::StrCat(
-        "memory for ", what, " of ", bytes, " bytes is not free now: requests hold ",
-        admission_->bytes(), " of ", admission_->max_bytes(), " bytes (--max_work_mb)"));
+    const int64_t lent = admission_->lent();
+    const std::string loads = lent > 0 ? absl::StrCat(", and a model that loads ", lent, ",") : "";
+    return absl::UnavailableError(absl::StrCat("memory for ", what, " of ", bytes,
+                                               " bytes is not free now: requests hold ",
+                                               admission_->HeldByRequests(), loads, " of ",
+                                               admission_->max_bytes(), " bytes (--max_work_mb)"));
   }
   bytes_ += bytes;
   return absl::OkStatus();

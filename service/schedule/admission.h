@@ -2,9 +2,9 @@
 //
 // A budget of bytes for everything that requests hold: a ticket is charged the request, its
 // activations while it runs, and its answer, and gives them back when it is destroyed, which is
-// when the transport is done with the call. A model that loads borrows from it. The tensors of a
-// run lie in memory that the engine pools; of everything else it is told, so that what it keeps for
-// later runs makes way.
+// when the transport is done with the call. A model that loads borrows of it what is free. The
+// tensors of a run lie in memory that the engine pools; of everything else it is told, so that what
+// it keeps for later runs makes way.
 #ifndef SERVICE_SCHEDULE_ADMISSION_H_
 #define SERVICE_SCHEDULE_ADMISSION_H_
 
@@ -29,22 +29,19 @@ class Admission {
   int64_t max_bytes() const { return max_bytes_.load(std::memory_order_relaxed); }
   // Tickets that hold more keep it.
   void SetMaxBytes(int64_t bytes) { max_bytes_.store(bytes, std::memory_order_relaxed); }
-  // Takes `bytes` whether or not they are free: until enough tickets have given theirs back, and
-  // until TakeBack(), nothing more is charged.
-  void Lend(int64_t bytes) {
-    bytes_.fetch_add(bytes, std::memory_order_relaxed);
-    CountBesideRuns(bytes);
-  }
-  void TakeBack(int64_t bytes) {
-    GiveBack(bytes);
-    CountBesideRuns(-bytes);
-  }
+  // Takes `bytes` for a load until TakeBack(). Returns false, and takes none, where tickets hold
+  // some of them; TakeShortage() then asks for as much, as after a charge that was refused.
+  bool Lend(int64_t bytes);
+  void TakeBack(int64_t bytes);
+  // Held by tickets, and lent.
   int64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+  int64_t lent() const { return lent_.load(std::memory_order_relaxed); }
+  int64_t HeldByRequests() const;
   // The most that was held since the last call.
   int64_t TakePeak() { return peak_.exchange(bytes(), std::memory_order_relaxed); }
-  // How many bytes have to be given back until no more is held than may be and, if a charge was
-  // refused since the last call, until there is room for the largest of those and for a quarter of
-  // all.
+  // How many bytes have to be given back until no more is held than may be and, if a charge or a
+  // loan was refused since the last call, until there is room for the largest of those and for a
+  // quarter of all.
   int64_t TakeShortage();
 
  private:
@@ -56,8 +53,8 @@ class Admission {
   }
 
   std::atomic<int64_t> max_bytes_;
-  std::atomic<int64_t> bytes_{0}, peak_{0};
-  std::atomic<int64_t> refused_{0};  // the largest charge since the last TakeShortage()
+  std::atomic<int64_t> bytes_{0}, lent_{0}, peak_{0};
+  std::atomic<int64_t> refused_{0};  // the largest since the last TakeShortage()
   const std::function<void(int64_t)> beside_runs_;
 };
 

@@ -141,6 +141,29 @@ TEST_F(LoaderTrialTest, ItsMemoryIsTakenFromRequestsWhileItLasts) {
   loader_ = nullptr;
 }
 
+TEST_F(LoaderTrialTest, ItWaitsForMemoryThatRequestsHoldAndTheyAreChargedOn) {
+  ModelMemory memory(&engine_, &admission_,
+                     {.shared = int64_t{64} << 20,
+                      .requests = int64_t{30} << 20,
+                      .limit = int64_t{500} << 20,
+                      .granted = "500 MB granted by a group",
+                      .held = [] { return int64_t{30} << 20; }});
+  Begin(&memory);
+  Until([&] { return admission_.bytes() == 0; });
+  {
+    Ticket large(&admission_), small(&admission_);
+    ASSERT_THAT(large.Charge(int64_t{25} << 20, "a request"), IsOk());
+    WriteFile(directory_ / "echo/3/model.onnx", "");
+    bool is_refused = false;  // a loan to the trial; asked once, the shortage is forgotten
+    Until([&] { return is_refused = is_refused || admission_.TakeShortage() > 0; });
+    EXPECT_THAT(small.Charge(int64_t{4} << 20, "a request"), IsOk());
+    EXPECT_EQ(admission_.lent(), 0);
+    EXPECT_THAT(fake_.tried(), ElementsAre());
+  }
+  Until([&] { return models_->FindLoaded("echo", "3").ok() && admission_.bytes() == 0; });
+  loader_ = nullptr;
+}
+
 TEST_F(LoaderTrialTest, WhereMemoryDoesNotSufficeForATrialNothingIsLoaded) {
   ModelMemory memory(&engine_, &admission_,
                      {.shared = int64_t{64} << 20,

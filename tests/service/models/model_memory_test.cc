@@ -72,13 +72,14 @@ TEST_F(ModelMemoryTest, WhatTheCommandLineGivesRequestsTheyKeep) {
 
 TEST_F(ModelMemoryTest, ALoadThatDoesNotFitIsRefusedWithTheNumbers) {
   ModelMemory memory = Make(150);
-  EXPECT_THAT(memory.BeginLoad(models_, 180 * kMiB), IsOk());
+  EXPECT_THAT(memory.BeginLoad(models_, 155 * kMiB), IsOk());
   memory.EndLoad();
   held_ = 21 * kMiB;
-  EXPECT_THAT(memory.BeginLoad(models_, 180 * kMiB),
+  EXPECT_THAT(memory.BeginLoad(models_, 155 * kMiB),
               StatusIs(absl::StatusCode::kResourceExhausted,
-                       "loading it takes about 180 MB, and the server holds 21 MB of 200 MB "
-                       "granted by a group"));
+                       "loading it takes about 155 MB, and the server holds 21 MB of 200 MB "
+                       "granted by a group; requests keep another 25 MB"));
+  EXPECT_TRUE(memory.TakeRoom()) << "what was refused takes nothing";
   EXPECT_EQ(admission_.bytes(), 0);
 }
 
@@ -96,25 +97,44 @@ TEST_F(ModelMemoryTest, ALoadTakesFromRequestsWhatItNeedsBeyondTheirShare) {
   Ticket ticket(&admission_);
   ASSERT_THAT(ticket.Charge(30 * kMiB, "a request"), IsOk());
   ASSERT_THAT(memory.BeginLoad(models_, 40 * kMiB), IsOk());
+  EXPECT_TRUE(memory.TakeRoom());
   EXPECT_EQ(admission_.bytes(), 30 * kMiB) << "50 MB are left beside the requests' share";
   memory.EndLoad();
-  ASSERT_THAT(memory.BeginLoad(models_, 130 * kMiB), IsOk());
-  EXPECT_EQ(admission_.bytes(), 110 * kMiB);
-  EXPECT_FALSE(memory.HasRoom());
-  EXPECT_THAT(ticket.Charge(1, "tensors"), StatusIs(absl::StatusCode::kUnavailable));
-  ticket.GiveBack(10 * kMiB);
-  EXPECT_TRUE(memory.HasRoom());
+  ASSERT_THAT(memory.BeginLoad(models_, 122 * kMiB), IsOk());
+  EXPECT_FALSE(memory.TakeRoom());
+  EXPECT_THAT(ticket.Charge(70 * kMiB, "tensors"), IsOk()) << "a load that waits takes nothing";
+  ticket.GiveBack(72 * kMiB);
+  EXPECT_TRUE(memory.TakeRoom());
+  EXPECT_EQ(admission_.lent(), 72 * kMiB);
+  EXPECT_EQ(admission_.bytes(), 100 * kMiB);
+  EXPECT_TRUE(memory.TakeRoom()) << "once";
+  EXPECT_EQ(admission_.bytes(), 100 * kMiB);
   memory.EndLoad();
-  EXPECT_EQ(admission_.bytes(), 20 * kMiB);
+  EXPECT_EQ(admission_.bytes(), 28 * kMiB);
+  EXPECT_EQ(admission_.lent(), 0);
 }
 
-TEST_F(ModelMemoryTest, ALoadThatLeavesRequestsNothingAwaitsTheirEndOnly) {
+TEST_F(ModelMemoryTest, ALoadThatTakesMoreThanThereIsToShareLeavesRequestsAQuarter) {
+  ModelMemory memory = Make(90);
+  ASSERT_THAT(memory.BeginLoad(models_, 150 * kMiB), IsOk());
+  ASSERT_TRUE(memory.TakeRoom());
+  EXPECT_EQ(admission_.lent(), 75 * kMiB);
+  Ticket ticket(&admission_);
+  EXPECT_THAT(ticket.Charge(25 * kMiB, "a request"), IsOk());
+  EXPECT_THAT(ticket.Charge(1, "tensors"),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       "requests hold 26214400, and a model that loads 78643200, of 104857600"));
+  memory.EndLoad();
+  EXPECT_THAT(ticket.Charge(1, "tensors"), IsOk());
+}
+
+TEST_F(ModelMemoryTest, WhereRequestsMayHoldNothingALoadTakesNothingFromThem) {
   Admission nothing(0);
   ModelMemory memory(&engine_, &nothing,
                      {.shared = 0, .limit = 200 * kMiB, .held = [this] { return held_; }});
   ASSERT_THAT(memory.BeginLoad(models_, 40 * kMiB), IsOk());
-  EXPECT_EQ(nothing.bytes(), 40 * kMiB);
-  EXPECT_TRUE(memory.HasRoom());
+  EXPECT_TRUE(memory.TakeRoom());
+  EXPECT_EQ(nothing.bytes(), 0);
 }
 
 }  // namespace

@@ -227,10 +227,18 @@ TEST(AdmissionTest, WhatIsLentIsNotFreeForTickets) {
   Admission admission(100);
   Ticket ticket(&admission);
   ASSERT_TRUE(ticket.Charge(60, "a request").ok());
-  admission.Lend(70);
-  EXPECT_EQ(admission.bytes(), 130);
-  EXPECT_EQ(ticket.Charge(1, "tensors").code(), absl::StatusCode::kUnavailable);
-  admission.TakeBack(70);
+  EXPECT_FALSE(admission.Lend(41)) << "what tickets hold they keep";
+  EXPECT_EQ(admission.bytes(), 60);
+  EXPECT_EQ(admission.TakeShortage(), 1) << "what waits for its readers makes way for a load";
+  EXPECT_TRUE(admission.Lend(30));
+  EXPECT_EQ(admission.bytes(), 90);
+  EXPECT_EQ(admission.HeldByRequests(), 60);
+  EXPECT_EQ(ticket.Charge(11, "tensors").message(),
+            "memory for tensors of 11 bytes is not free now: requests hold 60, and a model that "
+            "loads 30, of 100 bytes (--max_work_mb)");
+  EXPECT_TRUE(ticket.Charge(10, "tensors").ok());
+  ticket.GiveBack(10);
+  admission.TakeBack(30);
   EXPECT_TRUE(ticket.Charge(40, "tensors").ok());
   admission.SetMaxBytes(50);
   EXPECT_EQ(admission.bytes(), 100) << "what it holds it keeps";
@@ -259,7 +267,7 @@ TEST(AdmissionTest, TicketsNeverHoldMoreThanTheBudgetAndGiveItBack) {
 TEST(AdmissionTest, EverythingButRunsIsToldToWhoPoolsTheirMemory) {
   int64_t beside = 0;
   Admission admission(100, [&beside](int64_t more) { beside += more; });
-  admission.Lend(10);
+  ASSERT_TRUE(admission.Lend(10));
   {
     Ticket ticket(&admission);
     ASSERT_TRUE(ticket.Charge(20, "a request").ok());
