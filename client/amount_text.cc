@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/amount_text.h"
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/text_width.h"
 
 namespace tilewire::client {
 namespace {
@@ -11,6 +11,16 @@ namespace {
 std::string InThousands(int64_t number) {
   if (number < 1000) return absl::StrCat(number);
   return absl::StrCat(InThousands(number / 1000), ",", absl::Dec(number % 1000, absl::kZeroPad3));
+}
+
+// Whether a terminal does something at the character, other than to show it.
+bool IsObeyed(char32_t code) {
+  const bool is_control = code < 0x20 || (code >= 0x7F && code < 0xA0);
+  const bool is_line_or_direction = (code >= 0x2028 && code <= 0x202E) || code == 0x061C ||
+                                    code == 0x200E || code == 0x200F ||
+                                    (code >= 0x2066 && code <= 0x2069);
+  const bool is_hidden = code == 0x200B || (code >= 0x2060 && code <= 0x2064) || code == 0xFEFF;
+  return is_control || is_line_or_direction || is_hidden;
 }
 
 }  // namespace
@@ -43,17 +53,14 @@ std::string RateText(double per_second) {
   return absl::StrFormat("%.4g", per_second);
 }
 
-std::string ShownText(std::string text) {
-  size_t end = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    const auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : 0);
-    const bool is_long = byte == 0xC2 && next >= 0x80 && next < 0xA0;  // U+0080 to U+009F
-    text[end++] = is_long || absl::ascii_iscntrl(byte) ? '?' : text[i];
-    if (is_long) ++i;
+std::string ShownText(absl::string_view text) {
+  std::string shown;
+  while (!text.empty()) {
+    const Character character = FirstCharacter(text);
+    absl::StrAppend(&shown, IsObeyed(character.code) ? "?" : text.substr(0, character.bytes));
+    text.remove_prefix(character.bytes);
   }
-  text.resize(end);
-  return text;
+  return shown;
 }
 
 }  // namespace tilewire::client

@@ -23,9 +23,10 @@ std::string CyclesText(double cycles);
 // "48.3", "212", "76.45", "1890": at most four digits, or all before the point; without a unit.
 std::string RateText(double per_second);
 
-// Shows control characters, also those of UTF-8 beyond ASCII, as '?': text of a file or a client
+// Shows as '?' each control character, also those of UTF-8 beyond ASCII, and each character that
+// takes no room and turns the direction of text, breaks lines or hides: text of a file or a client
 // may hold anything, and a terminal must not obey it.
-std::string ShownText(std::string text);
+std::string ShownText(absl::string_view text);
 
 }  // namespace tilewire::client
 

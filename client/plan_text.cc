@@ -11,11 +11,12 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "client/amount_text.h"
+#include "client/text_width.h"
 
 namespace tilewire::client {
 namespace {
 
-constexpr size_t kColumns = 80;
+constexpr int kColumns = 80;
 
 std::string Milliseconds(int64_t nanoseconds) {
   return absl::StrFormat("%.3f ms", static_cast<double>(nanoseconds) * 1e-6);
@@ -47,7 +48,7 @@ std::string HeadText(const v1::ExplainResponse& plan) {
   std::string text = absl::StrFormat(
       "%s version %s: %s, %.2f GFLOP in products of matrices%s\n"
       "weights %s in the file, activations %s, scratchpad %s\n",
-      plan.model(), plan.version(), CountText(plan.steps_size(), "step"),
+      ShownText(plan.model()), ShownText(plan.version()), CountText(plan.steps_size(), "step"),
       static_cast<double>(operations) * 1e-9,
       plan.precision().empty() ? "" : absl::StrCat(", precision ", plan.precision()),
       BytesText(plan.weights_bytes()), BytesText(plan.activations_bytes()),
@@ -79,28 +80,27 @@ std::string ImplementationText(const v1::PlanStep& step) {
 
 std::string WideText(const v1::PlanStep& step) {
   std::string text = absl::StrCat(ImplementationText(step), LayoutsText(step));
-  if (!step.fused().empty()) absl::StrAppend(&text, " + ", step.fused());
-  absl::StrAppend(&text, "  ", step.node());
+  if (!step.fused().empty()) absl::StrAppend(&text, " + ", ShownText(step.fused()));
+  absl::StrAppend(&text, "  ", ShownText(step.node()));
   if (step.scratchpad_bytes() > 0)
     absl::StrAppend(&text, " (scratchpad ", BytesText(step.scratchpad_bytes()), ")");
-  if (!step.remark().empty()) absl::StrAppend(&text, " (", step.remark(), ")");
+  if (!step.remark().empty()) absl::StrAppend(&text, " (", ShownText(step.remark()), ")");
   if (step.cycles() > 0) absl::StrAppend(&text, " (estimated ", CyclesText(step.cycles()), ")");
   for (const v1::StepRefusal& refusal : step.refusals())
-    absl::StrAppend(&text, "\n             not ", refusal.implementation(), ": ", refusal.reason());
+    absl::StrAppend(&text, "\n             not ", refusal.implementation(), ": ",
+                    ShownText(refusal.reason()));
   if (step.dumps_size() > 0)
     absl::StrAppend(&text, "\n             code ", absl::StrJoin(step.dumps(), " "));
   return text;
 }
 
 // The end of a node's name says more than its beginning, which many share.
-std::string NarrowText(const v1::PlanStep& step, size_t columns) {
-  std::string text = ImplementationText(step);
-  if (text.size() + 2 >= columns) return text.substr(0, columns);
-  const size_t left = columns - text.size() - 2;
-  const std::string& node = step.node();
-  if (node.size() <= left) return absl::StrCat(text, "  ", node);
-  if (left <= 2) return text;
-  return absl::StrCat(text, "  ..", node.substr(node.size() - (left - 2)));
+std::string NarrowText(const v1::PlanStep& step, int columns) {
+  std::string text = CutEnd(ImplementationText(step), columns);
+  const int left = columns - TextWidth(text) - 2;
+  const std::string node = ShownText(step.node());
+  if (TextWidth(node) <= left) return absl::StrCat(text, "  ", node);
+  return left <= 2 ? text : absl::StrCat(text, "  ..", Ending(node, left - 2));
 }
 
 // The steps of `plan`, a line each, below a head.
@@ -124,7 +124,7 @@ std::string StepsText(const v1::ExplainResponse& plan, const PlanTextOptions& op
     if (with_bytes) absl::StrAppendFormat(&front, "%9s ", BytesText(BytesOf(*step)));
     front += ' ';
     absl::StrAppend(&text, front,
-                    options.wide ? WideText(*step) : NarrowText(*step, kColumns - front.size()),
+                    options.wide ? WideText(*step) : NarrowText(*step, kColumns - TextWidth(front)),
                     "\n");
   }
   return text;
@@ -133,7 +133,7 @@ std::string StepsText(const v1::ExplainResponse& plan, const PlanTextOptions& op
 // "image=1x3x24x20 row=1x5"
 std::string ShapesText(const v1::LivePlan& live) {
   return absl::StrJoin(live.shapes(), " ", [](std::string* text, const auto& shape) {
-    absl::StrAppend(text, shape.name(), "=", absl::StrJoin(shape.dims(), "x"));
+    absl::StrAppend(text, ShownText(shape.name()), "=", absl::StrJoin(shape.dims(), "x"));
   });
 }
 
@@ -162,9 +162,10 @@ std::string LiveProfileText(const v1::LiveProfileResponse& profile,
   }
   std::stable_sort(lived.begin(), lived.end(),
                    [](const auto* a, const auto* b) { return a->summed_ns() > b->summed_ns(); });
-  std::string text = absl::StrFormat("%s version %s, precision %s: %s with runs\n", profile.model(),
-                                     profile.version(), profile.precision(),
-                                     CountText(static_cast<int64_t>(lived.size()), "plan"));
+  std::string text =
+      absl::StrFormat("%s version %s, precision %s: %s with runs\n", ShownText(profile.model()),
+                      ShownText(profile.version()), profile.precision(),
+                      CountText(static_cast<int64_t>(lived.size()), "plan"));
   for (const v1::LivePlan* live : lived) {
     const v1::ExplainResponse mean = MeanOf(*live);
     absl::StrAppendFormat(&text, "\n%s%s: %s, mean %s\n", ShapesText(*live),

@@ -8,11 +8,12 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "client/amount_text.h"
+#include "client/text_width.h"
 
 namespace tilewire::client {
 namespace {
 
-constexpr size_t kTextColumns = 80, kIndent = 9;
+constexpr int kTextColumns = 80, kIndent = 9;
 
 std::string InMilliseconds(int64_t ns) {
   const double ms = static_cast<double>(ns) * 1e-6;
@@ -23,7 +24,7 @@ std::string InMilliseconds(int64_t ns) {
 std::string Wrapped(const std::string& text) {
   std::string lines, line;
   for (absl::string_view word : absl::StrSplit(text, ' ', absl::SkipEmpty())) {
-    if (!line.empty() && kIndent + line.size() + 1 + word.size() > kTextColumns) {
+    if (!line.empty() && kIndent + TextWidth(line) + 1 + TextWidth(word) > kTextColumns) {
       absl::StrAppend(&lines, std::string(kIndent, ' '), line, "\n");
       line.clear();
     }

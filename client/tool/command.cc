@@ -13,6 +13,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/amount_text.h"
 #include "client/connection.h"
 
 namespace tilewire::client {
@@ -114,7 +115,7 @@ CLI::Validator AtLeastOne() { return CLI::Range(int64_t{1}, int64_t{1} << 31); }
 
 int Refuse(const absl::Status& status) {
   absl::FPrintF(stderr, "tilewire: %s: %s\n", absl::StatusCodeToString(status.code()),
-                status.message());
+                ShownText(status.message()));
   return 2;
 }
 
@@ -180,17 +181,6 @@ absl::Status CheckBatch(const std::string& model, const ModelMetadata& metadata,
                         model, input.shape[0], input.name, ShapeText(input.shape)));
   }
   return absl::OkStatus();
-}
-
-std::string ShapeText(absl::Span<const int64_t> shape) {
-  std::string text;
-  for (size_t i = 0; i < shape.size(); ++i) {
-    absl::StrAppend(&text, i == 0 ? "" : "x",
-                    shape[i] >= 0 ? absl::StrCat(shape[i])
-                    : i == 0      ? "N"
-                                  : "?");
-  }
-  return text;
 }
 
 }  // namespace tilewire::client

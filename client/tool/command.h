@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "client/client.h"
 #include "client/image.h"
+#include "client/models_text.h"
 
 namespace tilewire::client {
 
@@ -68,8 +69,6 @@ Layout ParseLayout(const std::string& name);  // of an option checked to be nchw
 // kInvalidArgument  an input's first dimension, which is the batch, is fixed to another number; 1
 //                   stands for what the model fixes
 absl::Status CheckBatch(const std::string& model, const ModelMetadata& metadata, int64_t batch);
-std::string ShapeText(
-    absl::Span<const int64_t> shape);  // "Nx3x24x20"; N for a leading -1, ? elsewhere
 
 }  // namespace tilewire::client
 

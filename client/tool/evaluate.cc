@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "client/amount_text.h"
 #include "client/image.h"
 #include "client/latencies.h"
 #include "client/primitive_text.h"
@@ -146,7 +147,8 @@ absl::Status EvaluateOne(Client* client, const ModelMetadata& metadata, const La
   if (const std::string output = CompareLayouts(*nchw, *nhwc); !output.empty()) {
     ++evaluation->different;
     if (evaluation->first_difference.empty()) {
-      evaluation->first_difference = absl::StrCat("picture ", index, ", output '", output, "'");
+      evaluation->first_difference =
+          absl::StrCat("picture ", index, ", output '", ShownText(output), "'");
     }
   }
   ++evaluation->done;
@@ -154,7 +156,7 @@ absl::Status EvaluateOne(Client* client, const ModelMetadata& metadata, const La
 }
 
 std::string LabelText(const std::vector<std::string>& labels, int index) {
-  return index >= 0 && index < static_cast<int>(labels.size()) ? labels[index]
+  return index >= 0 && index < static_cast<int>(labels.size()) ? ShownText(labels[index])
                                                                : absl::StrCat(index);
 }
 

@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "client/amount_text.h"
 #include "client/latencies.h"
 #include "client/npy.h"
 #include "client/scores.h"
@@ -85,19 +86,20 @@ int64_t RowsOf(const Tensor& output) {
 }
 
 std::string LabelOf(const std::vector<std::string>& labels, int64_t index) {
-  return index >= 0 && index < static_cast<int64_t>(labels.size()) ? labels[index] : "";
+  return index >= 0 && index < static_cast<int64_t>(labels.size()) ? ShownText(labels[index]) : "";
 }
 
 absl::Status PrintRange(const Tensor& output) {
   const auto values = NumbersOf(output);
   if (!values.ok()) return values.status();
-  absl::PrintF("  %s: %s %s %s", output.name, output.datatype, ShapeText(output.shape),
-               LayoutName(output.layout));
+  absl::PrintF("  %s: %s %s %s", ShownText(output.name), ShownText(output.datatype),
+               ShapeText(output.shape), LayoutName(output.layout));
   if (!values->empty()) {
     const auto [least, most] = std::minmax_element(values->begin(), values->end());
     absl::PrintF(", from %.5g to %.5g", *least, *most);
   }
-  absl::PrintF("; these are not scores of classes: --output=%s=FILE writes them\n", output.name);
+  absl::PrintF("; these are not scores of classes: --output=%s=FILE writes them\n",
+               ShownText(output.name));
   return absl::OkStatus();
 }
 
@@ -127,7 +129,8 @@ absl::Status PrintIntegers(const Tensor& output, const std::vector<std::string>&
   const int64_t each = static_cast<int64_t>(texts->size()) / rows;
   if (each > kMostPerRow || each * rows < static_cast<int64_t>(texts->size()))
     return PrintRange(output);
-  absl::PrintF("  %s: %s %s\n", output.name, output.datatype, ShapeText(output.shape));
+  absl::PrintF("  %s: %s %s\n", ShownText(output.name), ShownText(output.datatype),
+               ShapeText(output.shape));
   for (int64_t row = 0; row < rows; ++row) {
     const auto first = texts->begin() + row * each;
     int64_t index;
@@ -155,7 +158,7 @@ absl::Status SaveOutputs(const Result& result, const InferFlags& flags) {
     const std::string path =
         equals == std::string::npos ? absl::StrCat(name, ".raw") : save.substr(equals + 1);
     if (absl::Status status = WriteFile(path, output->bytes); !status.ok()) return status;
-    absl::PrintF("  %s: %s %s %s, row-major, written to %s\n", name, output->datatype,
+    absl::PrintF("  %s: %s %s %s, row-major, written to %s\n", name, ShownText(output->datatype),
                  ShapeText(output->shape), LayoutName(output->layout), path);
   }
   return absl::OkStatus();

@@ -2,19 +2,28 @@
 //
 // `tilewire models`: what the server has, and what each model takes and gives.
 #include <cstdio>
+#include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "client/tool/command.h"
 
 namespace tilewire::client {
 namespace {
 
-std::string TensorsText(const std::vector<TensorMetadata>& tensors) {
-  return absl::StrJoin(tensors, ", ", [](std::string* out, const TensorMetadata& tensor) {
-    absl::StrAppend(out, tensor.name, " ", tensor.datatype, " ", ShapeText(tensor.shape));
-  });
+// A model that is not ready has no metadata to ask for, and the server logs each request that it
+// refuses. The state is not known of a model that was named here, and on some servers of none.
+absl::StatusOr<std::string> TextOf(Client* client, const ModelEntry& model) {
+  const bool has_state = !model.state.empty();
+  if (has_state && model.state != "READY") return ModelText(model, /*is_ready=*/false, {});
+  auto metadata = client->Metadata(model.name, model.version);
+  bool is_ready = has_state;
+  if (!has_state) {
+    if (!metadata.ok() && model.version.empty()) return metadata.status();
+    const auto ready = client->Ready(model.name, model.version);
+    is_ready = ready.ok() && *ready;
+  }
+  if (!metadata.ok()) return ModelText(model, is_ready, {});
+  return ModelText(model, is_ready, *std::move(metadata));
 }
 
 int RunModels(const Server& server, const std::string& only) {
@@ -31,21 +40,14 @@ int RunModels(const Server& server, const std::string& only) {
   if (!models.ok()) return Report(models.status());
   if (models->empty()) absl::PrintF("The server has no models.\n");
   for (const ModelEntry& model : *models) {
-    auto metadata = (*client)->Metadata(model.name, model.version);
-    auto ready = (*client)->Ready(model.name, model.version);
-    if (!metadata.ok() && !only.empty()) return Report(metadata.status());
-    const bool is_ready = ready.ok() && *ready;
-    absl::PrintF("%-20s version %-4s %s\n", model.name,
-                 !model.version.empty() || !metadata.ok() ? model.version
-                                                          : absl::StrJoin(metadata->versions, ","),
-                 absl::StrCat(is_ready ? "ready" : "not ready", model.reason.empty() ? "" : "  ",
-                              model.reason));
-    if (!metadata.ok()) continue;
-    absl::PrintF("  inputs   %s\n  outputs  %s\n", TensorsText(metadata->inputs),
-                 TensorsText(metadata->outputs));
-    const auto precision = metadata->properties.find("precision");
-    if (precision != metadata->properties.end())
-      absl::PrintF("  precision %s\n", precision->second);
+    const auto text = TextOf(client->get(), model);
+    if (text.ok()) {
+      absl::PrintF("%s", *text);
+    } else if (!only.empty()) {
+      return Report(text.status());
+    } else {
+      absl::PrintF("%s", ModelText(model, /*is_ready=*/false, {}));
+    }
   }
   return 0;
 }

@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -11,13 +12,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
 
 namespace tilewire::client {
 namespace {
 
 // Sequences of xterm, which all terminals of today know.
 constexpr absl::string_view kEnter = "\x1b[?1049h\x1b[H\x1b[2J", kLeave = "\x1b[?1049l";
-constexpr absl::string_view kHome = "\x1b[H", kClearLine = "\x1b[K\n", kClearRest = "\x1b[J";
+constexpr absl::string_view kHome = "\x1b[H", kClearLine = "\x1b[K", kClearBelow = "\n\x1b[J";
 constexpr int kEnding[] = {SIGINT, SIGTERM, SIGHUP};
 
 // May be called by a signal's handler: no stream of the library.
@@ -73,8 +75,14 @@ Screen::Size Screen::size() const {
   return {.columns = window.ws_col, .lines = window.ws_row};
 }
 
+// Lines are cleared before they are written: after one that fills the width, clearing would take
+// its last character.
 void Screen::Draw(absl::string_view text) {
-  WriteAtOnce(absl::StrCat(kHome, absl::StrReplaceAll(text, {{"\n", kClearLine}}), kClearRest));
+  text = absl::StripSuffix(text, "\n");
+  const auto lines = 1 + std::count(text.begin(), text.end(), '\n');
+  WriteAtOnce(absl::StrCat(kHome, kClearLine,
+                           absl::StrReplaceAll(text, {{"\n", absl::StrCat("\n", kClearLine)}}),
+                           lines < size().lines ? kClearBelow : ""));
 }
 
 }  // namespace tilewire::client

@@ -25,8 +25,7 @@ class Screen {
   // As it is now; it may change at any time.
   Size size() const;
 
-  // Shows `text` alone: lines that fit the size, each with a line feed at its end, and one fewer
-  // than it has.
+  // Shows `text` alone: lines that fit the size, each with a line feed at its end.
   void Draw(absl::string_view text);
 };
 

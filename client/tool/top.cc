@@ -14,7 +14,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "client/amount_text.h"
 #include "client/tool/command.h"
 #include "client/tool/screen.h"
 #include "client/top/text.h"
@@ -31,8 +30,10 @@ constexpr char kTopExamples[] =
   tilewire top --json --count=0 | jq -c '[.at_ms, .requests_per_s, .cores_used]'
 
 In a terminal the screen is drawn anew every --interval until Ctrl-C; elsewhere
-one interval is printed. With --count so many are printed in either case.
-Nothing has to be switched on in the server, and it needs no monitoring port.
+one interval is printed. With --count so many are printed in either case. One
+that has no end, as with --count=0, goes on where the server restarts; elsewhere
+than on a screen, standard error tells from when to when no answer came. Nothing
+has to be switched on in the server, and it needs no monitoring port.
 
 A line is a version: requests and rows answered per second; the times from
 arrival to answer that half and 99 % of the requests kept to (upper ends of
@@ -40,14 +41,16 @@ buckets, so up to a tenth too high); the share of that time which was waiting
 for a core (queued); the cores that its requests held, counted when they end;
 how many wait and run now, of all the model's versions; errors per second, and
 requests refused before they ran. In a narrow terminal the columns that matter
-least are left out. `tilewire slow` tells why requests were slow, `tilewire
-explain MODEL --live` where the time within runs goes.)";
+least are left out, then names are cut in the middle. `tilewire slow` tells why
+requests were slow, `tilewire explain MODEL --live` where the time within runs
+goes.)";
 
 // An answer that takes longer does not say what the server does now.
 constexpr absl::Duration kLongestAnswer = absl::Seconds(5);
 
 struct TopOptions {
   std::string address, model;
+  bool has_address = false;
   double interval_s = 2;
   std::optional<int64_t> count;  // 0: until it is ended
   bool json = false;
@@ -60,7 +63,8 @@ class Watch {
     if (!options.json && !options.count && Screen::IsPossible())
       screen_ = std::make_unique<Screen>();
     const int64_t count = options.count.value_or(isatty(STDOUT_FILENO) ? 0 : 1);
-    left_ = count == 0 ? std::numeric_limits<int64_t>::max() : count;
+    is_endless_ = count == 0;
+    left_ = is_endless_ ? std::numeric_limits<int64_t>::max() : count;
   }
 
   // Until all intervals are shown. Returns the failure of an answer that ended it.
@@ -71,11 +75,14 @@ class Watch {
   bool MayPass(const absl::Status& failure) const;
   void Show(const TopInterval& top);
   void ShowFailure(const absl::Status& status);
+  void EndSilence();
 
   const TopOptions& options_;
   const std::string address_;
   std::unique_ptr<Screen> screen_;
   int64_t left_ = 0;
+  bool is_endless_ = false;
+  std::optional<absl::Time> silent_since_;  // told on standard error
   bool has_printed_ = false;
   std::optional<v1::ServerStatusResponse> before_;
 };
@@ -83,9 +90,7 @@ class Watch {
 void Watch::Show(const TopInterval& top) {
   if (screen_ != nullptr) {
     const Screen::Size size = screen_->size();
-    // The last line is where the cursor stands.
-    return screen_->Draw(
-        TopText(top, address_, {.columns = size.columns, .lines = size.lines - 1}));
+    return screen_->Draw(TopText(top, address_, {.columns = size.columns, .lines = size.lines}));
   }
   const bool parts = std::exchange(has_printed_, true) && !options_.json;
   absl::PrintF("%s%s", parts ? "\n" : "",
@@ -94,15 +99,28 @@ void Watch::Show(const TopInterval& top) {
 }
 
 void Watch::ShowFailure(const absl::Status& status) {
-  screen_->Draw(absl::StrFormat("%s\nno answer from %s; asked again every %g s, Ctrl-C ends\n",
-                                ShownText(std::string(status.message())), address_,
-                                options_.interval_s));
+  if (screen_ != nullptr) {
+    const Screen::Size size = screen_->size();
+    return screen_->Draw(NoAnswerText(status.message(), address_, options_.interval_s,
+                                      {.columns = size.columns, .lines = size.lines}));
+  }
+  if (silent_since_) return;
+  silent_since_ = absl::Now();
+  absl::FPrintF(stderr, "tilewire: %s",
+                NoAnswerText(status.message(), address_, options_.interval_s, {}));
 }
 
-// Whether a server that has answered once may answer again, for who watches a screen. gRPC may
-// cancel a request that meets the server's end.
+void Watch::EndSilence() {
+  if (!silent_since_) return;
+  absl::FPrintF(stderr, "tilewire: %s answers again, after %.1f s\n", address_,
+                absl::ToDoubleSeconds(absl::Now() - *silent_since_));
+  silent_since_.reset();
+}
+
+// Whether a server that has answered once may answer again, for who watches without an end. gRPC
+// may cancel a request that meets the server's end.
 bool Watch::MayPass(const absl::Status& failure) const {
-  return screen_ != nullptr && before_ &&
+  return is_endless_ && before_ &&
          (absl::IsUnavailable(failure) || absl::IsDeadlineExceeded(failure) ||
           absl::IsCancelled(failure));
 }
@@ -113,6 +131,7 @@ absl::Status Watch::Look(Client* client) {
   request.set_model(options_.model);
   auto status = client->ServerStatus(request, kLongestAnswer);
   if (!status.ok()) return status.status();
+  EndSilence();
   if (before_) {
     const auto top = IntervalBetween(*before_, *status);
     if (!top.ok()) return top.status();
@@ -151,7 +170,7 @@ int ReportTop(const absl::Status& status) {
 
 int RunTop(const Server& given, const TopOptions& options) {
   Server server = given;
-  if (!options.address.empty()) server.address = options.address;
+  if (options.has_address) server.address = options.address;
   if (const absl::Status status = CheckAddress(server.address); !status.ok()) return Refuse(status);
   if (absl::StrContains(server.address, ',')) {
     return Refuse(absl::InvalidArgumentError(
@@ -174,7 +193,8 @@ void AddTopCommand(CLI::App* app, const Server& server, int* exit_code) {
       "top", "Show what the server does now: rates, latencies and cores of each model");
   command->footer(kTopExamples);
   auto options = std::make_shared<TopOptions>();
-  command->add_option("address", options->address, "HOST:PORT, in the place of --server");
+  const CLI::Option* address =
+      command->add_option("address", options->address, "HOST:PORT, in the place of --server");
   command->add_option("--model", options->model, "only this one");
   command->add_option("--interval", options->interval_s, "seconds between two looks")
       ->check(Between(0.1, 3600))
@@ -184,7 +204,10 @@ void AddTopCommand(CLI::App* app, const Server& server, int* exit_code) {
                    "how many intervals, 0: until it is ended; by default 0 in a terminal, else 1")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 31));
   command->add_flag("--json", options->json, "a line for each interval, for programs");
-  command->callback([=, &server] { *exit_code = RunTop(server, *options); });
+  command->callback([=, &server] {
+    options->has_address = address->count() > 0;
+    *exit_code = RunTop(server, *options);
+  });
 }
 
 }  // namespace tilewire::client

@@ -9,11 +9,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/amount_text.h"
+#include "client/text_width.h"
 
 namespace tilewire::client {
 namespace {
 
-constexpr int kLeastName = 8, kMostName = 40;
+// Cells of names: columns go until so many of the longest name are there, then names are cut.
+constexpr int kLeastName = 8, kEnoughName = 24, kMostName = 40;
+// The columns that stay while there is room for kLeastName cells of names: those of lower ranks.
+constexpr int kDroppedBeforeNames = 2;
 
 // A line of the table.
 struct Row {
@@ -37,101 +41,104 @@ std::string OfModel(const Row& row, int64_t count) {
 struct Column {
   const char* heading;
   int width;  // with the blank before it
-  int rank;   // 0: always told; those with the highest go first
+  int rank;   // those with the highest go first
   std::string (*text)(const Row&);
 };
 
 constexpr Column kTopColumns[] = {
-    {"version", 8, 4, [](const Row& row) { return ShownText(row.version->version); }},
-    {"req/s", 7, 0, [](const Row& row) { return RateText(row.version->requests_per_s); }},
-    {"rows/s", 7, 8, [](const Row& row) { return RateText(row.version->rows_per_s); }},
-    {"p50 ms", 7, 0, [](const Row& row) { return QuantileText(row.version->p50_ms); }},
-    {"p99 ms", 7, 0, [](const Row& row) { return QuantileText(row.version->p99_ms); }},
-    {"queued", 7, 2,
+    {"version", 8, 0, [](const Row& row) { return ShownText(row.version->version); }},
+    {"req/s", 7, 1, [](const Row& row) { return RateText(row.version->requests_per_s); }},
+    {"rows/s", 7, 10, [](const Row& row) { return RateText(row.version->rows_per_s); }},
+    {"p50 ms", 7, 3, [](const Row& row) { return QuantileText(row.version->p50_ms); }},
+    {"p99 ms", 7, 2, [](const Row& row) { return QuantileText(row.version->p99_ms); }},
+    {"queued", 7, 5,
      [](const Row& row) {
        const std::optional<double>& share = row.version->queue_share;
        return share ? absl::StrFormat("%.0f %%", 100 * *share) : "-";
      }},
-    {"cores", 6, 1, [](const Row& row) { return absl::StrFormat("%.2f", row.version->cores); }},
-    {"wait", 5, 5, [](const Row& row) { return OfModel(row, row.model->waiting); }},
-    {"run", 4, 6, [](const Row& row) { return OfModel(row, row.model->running); }},
-    {"err/s", 6, 3, [](const Row& row) { return SeldomText(row.version->errors_per_s); }},
-    {"refused", 8, 7, [](const Row& row) { return SeldomText(row.version->refused_per_s); }},
+    {"cores", 6, 4, [](const Row& row) { return absl::StrFormat("%.2f", row.version->cores); }},
+    {"wait", 5, 7, [](const Row& row) { return OfModel(row, row.model->waiting); }},
+    {"run", 4, 8, [](const Row& row) { return OfModel(row, row.model->running); }},
+    {"err/s", 6, 6, [](const Row& row) { return SeldomText(row.version->errors_per_s); }},
+    {"refused", 8, 9, [](const Row& row) { return SeldomText(row.version->refused_per_s); }},
 };
 
-int WidthOf(absl::string_view text) {
-  return static_cast<int>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
-
-// At most so many characters of UTF-8; one that was cut ends with '~'.
-std::string Cut(const std::string& text, int width) {
-  if (WidthOf(text) <= width) return text;
-  size_t end = 0;
-  for (int seen = 0; end < text.size(); ++end) {
-    if ((text[end] & 0xC0) != 0x80 && seen++ == width - 1) break;
-  }
-  return absl::StrCat(text.substr(0, end), "~");
-}
-
-std::string Padded(const std::string& text, int width) {
-  return absl::StrCat(text, std::string(std::max(0, width - WidthOf(text)), ' '));
-}
-
-std::vector<const Column*> ColumnsWithin(int width) {
+// The columns that fit beside names of `name` cells.
+std::vector<const Column*> ColumnsWithin(int width, int name) {
   std::vector<const Column*> columns;
   int taken = 0;
   for (const Column& column : kTopColumns) {
     columns.push_back(&column);
     taken += column.width;
   }
-  while (taken > width) {
+  while (!columns.empty()) {
     const auto least =
         std::max_element(columns.begin(), columns.end(),
                          [](const auto* a, const auto* b) { return a->rank < b->rank; });
-    if ((*least)->rank == 0) break;
+    if (taken <= width - ((*least)->rank < kDroppedBeforeNames ? kLeastName : name)) break;
     taken -= (*least)->width;
     columns.erase(least);
   }
   return columns;
 }
 
+int LongestName(const std::vector<Row>& rows) {
+  int longest = kLeastName;
+  for (const Row& row : rows) longest = std::max(longest, TextWidth(ShownText(row.model->name)));
+  return longest;
+}
+
 class Table {
  public:
   Table(std::vector<Row> rows, int columns)
       : rows_(std::move(rows)),
-        columns_(ColumnsWithin(columns == TopSize::kAny ? columns : columns - kLeastName)) {
-    int longest = kLeastName, taken = 0;
-    for (const Row& row : rows_) longest = std::max(longest, WidthOf(ShownText(row.model->name)));
-    for (const Column* column : columns_) taken += column->width;
-    const int left = columns == TopSize::kAny ? kMostName : columns - taken;
-    name_width_ = std::clamp(longest, kLeastName, std::max(kLeastName, std::min(left, kMostName)));
+        columns_(ColumnsWithin(columns, std::min(LongestName(rows_), kEnoughName))) {
+    int left = columns;
+    for (const Column* column : columns_) left -= column->width;
+    name_width_ = std::min({LongestName(rows_), left, kMostName});
   }
 
   std::string Heading() const {
-    std::string line = Padded("model", name_width_);
+    std::string line = PaddedAfter("model", name_width_);
     for (const Column* column : columns_)
-      absl::StrAppendFormat(&line, "%*s", column->width, column->heading);
+      absl::StrAppend(&line, PaddedBefore(column->heading, column->width));
     return line;
   }
 
   std::string Line(const Row& row) const {
-    std::string line = Padded(Cut(ShownText(row.model->name), name_width_), name_width_);
+    std::string line = PaddedAfter(CutMiddle(ShownText(row.model->name), name_width_), name_width_);
     const VersionInterval& version = *row.version;
-    if (version.state != "READY" && version.requests_per_s == 0 && version.errors_per_s == 0) {
-      absl::StrAppendFormat(&line, "%8s  ", ShownText(version.version));
-      absl::StrAppend(&line, ShownText(version.state), version.reason.empty() ? "" : ": ",
-                      ShownText(version.reason));
-      return line;
+    const bool tells_why =
+        version.state != "READY" && version.requests_per_s == 0 && version.errors_per_s == 0;
+    for (const Column* column : columns_) {
+      absl::StrAppend(&line, PaddedBefore(column->text(row), column->width));
+      if (tells_why) break;  // after the version, the first column
     }
-    for (const Column* column : columns_)
-      absl::StrAppendFormat(&line, "%*s", column->width, column->text(row));
+    if (tells_why) {
+      absl::StrAppend(&line, "  ", ShownText(version.state), version.reason.empty() ? "" : ": ",
+                      ShownText(version.reason));
+    }
     return line;
   }
 
-  const std::vector<Row>& rows() const { return rows_; }
+  // At most `left` lines: the heading, rows, and how many more there are.
+  std::vector<std::string> Lines(int64_t left) const {
+    const auto all = static_cast<int64_t>(rows_.size());
+    if (left <= 0) return {};
+    if (all == 0 && left == 1) return {kNoModels};
+    if (all == 0) return {Heading(), kNoModels};
+    int64_t shown = std::min(left - 1, all);
+    if (shown < all) shown -= 1;
+    if (shown <= 0) return {CountText(all, "version")};
+    std::vector<std::string> lines = {Heading()};
+    for (int64_t i = 0; i < shown; ++i) lines.push_back(Line(rows_[i]));
+    if (shown < all) lines.push_back(CountText(all - shown, "more version"));
+    return lines;
+  }
 
  private:
+  static constexpr char kNoModels[] = "the server has no models";
+
   const std::vector<Row> rows_;
   const std::vector<const Column*> columns_;
   int name_width_ = kLeastName;
@@ -161,45 +168,76 @@ std::string UptimeText(absl::Duration uptime) {
   return absl::StrFormat("%d s", seconds);
 }
 
-std::vector<std::string> HeaderOf(const TopInterval& top, absl::string_view address) {
+// The parts that fit one line, whole; the first is cut if it does not.
+std::string LineOf(const std::vector<std::string>& parts, int columns) {
+  std::string line = CutEnd(parts.front(), columns);
+  for (size_t i = 1; i < parts.size(); ++i)
+    if (TextWidth(line) + TextWidth(parts[i]) <= columns) line += parts[i];
+  return line;
+}
+
+std::vector<std::string> HeaderOf(const TopInterval& top, absl::string_view address, int columns) {
   int64_t waiting = 0, running = 0;
   for (const ModelInterval& model : top.models) {
     waiting += model.waiting;
     running += model.running;
   }
-  std::string unnamed;
-  if (top.unnamed_errors_per_s > 0) {
-    unnamed = absl::StrCat(", ", RateText(top.unnamed_errors_per_s),
-                           " errors/s that named no model here");
-  }
-  return {
-      absl::StrCat(ShownText(top.state), "  tilewire ", ShownText(top.server_version), " at ",
-                   address, "  up ", UptimeText(top.uptime), "  ",
-                   CountText(top.connections, "connection")),
-      absl::StrFormat("cores %.2f of %d busy  throttled %.1f %%  memory %s of %s, models %s",
-                      top.Cores(), top.cores, 100 * top.throttled_share, BytesText(top.work_bytes),
-                      BytesText(top.work_limit_bytes), BytesText(top.held_bytes)),
-      absl::StrCat(RateText(top.RequestsPerSecond()), " requests/s in the last ",
-                   absl::StrFormat("%.1f s", absl::ToDoubleSeconds(top.length)), ", ", waiting,
-                   " waiting, ", running, " running", unnamed)};
+  const std::string memory =
+      absl::StrCat("  memory ", BytesText(top.work_bytes), " of ", BytesText(top.work_limit_bytes));
+  const std::string unnamed = top.unnamed_errors_per_s > 0
+                                  ? absl::StrCat(", ", RateText(top.unnamed_errors_per_s),
+                                                 " errors/s that named no model here")
+                                  : "";
+  return {LineOf({ShownText(top.state), absl::StrCat("  tilewire ", ShownText(top.server_version)),
+                  absl::StrCat(" at ", address), absl::StrCat("  up ", UptimeText(top.uptime)),
+                  absl::StrCat("  ", CountText(top.connections, "connection"))},
+                 columns),
+          LineOf({absl::StrFormat("cores %.2f of %d busy", top.Cores(), top.cores),
+                  absl::StrFormat("  throttled %.1f %%", 100 * top.throttled_share), memory,
+                  absl::StrCat(", models ", BytesText(top.held_bytes))},
+                 columns),
+          LineOf({absl::StrCat(RateText(top.RequestsPerSecond()), " requests/s"),
+                  absl::StrFormat(" in the last %.1f s", absl::ToDoubleSeconds(top.length)),
+                  absl::StrCat(", ", waiting, " waiting"), absl::StrCat(", ", running, " running"),
+                  unnamed},
+                 columns)};
+}
+
+std::string Joined(const std::vector<std::string>& lines, int columns) {
+  std::string text;
+  for (const std::string& line : lines) absl::StrAppend(&text, CutEnd(line, columns), "\n");
+  return text;
 }
 
 }  // namespace
 
 std::string TopText(const TopInterval& top, absl::string_view address, const TopSize& size) {
-  const Table table(RowsOf(top), size.columns);
-  std::vector<std::string> lines = HeaderOf(top, address);
+  constexpr int64_t kLeastTable = 3;  // the heading, a row, how many more there are
+  std::vector<std::string> lines = HeaderOf(top, address, size.columns);
   lines.push_back("");
-  lines.push_back(table.Heading());
-  const auto all = static_cast<int64_t>(table.rows().size());
-  int64_t shown = std::clamp<int64_t>(size.lines - static_cast<int64_t>(lines.size()), 0, all);
-  if (shown < all) shown = std::max<int64_t>(0, shown - 1);
-  for (int64_t i = 0; i < shown; ++i) lines.push_back(table.Line(table.rows()[i]));
-  if (shown < all) lines.push_back(absl::StrCat(CountText(all - shown, "more version")));
-  if (all == 0) lines.push_back("the server has no models");
-  std::string text;
-  for (const std::string& line : lines) absl::StrAppend(&text, Cut(line, size.columns), "\n");
-  return text;
+  while (lines.size() > 1 && static_cast<int64_t>(lines.size()) > size.lines - kLeastTable)
+    lines.pop_back();
+  const Table table(RowsOf(top), size.columns);
+  for (std::string& line : table.Lines(size.lines - static_cast<int64_t>(lines.size())))
+    lines.push_back(std::move(line));
+  return Joined(lines, size.columns);
+}
+
+std::string NoAnswerText(absl::string_view reason, absl::string_view address, double interval_s,
+                         const TopSize& size) {
+  std::vector<std::string> lines = {
+      LineOf({absl::StrCat("no answer from ", address),
+              absl::StrFormat("; asked again every %g s", interval_s), ", Ctrl-C ends"},
+             size.columns)};
+  const std::string shown = ShownText(reason);
+  absl::string_view left = shown;
+  while (!left.empty() && static_cast<int64_t>(lines.size()) < size.lines) {
+    const absl::string_view line = Beginning(left, size.columns);
+    if (line.empty()) break;
+    lines.emplace_back(line);
+    left.remove_prefix(line.size());
+  }
+  return Joined(lines, size.columns);
 }
 
 }  // namespace tilewire::client

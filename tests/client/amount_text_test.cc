@@ -53,6 +53,13 @@ TEST(AmountText, ATerminalObeysNoTextOfOthers) {
                  "2J",
                  "?2J"},
                 {"\xC2\xA0", "\xC2\xA0"},
+                {"a\u202Eb\u202Ac\u2066d\u2069", "a?b?c?d?"},
+                {"a\u200Eb\u200Fc\u061Cd", "a?b?c?d"},
+                {"a\u2028b\u200Bc\uFEFFd", "a?b?c?d"},
+                {"\u6A21\u578B \U0001F600", "\u6A21\u578B \U0001F600"},
+                {"\xE0\x80\x9B[2J",
+                 "\xE0?"
+                 "?[2J"},
                 {"cut off\xC2", "cut off\xC2"}};
   for (const auto& [text, shown] : kCases) EXPECT_EQ(ShownText(text), shown);
 }

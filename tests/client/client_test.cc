@@ -247,6 +247,15 @@ TEST(SlowTextTest, IsALineAndAStoryForEachRequestWithoutControlCharacters) {
             "2 more requests came too fast to be looked at\n");
 }
 
+TEST(SlowTextTest, WrapsByCells) {
+  v1::SlowRequestsResponse slow;
+  std::string name;
+  for (int i = 0; i < 16; ++i) name += "\u732B";
+  slow.add_requests()->set_words(absl::StrCat(name, " ", name, " ", name));
+  EXPECT_THAT(SlowText(slow),
+              HasSubstr(absl::StrCat("\n         ", name, " ", name, "\n         ", name, "\n")));
+}
+
 TEST(Connect, SaysWhereNobodyAnswers) {
   EXPECT_THAT(Client::Connect("127.0.0.1:1", {.timeout = absl::Milliseconds(50)}),
               StatusIs(absl::StatusCode::kUnavailable, "127.0.0.1:1"));

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "client/text_width.h"
 #include "client/top/interval.h"
 #include "client/top/text.h"
 #include "nlohmann/json.hpp"
@@ -16,6 +17,8 @@
 namespace tilewire::client {
 namespace {
 
+using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -26,7 +29,7 @@ constexpr int64_t kServerStart = 1'700'000'000 * kSecond;
 
 v1::ServerStatusResponse StatusAt(int64_t second, int64_t start = kServerStart) {
   v1::ServerStatusResponse status;
-  status.set_server_version("0.9.0");
+  status.set_server_version("0.1.0");
   status.set_state("READY");
   status.set_at_ns(kServerStart + second * kSecond);
   status.set_uptime_ns(status.at_ns() - start);
@@ -152,7 +155,7 @@ TEST(TopIntervalTest, TwoServersSideBySideAreNotOne) {
 }
 
 TopInterval Busy() {
-  TopInterval top = {.server_version = "0.9.0",
+  TopInterval top = {.server_version = "0.1.0",
                      .state = "READY",
                      .at = absl::FromUnixSeconds(1'700'000'000),
                      .length = absl::Seconds(2),
@@ -196,7 +199,7 @@ TopInterval Busy() {
 
 TEST(TopTextTest, IsTheServerAndALineForEachVersion) {
   EXPECT_EQ(TopText(Busy(), "127.0.0.1:8001", {}),
-            "READY  tilewire 0.9.0 at 127.0.0.1:8001  up 3 d 4 h  14 connections\n"
+            "READY  tilewire 0.1.0 at 127.0.0.1:8001  up 3 d 4 h  14 connections\n"
             "cores 3.92 of 4 busy  throttled 1.2 %  memory 210 MB of 1.02 GB, models 713 MB\n"
             "1325 requests/s in the last 2.0 s, 3 waiting, 2 running\n"
             "\n"
@@ -207,6 +210,13 @@ TEST(TopTextTest, IsTheServerAndALineForEachVersion) {
             "cats           6      0      0      -      -      -  0.00              -       -\n");
 }
 
+std::vector<std::string> LinesOf(const TopInterval& top, const TopSize& size) {
+  std::vector<std::string> lines = absl::StrSplit(TopText(top, "127.0.0.1:8001", size), '\n');
+  EXPECT_EQ(lines.back(), "") << "each line ends with a line feed";
+  lines.pop_back();
+  return lines;
+}
+
 TEST(TopTextTest, ANarrowTerminalGetsTheColumnsThatMatterMost) {
   const struct {
     int columns;
@@ -215,40 +225,137 @@ TEST(TopTextTest, ANarrowTerminalGetsTheColumnsThatMatterMost) {
       {100, "model    version  req/s rows/s p50 ms p99 ms queued cores wait run err/s refused"},
       {80, "model    version  req/s rows/s p50 ms p99 ms queued cores wait run err/s refused"},
       {79, "model    version  req/s p50 ms p99 ms queued cores wait run err/s refused"},
+      {72, "model    version  req/s p50 ms p99 ms queued cores wait run err/s"},
       {61, "model    version  req/s p50 ms p99 ms queued cores wait err/s"},
       {60, "model    version  req/s p50 ms p99 ms queued cores err/s"},
-      {50, "model     req/s p50 ms p99 ms queued cores err/s"},
-      {40, "model     req/s p50 ms p99 ms cores"},
-      {29, "model     req/s p50 ms p99 ms"},
-      {12, "model     r~"},
+      {50, "model    version  req/s p50 ms p99 ms queued cores"},
+      {49, "model    version  req/s p50 ms p99 ms cores"},
+      {40, "model    version  req/s p50 ms p99 ms"},
+      {36, "model    version  req/s p99 ms"},
+      {29, "model    version  req/s"},
+      {22, "model    version"},
+      {15, "model   "},
+      {5, "model"},
+      {1, "~"},
   };
   for (const auto& c : kCases) {
-    const std::string text = TopText(Busy(), "127.0.0.1:8001", {.columns = c.columns});
-    EXPECT_THAT(text, HasSubstr(absl::StrCat("\n", c.heading, "\n"))) << c.columns;
-    for (absl::string_view line : absl::StrSplit(text, '\n'))
-      EXPECT_LE(line.size(), c.columns) << line;
+    const std::vector<std::string> lines = LinesOf(Busy(), {.columns = c.columns});
+    EXPECT_EQ(lines[4], c.heading) << c.columns;
+    for (const std::string& line : lines) EXPECT_LE(line.size(), c.columns) << line;
   }
 }
 
-TEST(TopTextTest, LongNamesAreCutBetweenCharacters) {
+TEST(TopTextTest, ColumnsGoBeforeNamesAreCut) {
   TopInterval top = Busy();
-  top.models[1].name = "n\xC3\xA9n\xC3\xA9n\xC3\xA9n\xC3\xA9n\xC3\xA9n\xC3\xA9";
-  EXPECT_THAT(TopText(top, "", {.columns = 29}),
-              HasSubstr("\nn\xC3\xA9n\xC3\xA9n\xC3\xA9n~   90.1"));
-  EXPECT_THAT(TopText(top, "", {}),
-              HasSubstr("\nn\xC3\xA9n\xC3\xA9n\xC3\xA9n\xC3\xA9n\xC3\xA9n\xC3\xA9       7"));
+  top.models = {{.name = "resnet50_int8", .versions = {{.version = "1", .state = "READY"}}},
+                {.name = "resnet50_v1", .versions = {{.version = "2", .state = "READY"}}}};
+  const struct {
+    const char* longest;  // in the place of resnet50_int8
+    int columns;
+    const char *heading, *line;
+  } kCases[] = {
+      {"resnet50_int8", 85,
+       "model         version  req/s rows/s p50 ms p99 ms queued cores wait run err/s refused",
+       "resnet50_int8       1      0      0      -      -      -  0.00    0   0     -       -"},
+      {"resnet50_int8", 80,
+       "model         version  req/s p50 ms p99 ms queued cores wait run err/s refused",
+       "resnet50_int8       1      0      -      -      -  0.00    0   0     -       -"},
+      {"resnet50_int8", 40, "model         version  req/s p99 ms",
+       "resnet50_int8       1      0      -"},
+      {"resnet50_int8", 28, "model         version  req/s", "resnet50_int8       1      0"},
+      {"resnet50_int8", 27, "model        version  req/s", "resne~0_int8       1      0"},
+      {"resnet50_int8", 23, "model    version  req/s", "res~int8       1      0"},
+      {"resnet50_int8", 22, "model         version", "resnet50_int8       1"},
+      {"resnet50_int8", 16, "model    version", "res~int8       1"},
+      {"resnet50_int8", 12, "model       ", "resne~0_int8"},
+      {"a_model_of_thirty_two_characters", 80,
+       "model                       version  req/s p50 ms p99 ms queued cores wait err/s",
+       "a_model_of_th~wo_characters       1      0      -      -      -  0.00    0     -"},
+      {"\u6A21\u578B\u6A21\u578B\u6A21\u578B_1", 36, "model          version  req/s p99 ms",
+       "\u6A21\u578B\u6A21\u578B\u6A21\u578B_1       1      0      -"},
+  };
+  for (const auto& c : kCases) {
+    top.models[0].name = c.longest;
+    const std::vector<std::string> lines = LinesOf(top, {.columns = c.columns});
+    EXPECT_EQ(lines[4], c.heading) << c.columns;
+    EXPECT_EQ(lines[5], c.line) << c.columns;
+  }
+}
+
+TEST(TopTextTest, WhatIsNotReadyIsNotTakenForARate) {
+  const struct {
+    int columns;
+    const char* line;
+  } kCases[] = {{40, "bad            1  UNAVAILABLE: node 'x'~"},
+                {29, "bad            1  UNAVAILABL~"},
+                {15, "bad       UNAV~"}};
+  for (const auto& [columns, line] : kCases)
+    EXPECT_THAT(LinesOf(Busy(), {.columns = columns}), Contains(line)) << columns;
+}
+
+TEST(TopTextTest, TheServersLinesLoseWholeParts) {
+  const struct {
+    int columns;
+    std::vector<std::string> lines;
+  } kCases[] = {
+      {60,
+       {"READY  tilewire 0.1.0 at 127.0.0.1:8001  up 3 d 4 h",
+        "cores 3.92 of 4 busy  throttled 1.2 %, models 713 MB",
+        "1325 requests/s in the last 2.0 s, 3 waiting, 2 running"}},
+      {40,
+       {"READY  tilewire 0.1.0 at 127.0.0.1:8001", "cores 3.92 of 4 busy  throttled 1.2 %",
+        "1325 requests/s in the last 2.0 s"}},
+      {34,
+       {"READY  tilewire 0.1.0  up 3 d 4 h", "cores 3.92 of 4 busy",
+        "1325 requests/s in the last 2.0 s"}},
+      {10, {"READY", "cores 3.9~", "1325 requ~"}},
+  };
+  for (const auto& c : kCases) {
+    std::vector<std::string> lines = LinesOf(Busy(), {.columns = c.columns});
+    lines.resize(3);
+    EXPECT_EQ(lines, c.lines) << c.columns;
+  }
+}
+
+TEST(TopTextTest, WideCharactersTakeTwoCells) {
+  TopInterval top = Busy();
+  top.models[1].name = "\u732B\u732B\u732B\u732B\u732B";
+  top.models[0].versions[0].reason = std::string(60, 'x') + "\u732B\u732B\u732B";
+  for (int columns = 1; columns < 90; ++columns)
+    for (const std::string& line : LinesOf(top, {.columns = columns}))
+      EXPECT_LE(TextWidth(line), columns) << line;
+  EXPECT_THAT(LinesOf(top, {.columns = 40})[6],
+              StartsWith("\u732B\u732B\u732B\u732B\u732B       7 "));
 }
 
 TEST(TopTextTest, AShortTerminalCountsTheRest) {
-  const auto lines = [](int lines) {
-    const std::string text = TopText(Busy(), "", {.lines = lines});
-    return std::vector<std::string>(absl::StrSplit(text, '\n', absl::SkipEmpty()));
-  };
+  const auto lines = [](int lines) { return LinesOf(Busy(), {.lines = lines}); };
   EXPECT_THAT(lines(9).back(), StartsWith("cats")) << "all fit";
   EXPECT_EQ(lines(8).back(), "2 more versions");
-  EXPECT_THAT(lines(8)[5], StartsWith("cats")) << "the busiest are shown";
-  EXPECT_EQ(lines(6).back(), "4 more versions");
-  EXPECT_EQ(lines(1).back(), "4 more versions");
+  EXPECT_THAT(lines(8)[6], StartsWith("cats")) << "the busiest are shown";
+  EXPECT_EQ(lines(6).back(), "3 more versions");
+  EXPECT_THAT(lines(4), ElementsAre(StartsWith("READY"), StartsWith("model"), StartsWith("v?[2J"),
+                                    "3 more versions"));
+  EXPECT_THAT(lines(2), ElementsAre(StartsWith("READY"), "4 versions"));
+  EXPECT_THAT(lines(1), ElementsAre(StartsWith("READY")));
+  for (int most = 1; most < 12; ++most) {
+    EXPECT_LE(lines(most).size(), most);
+    TopInterval empty = Busy();
+    empty.models.clear();
+    EXPECT_LE(LinesOf(empty, {.lines = most}).size(), most);
+  }
+}
+
+TEST(TopTextTest, WhatIsToldWithoutAnAnswerFitsTheTerminal) {
+  EXPECT_EQ(NoAnswerText("not\x1b there", "a:1", 0.5, {}),
+            "no answer from a:1; asked again every 0.5 s, Ctrl-C ends\nnot? there\n");
+  EXPECT_EQ(NoAnswerText("0123456789", "a:1", 2, {.columns = 20, .lines = 2}),
+            "no answer from a:1\n0123456789\n");
+  EXPECT_EQ(NoAnswerText("0123456789012345678901234567890123456789", "a:1", 2,
+                         {.columns = 18, .lines = 3}),
+            "no answer from a:1\n012345678901234567\n890123456789012345\n");
+  EXPECT_EQ(NoAnswerText("not there", "a:1", 2, {.lines = 1}),
+            "no answer from a:1; asked again every 2 s, Ctrl-C ends\n");
 }
 
 TEST(TopTextTest, TellsErrorsThatBelongToNoModelAndAServerWithoutAny) {

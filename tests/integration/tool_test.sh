@@ -101,6 +101,11 @@ expect 2 'excludes' explain digits --live --runs=3
 expect 0 '^[0-9:]{8} +[0-9.]+ +[0-9.]+ +[0-9.]+ +[-0-9.]+  digits 1' slow
 expect 0 '^ +.*[0-9.]+ ms (running|waiting|reading|until)' slow digits --minutes=30 --most=100
 expect 0 '"queue_ns": "[0-9]+"' slow digits --json
+expect 0 '  digits 1' slow --most=1000
+! grep -qE '^[0-9:]{8} .*  - ' "$out" || {  # such as the one to a model that is unknown, above
+  echo "FAILED: requests that belong to no model are told as slow: $(<"$out")"
+  failures=$((failures + 1))
+}
 expect 0 '^no requests are known' slow digits --minutes=0.001
 expect 1 'NOT_FOUND' slow nope
 expect 2 'not a number' slow digits --minutes=yesterday
@@ -112,6 +117,7 @@ expect 0 '^cores [0-9.]+ of [0-9]+ busy  throttled ' top "$server_address" --int
 expect 1 'NOT_FOUND' top --model=nope
 expect 1 'UNAVAILABLE.*127.0.0.1:1 ' top 127.0.0.1:1 --connect_timeout=0.2
 expect 2 'not HOST:PORT' top localhost
+expect 2 "'' is not HOST:PORT" top ''
 expect 2 'several servers; top watches one' top "$server_address,$server_address"
 expect 2 'not a number from 0.1' top --interval=0
 
@@ -351,6 +357,16 @@ for step in steps:
     for dump in step['dumps']:
         assert os.path.getsize(os.path.join(sys.argv[2], dump)) > 0, dump
 PYTHON
+stop_server
+
+# Versions that are not served are listed, and not asked about.
+start_server --model_control=explicit
+export TILEWIRE_SERVER=$server_address
+expect 0 '^digits +version 1 +not ready' models
+! grep -q 'ModelMetadata' "$server_log" || {
+  echo "FAILED: the list of models asks about those that are not ready: $(<"$server_log")"
+  failures=$((failures + 1))
+}
 stop_server
 
 # Several models by name, of which one is a folder.

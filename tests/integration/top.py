@@ -160,8 +160,21 @@ def a_terminal_is_drawn_anew_and_left_as_it_was():
             terminal.is_as_before()
             for frame in terminal.frames()[:-1]:
                 assert len(frame) <= 12 and all(len(line) <= 50 for line in frame), frame
-                assert frame[4].split() == [b'model', b'req/s', b'p50', b'ms', b'p99', b'ms', b'queued',
-                                            b'cores', b'err/s'], frame
+                assert frame[4].split() == [b'model', b'version', b'req/s', b'p50', b'ms', b'p99', b'ms',
+                                            b'queued', b'cores'], frame
+
+
+def a_frame_is_no_taller_than_its_terminal():
+    """The last line of a frame that fills the terminal does not make it scroll."""
+    with loaded() as (server, _):
+        for lines in (1, 2, 6):
+            terminal = Terminal(80, lines, server.address, '--interval=0.1')
+            terminal.await_text(b'READY', more=4)
+            terminal.process.send_signal(signal.SIGINT)
+            expect(terminal.rest(), -signal.SIGINT)
+            for frame in terminal.frames()[:-1]:
+                expect(len(frame), lines)
+                assert frame[0].startswith(b'READY'), frame
 
 
 def a_stopped_tool_gives_the_screen_back():
@@ -196,6 +209,26 @@ def a_server_that_goes_away_is_awaited():
         second.end()
 
 
+def programs_are_told_of_a_server_that_goes_away():
+    """Without an end the lines for programs go on with the server that comes back; the gap is told."""
+    with Server() as first:
+        port = first.port
+        watch = subprocess.Popen([TOOL, 'top', first.address, '--json', '--count=0', '--interval=0.1'],
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        expect(json.loads(watch.stdout.readline())['state'], 'READY')
+        first.end()
+    told = watch.stderr.readline()
+    assert told.startswith(f'tilewire: no answer from {first.address}; asked again'), told
+    with Server(f'--port={port}') as second:
+        until(lambda: 'answers again, after' in watch.stderr.readline(), 'nothing tells the end of the gap')
+        expect(json.loads(watch.stdout.readline())['state'] != '', True)
+        watch.terminate()
+        expect(watch.wait(PATIENCE), -signal.SIGTERM)
+        watch.stdout.close()
+        watch.stderr.close()
+        second.end()
+
+
 def a_plain_terminal_gets_lines():
     """A terminal that knows no sequences gets none."""
     with loaded() as (server, _):
@@ -207,8 +240,9 @@ def a_plain_terminal_gets_lines():
 
 
 CHECKS = (its_numbers_are_those_of_the_load, a_pipe_gets_one_table, errors_are_seen,
-          a_terminal_is_drawn_anew_and_left_as_it_was, a_stopped_tool_gives_the_screen_back,
-          a_server_that_goes_away_is_awaited, a_plain_terminal_gets_lines)
+          a_terminal_is_drawn_anew_and_left_as_it_was, a_frame_is_no_taller_than_its_terminal,
+          a_stopped_tool_gives_the_screen_back, a_server_that_goes_away_is_awaited,
+          programs_are_told_of_a_server_that_goes_away, a_plain_terminal_gets_lines)
 
 if __name__ == '__main__':
     run_checks(CHECKS)

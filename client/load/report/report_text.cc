@@ -61,7 +61,7 @@ std::string PartLines(const LoadReport& report) {
   if (report.parts.size() < 2) return "";
   std::string text;
   for (const PartReport& part : report.parts) {
-    absl::StrAppendFormat(&text, "  %s: %s, %s, %d differ, p50 %s, p99 %s\n", part.name,
+    absl::StrAppendFormat(&text, "  %s: %s, %s, %d differ, p50 %s, p99 %s\n", ShownText(part.name),
                           CountText(part.answered, "answer"), CountText(part.errors, "error"),
                           part.mismatches, PercentileText(part.latencies, 50),
                           PercentileText(part.latencies, 99));
@@ -84,7 +84,8 @@ std::string ErrorLines(const LoadReport& report) {
                           "unsent      %d: too many answers were outstanding (--max_waiting)\n",
                           report.unsent);
   }
-  if (!report.first_error.empty()) absl::StrAppend(&text, "first       ", report.first_error, "\n");
+  if (!report.first_error.empty())
+    absl::StrAppend(&text, "first       ", ShownText(report.first_error), "\n");
   return text;
 }
 

@@ -67,7 +67,9 @@ absl::Status AnswerSlowRequests(const ModelRepository& models, const SlowRequest
     return absl::InvalidArgumentError(
         absl::StrCat("since_ms ", request.since_ms(), ", allowed are 0 to ", kLatest));
   }
+  // Requests of other methods, such as one that loads a model, belong to none.
   const auto is_wanted = [&](uint32_t number) {
+    if (number == 0) return false;
     return request.model().empty() || models.NameOf(number).model == request.model();
   };
   const auto found = slow.Find(is_wanted, request.since_ms() * kNsPerMs,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SlowRequests: which requests were slow, and why. Thread-safe.
+// SlowRequests: which requests were slow, and why. Calls that belong to no model, such as one that
+// loads it, are left out. Thread-safe.
 #ifndef SERVICE_RPC_ANSWERS_SLOW_ANSWER_H_
 #define SERVICE_RPC_ANSWERS_SLOW_ANSWER_H_
 

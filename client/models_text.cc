@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/models_text.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/amount_text.h"
+#include "client/text_width.h"
+
+namespace tilewire::client {
+namespace {
+
+constexpr int kNameWidth = 20, kVersionWidth = 4;
+
+std::string TensorsText(const std::vector<TensorMetadata>& tensors) {
+  return absl::StrJoin(tensors, ", ", [](std::string* out, const TensorMetadata& tensor) {
+    absl::StrAppend(out, ShownText(tensor.name), " ", ShownText(tensor.datatype), " ",
+                    ShapeText(tensor.shape));
+  });
+}
+
+}  // namespace
+
+std::string ModelText(const ModelEntry& model, bool is_ready,
+                      const std::optional<ModelMetadata>& metadata) {
+  const std::string version =
+      !model.version.empty() || !metadata ? model.version : absl::StrJoin(metadata->versions, ",");
+  std::string text = absl::StrCat(PaddedAfter(ShownText(model.name), kNameWidth), " version ",
+                                  PaddedAfter(ShownText(version), kVersionWidth),
+                                  is_ready ? " ready" : " not ready",
+                                  model.reason.empty() ? "" : "  ", ShownText(model.reason), "\n");
+  if (!metadata) return text;
+  absl::StrAppend(&text, "  inputs   ", TensorsText(metadata->inputs), "\n  outputs  ",
+                  TensorsText(metadata->outputs), "\n");
+  const auto precision = metadata->properties.find("precision");
+  if (precision != metadata->properties.end())
+    absl::StrAppend(&text, "  precision ", ShownText(precision->second), "\n");
+  return text;
+}
+
+std::string ShapeText(absl::Span<const int64_t> shape) {
+  std::string text;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    absl::StrAppend(&text, i == 0 ? "" : "x",
+                    shape[i] >= 0 ? absl::StrCat(shape[i])
+                    : i == 0      ? "N"
+                                  : "?");
+  }
+  return text;
+}
+
+}  // namespace tilewire::client
