@@ -34,4 +34,15 @@ std::vector<int64_t> ClosedShape(const TensorMetadata& tensor, int64_t batch, in
   return shape;
 }
 
+std::string ShapeText(absl::Span<const int64_t> shape) {
+  std::string text;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    absl::StrAppend(&text, i == 0 ? "" : "x",
+                    shape[i] >= 0 ? absl::StrCat(shape[i])
+                    : i == 0      ? "N"
+                                  : "?");
+  }
+  return text;
+}
+
 }  // namespace tilewire::client

@@ -79,6 +79,8 @@ struct TensorMetadata {
 // The tensor's shape with `batch` in the place of an open first dimension and `free_size` of
 // others.
 std::vector<int64_t> ClosedShape(const TensorMetadata& tensor, int64_t batch, int64_t free_size);
+// "Nx3x24x20"; N for a leading -1, ? elsewhere.
+std::string ShapeText(absl::Span<const int64_t> shape);
 
 }  // namespace tilewire::client
 

@@ -39,28 +39,34 @@ struct InferFlags {
   PictureOptions pictures;
 };
 
-absl::StatusOr<std::string> PictureBytes(const std::string& file, const TensorMetadata& input,
-                                         const std::vector<int64_t>& shape,
-                                         const InferFlags& flags) {
-  if (shape.size() != 4 || (shape[1] != 1 && shape[1] != 3)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("input '", input.name, "' is ", ShapeText(input.shape),
-                     ", which no picture fits: give raw tensor files with --raw"));
+absl::StatusOr<Tensor> FromPicture(const std::string& file, const TensorMetadata& input,
+                                   const InferFlags& flags) {
+  absl::StatusOr<PictureInput> one =
+      PictureInputOf(input, /*batch=*/1, flags.free_size, ParseLayout(flags.layout));
+  if (one.ok() && one->pictures != 1) {
+    one = absl::InvalidArgumentError(
+        absl::StrCat("input '", input.name, "' takes ", one->pictures, " pictures in one request"));
   }
-  return ReadPicture(file, input, shape, ParseLayout(flags.layout), flags.pictures);
+  if (!one.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(one.status().message(), ": give raw tensor files with --raw"));
+  }
+  auto bytes = ReadPicture(file, input, *one, flags.pictures);
+  if (!bytes.ok()) return bytes.status();
+  one->tensor.bytes = *std::move(bytes);
+  return std::move(one->tensor);
 }
 
-// One input of one row from one file.
-absl::StatusOr<Tensor> MakeInput(const std::string& file, const TensorMetadata& input,
-                                 const InferFlags& flags) {
+absl::StatusOr<Tensor> FromRawFile(const std::string& file, const TensorMetadata& input,
+                                   const InferFlags& flags) {
   Tensor tensor;
   tensor.name = input.name;
   tensor.datatype = input.datatype;
   tensor.shape = ClosedShape(input, /*batch=*/1, flags.free_size);
-  auto bytes = flags.raw ? ReadFile(file) : PictureBytes(file, input, tensor.shape, flags);
+  auto bytes = ReadFile(file);
   if (!bytes.ok()) return bytes.status();
   tensor.bytes = *std::move(bytes);
-  if (flags.raw && input.shape.front() < 0) {
+  if (!input.shape.empty() && input.shape.front() < 0) {
     // As many rows as the file holds, if the size of an element is known.
     int64_t row = SizeOfDatatype(input.datatype);
     for (size_t i = 1; i < tensor.shape.size(); ++i) row *= tensor.shape[i];
@@ -72,6 +78,12 @@ absl::StatusOr<Tensor> MakeInput(const std::string& file, const TensorMetadata& 
     std::rotate(tensor.shape.begin() + 1, tensor.shape.begin() + 2, tensor.shape.end());
   }
   return tensor;
+}
+
+// One input from one file.
+absl::StatusOr<Tensor> MakeInput(const std::string& file, const TensorMetadata& input,
+                                 const InferFlags& flags) {
+  return flags.raw ? FromRawFile(file, input, flags) : FromPicture(file, input, flags);
 }
 
 // Scores have one dimension beside the batch; others, such as maps of segments, are not ranked.

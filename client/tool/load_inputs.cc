@@ -150,28 +150,24 @@ absl::StatusOr<Inputs> ArrayInputs(const LoadFlags& flags, const WantedRequests&
 // A request per picture; with a larger batch the pictures follow each other around.
 absl::StatusOr<Inputs> ImageInputs(const LoadFlags& flags, const WantedRequests& wanted,
                                    const ModelMetadata& metadata) {
-  if (metadata.inputs.size() != 1 || metadata.inputs[0].shape.size() != 4) {
+  if (metadata.inputs.size() != 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("--image: model '", wanted.model, "' does not take one picture"));
   }
   const TensorMetadata& input = metadata.inputs[0];
-  const std::vector<int64_t> shape = ClosedShape(input, wanted.batch, flags.free_size);
-  if (shape[1] != 1 && shape[1] != 3) {
-    return absl::InvalidArgumentError(absl::StrCat("--image: input '", input.name, "' is ",
-                                                   ShapeText(input.shape),
-                                                   ", which no picture fits"));
-  }
+  const auto picture =
+      PictureInputOf(input, wanted.batch, flags.free_size, ParseLayout(flags.layout));
+  if (!picture.ok())
+    return absl::InvalidArgumentError(absl::StrCat("--image: ", picture.status().message()));
   Inputs all;
   for (size_t first = 0; first < flags.images.size(); ++first) {
-    Tensor tensor{input.name, input.datatype, shape, ParseLayout(flags.layout), ""};
-    for (int64_t row = 0; row < shape[0]; ++row) {
+    Tensor tensor = picture->tensor;
+    for (int64_t row = 0; row < picture->pictures; ++row) {
       const std::string& file = flags.images[(first + row) % flags.images.size()];
-      auto bytes = ReadPicture(file, input, shape, tensor.layout, flags.pictures);
+      auto bytes = ReadPicture(file, input, *picture, flags.pictures);
       if (!bytes.ok()) return bytes.status();
       tensor.bytes += *bytes;
     }
-    if (tensor.layout == Layout::kNhwc)
-      std::rotate(tensor.shape.begin() + 1, tensor.shape.begin() + 2, tensor.shape.end());
     all.push_back({std::move(tensor)});
   }
   return all;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/tool/picture_options.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/preparation.h"
@@ -21,29 +23,30 @@ void AddPreparationOptions(CLI::App* command, PictureOptions* options) {
     torchvision->excludes(command->get_option(other));
 }
 
-absl::StatusOr<std::string> ReadPicture(const std::string& file, const TensorMetadata& input,
-                                        const std::vector<int64_t>& shape, Layout layout,
-                                        const PictureOptions& options) {
+absl::StatusOr<std::string> ReadPicture(const std::string& file, const TensorMetadata& declared,
+                                        const PictureInput& input, const PictureOptions& options) {
   const auto content = ReadFile(file);
   if (!content.ok()) return content.status();
   const auto image = DecodeImage(*content);
   if (!image.ok())
     return absl::InvalidArgumentError(absl::StrCat(file, ": ", image.status().message()));
-  const Image colored = WithChannels(*image, shape[1]);
+  const Image colored = WithChannels(*image, input.channels);
   if (options.torchvision.empty()) {
-    return ToInput(ResizeAndCrop(colored, shape[2], shape[3]), input.datatype, layout,
-                   options.normalization);
+    return ToInput(ResizeAndCrop(colored, input.height, input.width), declared.datatype,
+                   input.samples, options.normalization);
   }
   const auto preparation = TorchvisionPreparation(options.torchvision);
   if (!preparation.ok()) return preparation.status();
   const int64_t side = preparation->crop;
-  if (shape[1] != 3 || shape[2] != side || shape[3] != side) {
+  if (input.channels != 3 || input.height != side || input.width != side) {
+    const bool is_open = std::any_of(declared.shape.end() - 3, declared.shape.end(),
+                                     [](int64_t dim) { return dim < 0; });
     return absl::InvalidArgumentError(
         absl::StrFormat("--torchvision=%s makes 3x%dx%d of a picture, input '%s' is %s%s",
-                        options.torchvision, side, side, input.name, ShapeText(input.shape),
-                        input.shape[2] < 0 ? absl::StrCat("; --free_size=", side, " fits") : ""));
+                        options.torchvision, side, side, declared.name, ShapeText(declared.shape),
+                        is_open ? absl::StrCat("; --free_size=", side, " fits") : ""));
   }
-  return ToInput(Prepare(colored, *preparation), input.datatype, layout,
+  return ToInput(Prepare(colored, *preparation), declared.datatype, input.samples,
                  preparation->normalization);
 }
 

@@ -5,13 +5,12 @@
 #define CLIENT_TOOL_PICTURE_OPTIONS_H_
 
 #include <CLI/CLI.hpp>
-#include <cstdint>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "client/client.h"
 #include "client/image.h"
+#include "client/picture_input.h"
 
 namespace tilewire::client {
 
@@ -23,11 +22,11 @@ struct PictureOptions {
 // --torchvision, and what it excludes: --scale, --mean, --std.
 void AddPreparationOptions(CLI::App* command, PictureOptions* options);
 
-// The picture in `file` as one row of an input of `shape` [N, C, H, W].
+// The picture in `file` as the bytes of one picture of `input`, which PictureInputOf() gave for
+// `declared`.
 //   kInvalidArgument  no picture, or one that is prepared for another shape
-absl::StatusOr<std::string> ReadPicture(const std::string& file, const TensorMetadata& input,
-                                        const std::vector<int64_t>& shape, Layout layout,
-                                        const PictureOptions& options);
+absl::StatusOr<std::string> ReadPicture(const std::string& file, const TensorMetadata& declared,
+                                        const PictureInput& input, const PictureOptions& options);
 
 }  // namespace tilewire::client
 

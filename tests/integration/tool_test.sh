@@ -10,7 +10,19 @@ digits=deploy/models/digits
 
 primitive() { expect 0 "$1" primitive "${@:2}" --repeat=2; }
 
-start_server
+# The digits as a model that takes one picture without a batch, and names a file that is missing.
+unbatched=$TEST_TMPDIR/unbatched
+mkdir -p "$unbatched/one_picture/1"
+cp -L "$digits/1/model.onnx" "$unbatched/one_picture/1/"
+cp -L "$digits/labels.txt" "$unbatched/one_picture/names.txt"
+cat >"$unbatched/one_picture/config.pbtxt" <<'CONFIG'
+max_batch_size: 0
+input { name: "image" dims: [ 3, 24, 20 ] reshape { shape: [ 1, 3, 24, 20 ] } }
+output { name: "logits" dims: [ 10 ] reshape { shape: [ 1, 10 ] } label_filename: "names.txt" }
+output { name: "features" label_filename: "nowhere.txt" }
+CONFIG
+
+start_server --model_repository="$unbatched"
 export TILEWIRE_SERVER=$server_address
 
 expect 0 '^tilewire [0-9]+\.[0-9]+' --version
@@ -48,6 +60,12 @@ label=$(od -An -tu1 -N1 "$digits/heldout/labels.u8" | tr -d ' ')
 for layout in nchw nhwc; do
   expect 0 " $label  $label\$" infer --model=digits --top=1 --layout=$layout "$picture"
 done
+expect 0 " $label  $label\$" infer --model=one_picture --top=1 "$picture"
+expect 2 'is 3x24x20, which is sent as it is declared.* raw tensor files' \
+  infer --model=one_picture --layout=nhwc "$picture"
+expect 2 'makes 3x224x224 of a picture, input .image. is 3x24x20$' \
+  infer --model=one_picture --torchvision=resnet18 "$picture"
+expect 0 'errors +0, .*: 0$' load --model=one_picture --image "$picture" --requests=5
 for digit in 3 7 8; do
   expect 0 " $digit  $digit\$" infer --model=digits --top=1 "$digits/pictures/$digit.png"
 done
@@ -132,6 +150,17 @@ expect 1 '"loads": false' check --json "$TEST_TMPDIR/pointer.onnx"
 expect 0 'serves   digits version 1 ' check deploy/models
 expect 0 '1 of 1 models would be served' check "$digits"
 expect 2 'a repository is checked alone' check deploy/models "$digits"/1/model.onnx
+expect 0 "note +output 'features': label_filename 'nowhere.txt' is not in the model's folder" \
+  check "$unbatched"
+! grep -q "note.*names.txt" "$out" || {
+  echo "FAILED: labels that are there are called missing: $(<"$out")"
+  failures=$((failures + 1))
+}
+expect 0 "^ +\"output 'features': label_filename 'nowhere.txt'" check --json "$unbatched"
+grep -q "'one_picture' version 1: output 'features': label_filename 'nowhere.txt'" "$server_log" || {
+  echo "FAILED: the server does not say which labels are missing: $(<"$server_log")"
+  failures=$((failures + 1))
+}
 # A file that is missing does not keep the others from being checked.
 expect 1 'REFUSED  missing.onnx' check missing.onnx "$digits"/1/model.onnx
 expect 1 'lacks +.*No such file' check missing.onnx "$digits"/1/model.onnx

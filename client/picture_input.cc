@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/picture_input.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace tilewire::client {
+namespace {
+
+bool HasChannels(int64_t dim) { return dim == 1 || dim == 3; }
+
+absl::Status Unfit(const TensorMetadata& input, absl::string_view why) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("input '", input.name, "' is ", ShapeText(input.shape), ", ", why));
+}
+
+}  // namespace
+
+absl::StatusOr<PictureInput> PictureInputOf(const TensorMetadata& input, int64_t batch,
+                                            int64_t free_size, Layout layout) {
+  const size_t rank = input.shape.size();
+  const size_t first = rank == 4 ? 1 : 0;  // the dimension after the batch
+  if (rank < 3 || rank > 4) return Unfit(input, "which no picture fits");
+  const bool channels_first = HasChannels(input.shape[first]);
+  if (!channels_first && !HasChannels(input.shape[rank - 1]))
+    return Unfit(input, "which no picture fits");
+  if (rank == 3 && batch != 1)
+    return Unfit(input, absl::StrCat("which takes one picture, not a batch of ", batch));
+  if (layout == Layout::kNhwc && (rank == 3 || !channels_first))
+    return Unfit(input, "which is sent as it is declared, not in nhwc: only [N,C,H,W] has it");
+
+  PictureInput picture;
+  picture.tensor = {input.name, input.datatype, input.shape, layout, ""};
+  std::vector<int64_t>& shape = picture.tensor.shape;
+  if (rank == 4 && shape[0] < 0) shape[0] = batch;
+  std::replace_if(
+      shape.begin() + first, shape.end(), [](int64_t dim) { return dim < 0; }, free_size);
+  picture.pictures = rank == 4 ? shape[0] : 1;
+  picture.channels = channels_first ? shape[first] : shape[rank - 1];
+  picture.height = shape[channels_first ? first + 1 : first];
+  picture.width = shape[channels_first ? first + 2 : first + 1];
+  picture.samples = channels_first ? layout : Layout::kNhwc;
+  if (layout == Layout::kNhwc) std::rotate(shape.begin() + 1, shape.begin() + 2, shape.end());
+  return picture;
+}
+
+}  // namespace tilewire::client
