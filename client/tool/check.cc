@@ -146,8 +146,8 @@ named. A file that cannot be read is listed as refused, with the reason. Memory 
 serving are not estimated.
 
 Of a folder that is a model repository, or one model of it, every setting in each config.pbtxt
-is printed: applied, without effect here, refused or unknown, and why; then what keeps the
-version from being served.
+is printed: applied, without effect here, refused or unknown, and why; then a note for each
+file of labels that is missing, and what keeps the version from being served.
 
 Exit status: 0 everything would be served, 1 something would not, 2 bad command line.)");
   auto paths = std::make_shared<std::vector<std::string>>();

@@ -30,6 +30,7 @@ struct CheckedVersion {
   reader::ModelCheck file;
   std::vector<Setting> settings;
   std::vector<std::string> reasons;  // that keep it from being served; none: it would be
+  std::vector<std::string> notes;    // on what it would be served without
 };
 
 std::vector<TensorSpec> SpecsOf(const std::vector<reader::CheckedTensor>& tensors) {
@@ -53,6 +54,7 @@ CheckedVersion CheckVersion(const ServedModel& served) {
   if (read.ok()) {
     checked.settings = read->settings;
     config = read->config;
+    checked.notes = service::MissingLabels(config, served.settings_folder);
     for (const Setting& setting : read->settings) {
       if (const absl::Status status = service::Verdict({setting}, served.strict_config);
           !status.ok())
@@ -81,6 +83,8 @@ void PrintVersion(const CheckedVersion& checked) {
     absl::PrintF("  %-10s %s: %s\n", service::SettingClassName(setting.effect),
                  ShownText(setting.name), ShownText(setting.text));
   }
+  for (const std::string& note : checked.notes)
+    absl::PrintF("  %-10s %s\n", "note", ShownText(note));
   for (const std::string& reason : checked.reasons)
     absl::PrintF("  %-10s %s\n", "kept out", ShownText(reason));
 }
@@ -97,6 +101,7 @@ nlohmann::json VersionJson(const CheckedVersion& checked) {
           {"serves", checked.reasons.empty()},
           {"settings", std::move(settings)},
           {"kept_out", checked.reasons},
+          {"notes", checked.notes},
           {"opset", checked.file.opset},
           {"nodes", checked.file.nodes}};
 }
