@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "client/client.h"
 #include "client/image.h"
-#include "client/models_text.h"
+#include "client/tables/models_text.h"
 
 namespace tilewire::client {
 

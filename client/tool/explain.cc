@@ -8,7 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
-#include "client/plan_text.h"
+#include "client/tables/plan_text.h"
 #include "client/tool/command.h"
 
 namespace tilewire::client {

@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "client/plan_text.h"
-#include "client/slow_text.h"
+#include "client/tables/plan_text.h"
+#include "client/tables/slow_text.h"
 #include "client/tool/command.h"
 
 namespace tilewire::client {

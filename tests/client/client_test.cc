@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/synchronization/barrier.h"
-#include "client/plan_text.h"
-#include "client/slow_text.h"
+#include "client/tables/plan_text.h"
+#include "client/tables/slow_text.h"
 #include "tests/client/fake_server.h"
 #include "tests/support/status_matchers.h"
 

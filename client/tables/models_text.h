@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The models of a server, as text for people. Pure function; thread-safe.
-#ifndef CLIENT_MODELS_TEXT_H_
-#define CLIENT_MODELS_TEXT_H_
+#ifndef CLIENT_TABLES_MODELS_TEXT_H_
+#define CLIENT_TABLES_MODELS_TEXT_H_
 
 #include <cstdint>
 #include <optional>
@@ -24,4 +24,4 @@ std::string ShapeText(absl::Span<const int64_t> shape);
 
 }  // namespace tilewire::client
 
-#endif  // CLIENT_MODELS_TEXT_H_
+#endif  // CLIENT_TABLES_MODELS_TEXT_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/slow_text.h"
+#include "client/tables/slow_text.h"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Slow requests as text for people. Pure function; thread-safe.
-#ifndef CLIENT_SLOW_TEXT_H_
-#define CLIENT_SLOW_TEXT_H_
+#ifndef CLIENT_TABLES_SLOW_TEXT_H_
+#define CLIENT_TABLES_SLOW_TEXT_H_
 
 #include <string>
 
@@ -17,4 +17,4 @@ std::string SlowText(const v1::SlowRequestsResponse& slow);
 
 }  // namespace tilewire::client
 
-#endif  // CLIENT_SLOW_TEXT_H_
+#endif  // CLIENT_TABLES_SLOW_TEXT_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/models_text.h"
+#include "client/tables/models_text.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/plan_text.h"
+#include "client/tables/plan_text.h"
 
 #include <google/protobuf/util/json_util.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A plan, and where the time of its runs went, as a table for people. Pure functions; thread-safe.
-#ifndef CLIENT_PLAN_TEXT_H_
-#define CLIENT_PLAN_TEXT_H_
+#ifndef CLIENT_TABLES_PLAN_TEXT_H_
+#define CLIENT_TABLES_PLAN_TEXT_H_
 
 #include <string>
 
@@ -35,4 +35,4 @@ std::string MessageJson(const google::protobuf::Message& message);
 
 }  // namespace tilewire::client
 
-#endif  // CLIENT_PLAN_TEXT_H_
+#endif  // CLIENT_TABLES_PLAN_TEXT_H_
