@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/amount_text.h"
+#include "client/tensor.h"
 #include "client/text_width.h"
 
 namespace tilewire::client {
@@ -34,17 +35,6 @@ std::string ModelText(const ModelEntry& model, bool is_ready,
   const auto precision = metadata->properties.find("precision");
   if (precision != metadata->properties.end())
     absl::StrAppend(&text, "  precision ", ShownText(precision->second), "\n");
-  return text;
-}
-
-std::string ShapeText(absl::Span<const int64_t> shape) {
-  std::string text;
-  for (size_t i = 0; i < shape.size(); ++i) {
-    absl::StrAppend(&text, i == 0 ? "" : "x",
-                    shape[i] >= 0 ? absl::StrCat(shape[i])
-                    : i == 0      ? "N"
-                                  : "?");
-  }
   return text;
 }
 

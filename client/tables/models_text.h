@@ -4,11 +4,9 @@
 #ifndef CLIENT_TABLES_MODELS_TEXT_H_
 #define CLIENT_TABLES_MODELS_TEXT_H_
 
-#include <cstdint>
 #include <optional>
 #include <string>
 
-#include "absl/types/span.h"
 #include "client/client.h"
 
 namespace tilewire::client {
@@ -18,9 +16,6 @@ namespace tilewire::client {
 // metadata are told. Control characters of all that the server says are shown as '?'.
 std::string ModelText(const ModelEntry& model, bool is_ready,
                       const std::optional<ModelMetadata>& metadata);
-
-// "Nx3x24x20": N for an open batch, '?' for another open dimension.
-std::string ShapeText(absl::Span<const int64_t> shape);
 
 }  // namespace tilewire::client
 
