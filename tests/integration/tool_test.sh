@@ -120,7 +120,7 @@ expect 0 '^[0-9:]{8} +[0-9.]+ +[0-9.]+ +[0-9.]+ +[-0-9.]+  digits 1' slow
 expect 0 '^ +.*[0-9.]+ ms (running|waiting|reading|until)' slow digits --minutes=30 --most=100
 expect 0 '"queue_ns": "[0-9]+"' slow digits --json
 expect 0 '  digits 1' slow --most=1000
-! grep -qE '^[0-9:]{8} .*  - ' "$out" || {  # such as the one to a model that is unknown, above
+! grep -qE '^[0-9:]{8}( +[-0-9.]+){4}  -( |$)' "$out" || {  # such as the one to a model that is unknown, above
   echo "FAILED: requests that belong to no model are told as slow: $(<"$out")"
   failures=$((failures + 1))
 }
