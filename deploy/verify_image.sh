@@ -161,7 +161,7 @@ play() {
   cat "$state/pod.log"
   return 1
 }
-has_threads() { grep -E " $1 threads, .*, $2 MB for requests" "$state/pod.log"; }
+has_threads() { grep -E " $1 threads?, .*, $2 MB for requests" "$state/pod.log"; }
 
 probe_fails() { ! podman exec tilewire-trial /usr/local/bin/tilewire-server --probe --port="$1"; }
 has_only() {  # nothing in the image but these folders, and no shell
