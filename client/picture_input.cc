@@ -31,11 +31,9 @@ absl::StatusOr<PictureInput> PictureInputOf(const TensorMetadata& input, int64_t
     return Unfit(input, "which is sent as it is declared, not in nhwc: only [N,C,H,W] has it");
 
   PictureInput picture;
-  picture.tensor = {input.name, input.datatype, input.shape, layout, ""};
+  picture.tensor = {input.name, input.datatype,
+                    ClosedShape(input, rank == 4 ? batch : free_size, free_size), layout, ""};
   std::vector<int64_t>& shape = picture.tensor.shape;
-  if (rank == 4 && shape[0] < 0) shape[0] = batch;
-  std::replace_if(
-      shape.begin() + first, shape.end(), [](int64_t dim) { return dim < 0; }, free_size);
   picture.pictures = rank == 4 ? shape[0] : 1;
   picture.channels = channels_first ? shape[first] : shape[rank - 1];
   picture.height = shape[channels_first ? first + 1 : first];

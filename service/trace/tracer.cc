@@ -48,17 +48,16 @@ bool Tracer::AwaitStop() {
 void Tracer::WriteAdded() {
   std::vector<Trace> traces;
   TracedRequest request;
-  bool is_empty = false;
-  while (!is_empty) {
+  do {
     traces.clear();
-    while (traces.size() < kAtATime && !(is_empty = !queue_.Take(&request)))
+    while (traces.size() < kAtATime && queue_.Take(&request))
       traces.push_back(maker_.Make(request));
     if (traces.empty()) return;
     for (const auto& sink : sinks_) sink->Write(traces);
-  }
+  } while (traces.size() == kAtATime);
 }
 
-// Where there is no memory for traces, they are lost, and the next look goes on.
+// Traces that there is no memory for are lost; the next look goes on.
 void Tracer::Look() {
   try {
     WriteAdded();
