@@ -22,7 +22,7 @@ namespace tilewire::service {
 
 class Call;
 
-// When a call came, began to run, had its plan and ended; InfinitePast() for what has not happened.
+// When a call came, began to run, had its plan and ended; InfinitePast() if that never happened.
 struct CallTimes {
   absl::Time arrival;
   absl::Time start = absl::InfinitePast();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Traces to a collector of OpenTelemetry's, in batches over OTLP/gRPC, one at a time. A batch that
-// is refused for now is tried again, three times in all; what comes while too much waits is
-// dropped. No call waits for the collector longer than it is told to. Thread-compatible.
+// Traces to a collector of OpenTelemetry's, in batches over OTLP/gRPC, one at a time. A batch is
+// sent three times at most if the collector is busy or away; traces that find too many others
+// waiting are dropped. No call waits for the collector longer than it is told to.
+// Thread-compatible.
 #ifndef SERVICE_TRACE_OTLP_SINK_H_
 #define SERVICE_TRACE_OTLP_SINK_H_
 

@@ -101,7 +101,7 @@ bool TraceFile::HasRoom(int64_t bytes) const {
   return now == kOpeningBytes || now + bytes <= most_bytes_;
 }
 
-// Where there is no room for more, the file stays whole: its end is written over its old end.
+// If there is no room for more, the old end is written back, so that the file stays whole.
 void TraceFile::Flush() {
   if (waiting_ == 0) return;
   const absl::Status written = WriteAt(size_, absl::StrCat(lines_, kClosing));

@@ -12,7 +12,7 @@ bool TraceQueue::Add(const TracedRequest& request) {
   while (true) {
     Place& place = PlaceOf(number);
     const uint64_t turn = place.turn.load(std::memory_order_acquire);
-    if (turn < number) return false;  // what was put there a round ago has not been taken
+    if (turn < number) return false;  // the request of the last round is still there
     if (turn > number) {              // another thread has taken the number
       number = next_.load(std::memory_order_relaxed);
       continue;

@@ -41,7 +41,7 @@ inline void Misbehave(const std::string& model) {
   if (absl::StartsWith(model, "takes_memory")) TakeMemory();
 }
 
-// Returns the exit status only if there is no request.
+// Returns, with the exit status, only if there is no request.
 inline int MisbehavingTrial() {
   service::TrialProcess process;
   if (!process.Begin()) return 1;
