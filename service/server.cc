@@ -12,6 +12,7 @@
 #include "engine/primitive_engine.h"
 #include "grpc/grpc.h"
 #include "grpcpp/health_check_service_interface.h"
+#include "service/observe/status.h"
 #include "service/observe/steady_time.h"
 #include "service/version.h"
 
@@ -176,9 +177,7 @@ WatchedServer Server::Watched() {
 
 ServerNumbers Server::Numbers() const {
   return {.version = kVersion,
-          .state = draining_.load() ? "DRAINING"
-                   : Ready()        ? "READY"
-                                    : "NOT READY",
+          .state = ServerStateName(draining_.load(), Ready()),
           .uptime = SteadyNow() - start_,
           .cores = engine_->options().threads,
           .work = Load().work,

@@ -27,8 +27,7 @@ void AddAsTriton(const ServedModel& served, const VersionStatistics::Sums& sums,
                  MetricsText* text) {
   const std::string version = absl::StrCat(served.version);
   const absl::string_view labels[] = {served.name, version};
-  int64_t refused = 0;
-  for (const int64_t of_reason : sums.by_refusal) refused += of_reason;
+  const int64_t refused = sums.Refused();
   const int64_t cancelled = sums.by_code[static_cast<size_t>(absl::StatusCode::kCancelled)];
   const std::pair<const char*, int64_t> failures[] = {
       {"REJECTED", refused},

@@ -108,11 +108,6 @@ void ReadLayers(const WatchedServer& server, Status* status) {
   }
 }
 
-const char* StateOf(const WatchedServer& server) {
-  if (server.draining()) return "DRAINING";
-  return server.ready() ? "READY" : "NOT READY";
-}
-
 }  // namespace
 
 Status ReadStatus(const WatchedServer& server) {
@@ -122,7 +117,7 @@ Status ReadStatus(const WatchedServer& server) {
   status.host = server.host;
   status.now = SteadyNow();
   status.uptime = status.now - server.start;
-  status.state = StateOf(server);
+  status.state = ServerStateName(server.draining(), server.ready());
   status.isa = std::string(cpu::IsaName(server.engine->max_isa));
   status.precision = std::string(PrecisionName(server.engine->precision));
   status.threads = server.engine->threads;

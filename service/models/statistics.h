@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -62,6 +63,8 @@ class VersionStatistics {
     std::vector<Batch> batches;  // by rows, ascending
     std::array<int64_t, kCodes> by_code = {};
     std::array<int64_t, kRefusals> by_refusal = {};
+
+    int64_t Refused() const { return absl::c_accumulate(by_refusal, int64_t{0}); }
   };
   // Durations of the requests that were answered: from arrival to answer; of them waiting; of them
   // running, from the start of the run to the answer.

@@ -8,11 +8,18 @@ namespace tilewire::service {
 
 absl::string_view TextOf(const FlightId& id) { return {id.data(), strnlen(id.data(), id.size())}; }
 
+FlightId FlightIdOf(absl::string_view text) {
+  FlightId id = {};
+  text.copy(id.data(), id.size());
+  return id;
+}
+
 // Each store of a word is a release: a reader of it sees the odd number that was stored before.
 void FlightRing::Write(const FlightRecord& record, absl::string_view id) {
   std::array<uint64_t, kWords> words = {};
   std::memcpy(words.data(), &record, sizeof(record));
-  std::memcpy(words.data() + kRecordWords, id.data(), std::min(id.size(), sizeof(FlightId)));
+  const FlightId kept = FlightIdOf(id);
+  std::memcpy(words.data() + kRecordWords, kept.data(), sizeof(kept));
   const uint64_t number = written_.load(std::memory_order_relaxed);
   Slot& slot = slots_[number % kRecords];
   slot.sequence.store(2 * number + 1, std::memory_order_relaxed);

@@ -56,6 +56,7 @@ static_assert(sizeof(FlightRecord) == 96);
 // The beginning of what the client named its request.
 using FlightId = std::array<char, 40>;
 absl::string_view TextOf(const FlightId& id);
+FlightId FlightIdOf(absl::string_view text);
 
 // One writer, any number of readers. The records of the last kRecords requests.
 class FlightRing {

@@ -16,6 +16,10 @@
 
 namespace tilewire::service {
 
+inline const char* ServerStateName(bool draining, bool ready) {
+  return draining ? "DRAINING" : ready ? "READY" : "NOT READY";
+}
+
 struct Status {
   struct Model {
     std::string name;
@@ -58,7 +62,7 @@ struct Status {
   std::string server, build, host;  // "0.9.0"
   absl::Time now;
   absl::Duration uptime;
-  std::string state;  // "READY", "NOT READY", "DRAINING"
+  std::string state;  // ServerStateName()
   std::string isa, precision;
   int threads = 0;
   std::vector<RecentLoad::Point> points;  // of the last ten minutes

@@ -31,13 +31,6 @@ FlightId MadeId() {
   return id;
 }
 
-// The beginning of the text.
-void KeepId(absl::string_view text, FlightId* id) {
-  id->fill(0);
-  const absl::string_view kept = text.substr(0, id->size());
-  std::copy(kept.begin(), kept.end(), id->begin());
-}
-
 }  // namespace
 
 absl::Status OutOfMemory() {
@@ -186,7 +179,7 @@ void Call::BeginRecord(const absl::Status& status) {
   record_.flags = (waited_for_another() ? FlightRecord::kWaitedForPlan : 0) |
                   (makes_for_others() ? FlightRecord::kMadePlan : 0) |
                   (serial ? FlightRecord::kRanSerially : 0);
-  KeepId(job_->RequestId(), &record_id_);
+  record_id_ = FlightIdOf(job_->RequestId());
   const bool may_trace = host_.tracer != nullptr && method_.right == Right::kInfer;
   if (!may_trace || !host_.tracer->sampler().IsOn()) return;
   WithoutExceptions([this] {
@@ -202,7 +195,7 @@ void Call::BeginTrace() {
   if (!is_traced_) return;
   ReadHexDigits(context.trace_id, absl::MakeSpan(trace_id_));
   ReadHexDigits(context.parent_id, absl::MakeSpan(parent_id_));
-  if (TextOf(record_id_).empty()) KeepId(Header("x-request-id"), &record_id_);
+  if (TextOf(record_id_).empty()) record_id_ = FlightIdOf(Header("x-request-id"));
   if (TextOf(record_id_).empty()) record_id_ = MadeId();
 }
 

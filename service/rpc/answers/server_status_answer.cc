@@ -27,9 +27,7 @@ void EncodeCounts(const VersionStatistics& statistics, v1::VersionStatus* messag
   const VersionStatistics::Sums sums = statistics.Sum();
   message->set_answered(sums.success.count);
   message->set_failed(sums.fail.count);
-  int64_t refused = 0;
-  for (const int64_t of_reason : sums.by_refusal) refused += of_reason;
-  message->set_refused(refused);
+  message->set_refused(sums.Refused());
   message->set_rows(sums.rows);
   message->set_request_ns(sums.success.ns);
   message->set_queue_ns(sums.queue.ns);
