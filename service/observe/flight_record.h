@@ -28,6 +28,7 @@ struct FlightRecord {
     kWaitedForPlan = 2,  // parked while another request made the plan of its shape
     kMadePlan = 4,
     kRanSerially = 8,  // on one thread, beside the arena
+    kInStream = 16,    // one of a stream of requests
   };
 
   int64_t arrival_ns = 0;  // since 1970

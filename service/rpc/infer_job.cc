@@ -127,7 +127,7 @@ absl::Status InferJob::Encode(std::vector<OutputTensor> outputs, absl::Time star
 
 // Parts the call's times at what only the job has seen.
 void InferJob::Refine(const CallTimes& times, FlightRecord* record) const {
-  record->flags |= FlightRecord::kIsInference;
+  record->flags |= FlightRecord::kIsInference | (in_stream_ ? FlightRecord::kInStream : 0);
   if (served_ == nullptr) return;
   record->model = served_->statistics->number();
   if (prepared_ == absl::InfinitePast()) return;

@@ -52,18 +52,39 @@ std::string BytesOf(const Id& id) {
   return id == Id() ? std::string() : std::string(id.begin(), id.end());
 }
 
-// Attributes of the whole request.
+// Whether the server has failed, by OpenTelemetry's conventions for gRPC; else the request has.
+bool IsOfServer(absl::StatusCode code) {
+  switch (code) {
+    case absl::StatusCode::kUnknown:
+    case absl::StatusCode::kDeadlineExceeded:
+    case absl::StatusCode::kUnimplemented:
+    case absl::StatusCode::kInternal:
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kDataLoss:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Name and attributes of the whole request, by the same conventions.
 void DescribeRequest(const Trace& trace, otlp::Span* span) {
+  constexpr char kService[] = "inference.GRPCInferenceService";
   const FlightRecord& record = trace.record;
   const auto code = static_cast<absl::StatusCode>(record.code);
+  const bool in_stream = (record.flags & FlightRecord::kInStream) != 0;
+  const std::string method = in_stream ? "ModelStreamInfer" : "ModelInfer";
+  span->set_name(absl::StrCat(kService, "/", method));
   span->set_kind(otlp::Span::SPAN_KIND_SERVER);
   AddText("rpc.system", "grpc", span);
+  AddText("rpc.service", kService, span);
+  AddText("rpc.method", method, span);
   AddNumber("rpc.grpc.status_code", record.code, span);
   AddText("tilewire.model", trace.model, span);
   AddNumber("tilewire.version", trace.version, span);
   if (!trace.request_id.empty()) AddText("tilewire.request_id", trace.request_id, span);
   AddNumber("tilewire.rows", record.rows, span);
-  if (code == absl::StatusCode::kOk) return;
+  if (!IsOfServer(code)) return;
   span->mutable_status()->set_code(otlp::SpanStatus::STATUS_CODE_ERROR);
   span->mutable_status()->set_message(absl::StatusCodeToString(code));
 }

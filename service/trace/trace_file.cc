@@ -70,6 +70,7 @@ absl::Status TraceFile::MoveAway() {
 absl::Status TraceFile::WriteEmpty() {
   ABSL_RETURN_IF_ERROR(WriteAt(0, kEmptyTrace));
   size_ = kOpeningBytes;
+  text_.BeginFile();
   return absl::OkStatus();
 }
 
@@ -111,6 +112,7 @@ void TraceFile::Flush() {
     const bool is_cut = ftruncate(held_->fd(), size_) == 0;
     if (is_cut) WriteAt(size_, kClosing).IgnoreError();
     Drop(waiting_, std::string(written.message()));
+    text_.BeginFile();  // names may be among what is lost
   }
   lines_.clear();
   waiting_ = 0;
@@ -125,7 +127,7 @@ void TraceFile::Add(const Trace& trace) {
     if (!begun.ok()) return Drop(1, std::string(begun.message()));
   }
   const bool is_first = size_ == kOpeningBytes && lines_.empty();
-  absl::StrAppend(&lines_, is_first ? "\n" : ",\n", elements);
+  absl::StrAppend(&lines_, is_first ? "\n" : ",\n", elements, text_.TakeNames());
   ++waiting_;
 }
 

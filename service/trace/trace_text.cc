@@ -44,22 +44,28 @@ TraceJson ArgumentsOf(const Trace& trace) {
   return arguments;
 }
 
-// The points of time that a request reached, under Triton's names.
+// The points of time that a request reached, under Triton's names and in their order. Its tools
+// leave out requests without the first two, which it has of each that came by gRPC.
 TraceJson TimestampsOf(const FlightRecord& record) {
   const int64_t queued = record.arrival_ns + record.decode_ns, ran = record.StartNs();
   const int64_t planned = ran + record.plan_ns, computed = planned + record.run_ns;
+  const int64_t encoded = ran + record.RunningNs();
   const bool has_run = record.RunningNs() > 0;
   TraceJson stamps = TraceJson::array();
   const auto add = [&stamps](bool reached, const char* name, int64_t ns) {
     if (reached) stamps.push_back({{"name", name}, {"ns", ns}});
   };
+  add(true, "GRPC_WAITREAD_START", record.arrival_ns);
+  add(true, "GRPC_WAITREAD_END", record.arrival_ns);
   add(true, "REQUEST_START", record.arrival_ns);
   add(record.decode_ns > 0, "QUEUE_START", queued);
   add(has_run, "COMPUTE_START", ran);
   add(has_run, "COMPUTE_INPUT_END", planned);
   add(has_run, "COMPUTE_OUTPUT_START", computed);
-  add(has_run, "COMPUTE_END", computed + record.encode_ns);
-  add(true, "REQUEST_END", record.EndNs());
+  add(has_run, "COMPUTE_END", encoded);
+  add(true, "REQUEST_END", encoded);
+  add(true, "GRPC_SEND_START", encoded);
+  add(true, "GRPC_SEND_END", record.EndNs());
   return stamps;
 }
 
@@ -74,6 +80,17 @@ std::string AsTriton(const Trace& trace) {
 }
 
 double Microseconds(int64_t ns) { return static_cast<double>(ns) * 1e-3; }
+
+constexpr int kChromeProcess = 1;
+
+// An event that names a process or a row, rows from 1 up.
+std::string ChromeName(const char* what, size_t row, const std::string& name) {
+  return LineOf({{"name", what},
+                 {"ph", "M"},
+                 {"pid", kChromeProcess},
+                 {"tid", row},
+                 {"args", {{"name", name}}}});
+}
 
 }  // namespace
 
@@ -94,12 +111,24 @@ std::string TraceText::AsChrome(const Trace& trace) {
     TraceJson event = {{"name", span.name},
                        {"cat", "inference"},
                        {"ph", "X"},
-                       {"pid", 1},
+                       {"pid", kChromeProcess},
                        {"tid", row + 1},
                        {"ts", Microseconds(span.start_ns - begin_ns_)},
                        {"dur", Microseconds(span.end_ns - span.start_ns)}};
     if (lines.empty()) event["args"] = ArgumentsOf(trace);
     absl::StrAppend(&lines, lines.empty() ? "" : ",\n", LineOf(event));
+  }
+  return lines;
+}
+
+std::string TraceText::TakeNames() {
+  std::string lines;
+  if (named_rows_ == 0 && !row_ends_.empty())
+    absl::StrAppend(&lines, ",\n", ChromeName("process_name", 0, "tilewire-server"));
+  for (; named_rows_ < row_ends_.size(); ++named_rows_) {
+    const size_t row = named_rows_ + 1;
+    const std::string name = absl::StrCat("requests, row ", row);
+    absl::StrAppend(&lines, ",\n", ChromeName("thread_name", row, name));
   }
   return lines;
 }

@@ -4,7 +4,8 @@
 // gets out of its string. Thread-compatible.
 //
 //   kChrome  for chrome://tracing and Perfetto: an event "X" (complete) per span, with microseconds
-//            from `begin_ns`; requests that overlap lie in different rows (`tid`)
+//            from `begin_ns`; requests that overlap lie in different rows (`tid`). Events "M"
+//            (metadata) name the process and the rows
 //   kTriton  as Triton writes it: an element that names the request, and one with its timestamps in
 //            nanoseconds, under the same number `id`
 #ifndef SERVICE_TRACE_TRACE_TEXT_H_
@@ -27,6 +28,11 @@ class TraceText {
 
   // Elements, a line each, with ",\n" between them.
   std::string Of(const Trace& trace);
+  // Elements, each after ",\n", that name the rows so far that no call since BeginFile() has named;
+  // empty if there are none.
+  std::string TakeNames();
+  // A new file names nothing yet.
+  void BeginFile() { named_rows_ = 0; }
 
  private:
   std::string AsChrome(const Trace& trace);
@@ -35,6 +41,7 @@ class TraceText {
   const TraceForm form_;
   const int64_t begin_ns_;
   std::vector<int64_t> row_ends_;  // when the last request of each row ended
+  size_t named_rows_ = 0;
 };
 
 }  // namespace tilewire::service

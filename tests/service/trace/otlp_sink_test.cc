@@ -4,8 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -103,8 +106,45 @@ TEST(OtlpSinkTest, ARequestIsASpanAndItsStagesAreItsParts) {
     EXPECT_LE(span.start_time_unix_nano(), span.end_time_unix_nano());
     EXPECT_EQ(span.parent_span_id(), &span == &spans[0] ? parent_id : spans[0].span_id());
   }
+  EXPECT_EQ(spans[0].name(), "inference.GRPCInferenceService/ModelInfer");
   EXPECT_EQ(spans[4].name(), "run");
   EXPECT_EQ(spans[4].end_time_unix_nano() - spans[4].start_time_unix_nano(), 40'000u);
+}
+
+// The span of a whole request.
+otlp::Span SpanOf(const TracedRequest& request) {
+  return ExportRequestOf({testing::TraceOf(request)}, "").resource_spans(0).scope_spans(0).spans(0);
+}
+
+TEST(OtlpSinkTest, ARequestIsNamedByItsMethod) {
+  const std::string service = "inference.GRPCInferenceService";
+  for (const auto& [flags, method] :
+       {std::pair(0, "ModelInfer"), {FlightRecord::kInStream, "ModelStreamInfer"}}) {
+    TracedRequest request = testing::RequestAt(0);
+    request.record.flags = FlightRecord::kIsInference | flags;
+    const otlp::Span span = SpanOf(request);
+    EXPECT_EQ(span.name(), absl::StrCat(service, "/", method));
+    std::map<std::string, std::string> texts;
+    for (const auto& one : span.attributes()) texts[one.key()] = one.value().string_value();
+    EXPECT_EQ(texts["rpc.system"], "grpc");
+    EXPECT_EQ(texts["rpc.service"], service);
+    EXPECT_EQ(texts["rpc.method"], method);
+  }
+}
+
+TEST(OtlpSinkTest, OnlyFailuresOfTheServerAreErrors) {
+  const std::set<absl::StatusCode> of_server = {
+      absl::StatusCode::kUnknown,  absl::StatusCode::kDeadlineExceeded,
+      absl::StatusCode::kInternal, absl::StatusCode::kUnimplemented,
+      absl::StatusCode::kDataLoss, absl::StatusCode::kUnavailable};
+  for (int code = 0; code <= 16; ++code) {
+    TracedRequest request = testing::RequestAt(0);
+    request.record.code = static_cast<uint8_t>(code);
+    const otlp::Span span = SpanOf(request);
+    const bool is_error = span.status().code() == otlp::SpanStatus::STATUS_CODE_ERROR;
+    EXPECT_EQ(is_error, of_server.count(static_cast<absl::StatusCode>(code)) == 1) << code;
+    EXPECT_EQ(span.status().message().empty(), !is_error) << code;
+  }
 }
 
 TEST(OtlpSinkTest, SendsInBatches) {

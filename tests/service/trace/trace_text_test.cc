@@ -47,7 +47,9 @@ TEST(TraceTextTest, AStageThatWasNotReachedIsNoSpan) {
   EXPECT_EQ(testing::TraceOf(refused).spans.size(), 3u);
   const json stamps =
       Parsed(TraceText(TraceForm::kTriton, 0).Of(testing::TraceOf(refused)))[1]["timestamps"];
-  EXPECT_THAT(NamesIn(stamps), ElementsAre("REQUEST_START", "QUEUE_START", "REQUEST_END"));
+  EXPECT_THAT(NamesIn(stamps),
+              ElementsAre("GRPC_WAITREAD_START", "GRPC_WAITREAD_END", "REQUEST_START",
+                          "QUEUE_START", "REQUEST_END", "GRPC_SEND_START", "GRPC_SEND_END"));
 }
 
 TEST(TraceTextTest, ChromeHasAnEventPerSpanInMicroseconds) {
@@ -85,6 +87,35 @@ TEST(TraceTextTest, ChromeShowsWhatOverlapsInRowsOfItsOwn) {
   EXPECT_THAT(rows, ElementsAre(1, 2, 1, 2));
 }
 
+// "process 0", "thread 2": what the events of metadata after some traces name.
+std::vector<std::string> Named(TraceText* text, std::vector<int> at_us) {
+  for (const int at : at_us) text->Of(testing::TraceOf(testing::RequestAt(at)));
+  const std::string names = text->TakeNames();
+  std::vector<std::string> named;
+  for (const json& event : json::parse(absl::StrCat("[0", names, "]"))) {
+    if (!event.is_object()) continue;
+    EXPECT_EQ(event["ph"], "M");
+    named.push_back(absl::StrCat(event["name"].get<std::string>(), " ", event["tid"].get<int>(),
+                                 " ", event["args"]["name"].get<std::string>()));
+  }
+  return named;
+}
+
+TEST(TraceTextTest, ChromeNamesTheProcessAndEachRowOnceAFile) {
+  TraceText text(TraceForm::kChrome, testing::kBegin);
+  EXPECT_THAT(Named(&text, {}), ElementsAre());
+  EXPECT_THAT(Named(&text, {0}),
+              ElementsAre("process_name 0 tilewire-server", "thread_name 1 requests, row 1"));
+  EXPECT_THAT(Named(&text, {30}), ElementsAre("thread_name 2 requests, row 2"));
+  EXPECT_THAT(Named(&text, {90}), ElementsAre());
+  text.BeginFile();
+  EXPECT_THAT(Named(&text, {200}),
+              ElementsAre("process_name 0 tilewire-server", "thread_name 1 requests, row 1",
+                          "thread_name 2 requests, row 2"));
+  TraceText triton(TraceForm::kTriton, testing::kBegin);
+  EXPECT_THAT(Named(&triton, {0}), ElementsAre());
+}
+
 TEST(TraceTextTest, TritonHasTimestampsUnderTheNumberOfTheRequest) {
   const json elements =
       Parsed(TraceText(TraceForm::kTriton, 0)
@@ -98,10 +129,12 @@ TEST(TraceTextTest, TritonHasTimestampsUnderTheNumberOfTheRequest) {
   std::vector<std::pair<std::string, int64_t>> stamps;
   for (const json& stamp : elements[1]["timestamps"])
     stamps.emplace_back(stamp["name"], stamp["ns"].get<int64_t>() - testing::kBegin);
-  EXPECT_THAT(stamps, ElementsAre(Pair("REQUEST_START", 0), Pair("QUEUE_START", 1000),
+  EXPECT_THAT(stamps, ElementsAre(Pair("GRPC_WAITREAD_START", 0), Pair("GRPC_WAITREAD_END", 0),
+                                  Pair("REQUEST_START", 0), Pair("QUEUE_START", 1000),
                                   Pair("COMPUTE_START", 3000), Pair("COMPUTE_INPUT_END", 6000),
                                   Pair("COMPUTE_OUTPUT_START", 46'000), Pair("COMPUTE_END", 51'000),
-                                  Pair("REQUEST_END", 57'000)));
+                                  Pair("REQUEST_END", 51'000), Pair("GRPC_SEND_START", 51'000),
+                                  Pair("GRPC_SEND_END", 57'000)));
 }
 
 TEST(TraceTextTest, HostileNamesStayInTheirStrings) {
