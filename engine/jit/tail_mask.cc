@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "engine/base/check.h"
+
 namespace tilewire::jit {
 
 void MaskTable::LoadAddress(Xbyak::CodeGenerator* g, const Xbyak::Reg64& to) const {
@@ -40,6 +42,7 @@ void TailMask::Set(const Xbyak::Reg64& count) {
 }
 
 void TailMask::Set(int count) {
+  TILEWIRE_CHECK(count >= 0 && count <= unit_.lanes(), "as many lanes as the unit has, at most");
   only_ = count;
   if (unit_.has_masks()) {
     g_->mov(registers_.spare.cvt32(), (1u << count) - 1);

@@ -4,6 +4,8 @@
 #include <bit>
 #include <numeric>
 
+#include "engine/base/check.h"
+
 namespace tilewire::jit {
 
 VectorUnit VectorUnit::Of(cpu::Isa isa) {
@@ -14,17 +16,20 @@ VectorUnit VectorUnit::Of(cpu::Isa isa) {
 }
 
 Xbyak::Xmm VectorUnit::Vector(int index) const {
+  TILEWIRE_CHECK(index >= 0 && index < registers_, "a register that the unit has");
   if (bytes_ == 64) return Xbyak::Zmm(index);
   if (bytes_ == 32) return Xbyak::Ymm(index);
   return Xbyak::Xmm(index);
 }
 
 Xbyak::Ymm VectorUnit::Wide(int index) const {
+  TILEWIRE_CHECK(index >= 0 && index < registers_, "a register that the unit has");
   if (bytes_ == 64) return Xbyak::Zmm(index);
   return Xbyak::Ymm(index);
 }
 
 std::vector<int> VectorUnit::RegistersFrom(int first) const {
+  TILEWIRE_CHECK(first >= 0 && first <= registers_, "a register that the unit has");
   std::vector<int> numbers(registers_ - first);
   std::iota(numbers.begin(), numbers.end(), first);
   return numbers;

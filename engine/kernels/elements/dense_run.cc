@@ -74,8 +74,10 @@ void DenseRunGenerator::Run(absl::Span<const std::byte* const> srcs, std::byte* 
   using Lanes = std::array<std::byte, 16 * sizeof(float)>;
   const auto function = entry<void (*)(const Args*)>();
   const int64_t vectors = count / unit().lanes(), done = vectors * unit().lanes();
-  const Args whole = {srcs.data(), dst, vectors, constants};
-  if (vectors > 0) function(&whole);
+  if (vectors > 0) {
+    const Args whole = {srcs.data(), dst, vectors, constants};
+    function(&whole);
+  }
   if (done == count) return;
   absl::InlinedVector<Lanes, 4> last(srcs.size(), Lanes{});
   absl::InlinedVector<const std::byte*, 4> last_srcs;

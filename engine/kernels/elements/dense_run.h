@@ -21,6 +21,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "engine/jit/generator.h"
+#include "engine/jit/loop_count.h"
 #include "engine/jit/vector_unit.h"
 #include "engine/kernels/elements/vector_conversion.h"
 #include "engine/memory/data_type.h"
@@ -70,7 +71,7 @@ class DenseRunGenerator : public jit::Generator {
   struct Args {
     const std::byte* const* srcs;
     std::byte* dst;
-    int64_t vectors;  // >= 1
+    jit::LoopCount vectors;
     const void* constants;
   };
 

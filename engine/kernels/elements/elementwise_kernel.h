@@ -23,6 +23,7 @@
 #include "absl/types/span.h"
 #include "engine/jit/eltwise_emitter.h"
 #include "engine/jit/generator.h"
+#include "engine/jit/loop_count.h"
 #include "engine/jit/vector_unit.h"
 #include "engine/kernels/attributes.h"
 #include "engine/kernels/elements/element_lanes.h"
@@ -36,7 +37,7 @@ constexpr int kFewElementwiseVectors = 2;  // of a row, at most, where the colum
 struct ElementwiseArgs {
   std::byte* dst;
   const std::byte* operands[kMaxElementwiseOperands];
-  int64_t rows, columns;  // >= 1
+  jit::LoopCount rows, columns;
 };
 
 struct ElementwiseConfig {

@@ -153,6 +153,7 @@ absl::StatusOr<ChannelGather> ChannelGather::Create(absl::string_view name,
                                                     absl::Span<const MemoryDesc> srcs,
                                                     const MemoryDesc& dst,
                                                     absl::Span<const ChannelSource> channels) {
+  ABSL_RETURN_IF_ERROR(Require(srcs, dst, unit));
   const LaneGatherConfig config = ConfigOf(dst, unit);
   const int64_t element = config.element_bytes, vector = config.lanes * element;
   ChannelGather gather;

@@ -82,12 +82,14 @@ bool PlaneLines::SplitRun(const PlaneRows::Run& run, std::byte* to) const {
     return false;
   }
   args.first_mask = args.second_mask = kAllLanes;
-  args.steps = shape_.channels / kPlaneStep;
-  if (args.steps > 0) function(&args);
-  const int64_t rest = shape_.channels % kPlaneStep;
+  const int64_t whole = shape_.channels / kPlaneStep, rest = shape_.channels % kPlaneStep;
+  if (whole > 0) {
+    args.steps = whole;
+    function(&args);
+  }
   if (rest == 0) return args.beyond != 0;
-  args.src += args.steps * args.step_bytes;
-  args.dst += args.steps * StepBytes();
+  args.src += whole * args.step_bytes;
+  args.dst += whole * StepBytes();
   args.steps = 1;
   args.first_mask = LowestLanes(std::min<int64_t>(rest, kPlaneLanes));
   args.second_mask = LowestLanes(std::max<int64_t>(rest - kPlaneLanes, 0));

@@ -25,7 +25,9 @@
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
+#include "engine/base/check.h"
 #include "engine/jit/generator.h"
+#include "engine/jit/loop_count.h"
 #include "engine/memory/plane_layout.h"
 
 namespace tilewire {
@@ -38,7 +40,7 @@ namespace tilewire {
 struct PlaneSplitArgs {
   const std::byte* src;
   int64_t row_bytes, pair_bytes, step_bytes;
-  int64_t rows, steps;  // at least 1
+  jit::LoopCount rows, steps;
   uint64_t first_mask, second_mask;
   std::byte* dst;
   int64_t plane_bytes = kPlaneStepBytes;
@@ -60,9 +62,12 @@ class PlaneSplit final : public jit::Generator {
   // needs AVX-512 BF16.
   enum class Lines { kInTurn, kOneAfterTheOther };
 
-  // `planes`: 1 to 3.
+  static constexpr int kMostPlanes = 3;
+  // `planes`: 1 to kMostPlanes.
   PlaneSplit(absl::string_view name, int planes, Lines lines = Lines::kInTurn)
-      : Generator(name), planes_(planes), lines_(lines) {}
+      : Generator(name), planes_(planes), lines_(lines) {
+    TILEWIRE_CHECK(planes >= 1 && planes <= kMostPlanes, "one to three planes");
+  }
 
   // The order of the lines of src.
   static Lines SourceLines(int planes) {

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstddef>
 
+#include "engine/base/check.h"
 #include "engine/kernels/elements/lane_sums.h"
 
 namespace tilewire {
@@ -13,7 +14,10 @@ DotTile::DotTile(absl::string_view name, const DotTileConfig& config)
     : AccumulatorTile(name, config.epilogue),
       config_(config),
       parts_(static_cast<int>(std::bit_ceil(static_cast<unsigned>(config.epilogue.pixels)))),
-      tail_(this, config.epilogue.unit, {.spare = left_, .opmask = k3, .vector = 15}) {}
+      tail_(this, config.epilogue.unit, {.spare = left_, .opmask = k3, .vector = 15}) {
+  TILEWIRE_CHECK(Rows() >= 1 && Rows() <= MaxRows(config.epilogue.unit),
+                 "a register for each row's sums");
+}
 
 void DotTile::Emit() {
   mov(src_, ptr[args_ + offsetof(StridedTileArgs, src)]);

@@ -19,11 +19,11 @@
 namespace tilewire {
 
 struct DotTileConfig {
-  int64_t k = 0;  // at least 1
+  int64_t k = 0;
   int64_t src_row_bytes = 0;
   int64_t weights_column_bytes = 0;  // from column to column
   bool fetches_ahead = false;        // brings the columns after those at work into the second cache
-  EpilogueConfig epilogue;           // one block; pixels (rows); strides of dst, bias, post-ops
+  EpilogueConfig epilogue;  // one block; pixels (rows, MaxRows() at most); dst, bias, post-ops
 };
 
 class DotTile final : public AccumulatorTile {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "engine/base/check.h"
 #include "engine/base/status_macros.h"
 #include "engine/threading/stop.h"
 
@@ -28,6 +29,11 @@ PackedProduct::PackedProduct(const VectorUnit& unit, const Shape& shape)
 absl::StatusOr<std::unique_ptr<const PackedProduct>> PackedProduct::Create(absl::string_view name,
                                                                            const VectorUnit& unit,
                                                                            const Shape& shape) {
+  TILEWIRE_CHECK(!shape.rows.empty(), "a product is asked for some number of rows");
+  if (shape.k > kLongestRow || shape.src_row_stride > kLongestRow ||
+      shape.dst_row_stride > kLongestStride) {
+    return Unimplemented("strides over 31 bits");
+  }
   std::unique_ptr<PackedProduct> product(new PackedProduct(unit, shape));
   ABSL_RETURN_IF_ERROR(product->Compile(name, unit));
   return product;
@@ -112,7 +118,9 @@ void PackedProduct::RunTile(int64_t output, int64_t row, int64_t rows, const Ahe
       std::fill_n(tile + r * group_ + count, group_ - count, 0.0f);
     }
   }
-  tiles_[last][rows]->entry<ProductTile::Function>()(&args);
+  const ProductTile* const code = tiles_[last][rows].get();
+  TILEWIRE_CHECK(code != nullptr, "the number of rows is one of Shape::rows");
+  code->entry<ProductTile::Function>()(&args);
   if (!apart) return;
   for (int64_t r = 0; r < rows; ++r)
     std::memcpy(dst + r * stride, tile + r * group_, count * sizeof(float));

@@ -50,7 +50,8 @@ class PackedProduct {
   static constexpr int64_t kLongestRow = (int64_t{1} << 31) / 64 - 1;
   static constexpr int64_t kLongestStride = (int64_t{1} << 31) / 16 - 1;
 
-  // Errors are those of jit::Compile().
+  //   kUnimplemented  a row or stride is longer than these
+  // and the errors of jit::Compile().
   static absl::StatusOr<std::unique_ptr<const PackedProduct>> Create(absl::string_view name,
                                                                      const VectorUnit& unit,
                                                                      const Shape& shape);

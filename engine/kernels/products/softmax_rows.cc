@@ -3,6 +3,8 @@
 
 #include <limits>
 
+#include "engine/base/check.h"
+
 namespace tilewire {
 
 SoftmaxRows::SoftmaxRows(absl::string_view name, const VectorUnit& unit, int64_t size,
@@ -13,7 +15,9 @@ SoftmaxRows::SoftmaxRows(absl::string_view name, const VectorUnit& unit, int64_t
       size_(size),
       stride_(stride),
       math_(this, unit, rax, k1),
-      tail_(this, unit, {.spare = left_, .opmask = k2, .vector = 15}) {}
+      tail_(this, unit, {.spare = left_, .opmask = k2, .vector = 15}) {
+  TILEWIRE_CHECK(size <= kLongestRow && stride <= kLongestRow, "rows within 32-bit displacements");
+}
 
 void SoftmaxRows::Emit() {
   Xbyak::Label row;

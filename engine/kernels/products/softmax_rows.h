@@ -13,6 +13,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "engine/jit/generator.h"
+#include "engine/jit/loop_count.h"
 #include "engine/jit/tail_mask.h"
 #include "engine/jit/vector_math.h"
 
@@ -22,10 +23,12 @@ using jit::VectorUnit;
 
 class SoftmaxRows final : public jit::Generator {
  public:
-  // rows >= 1; src may be dst.
-  using Function = void (*)(const float* src, float* dst, int64_t rows);
+  // src may be dst.
+  using Function = void (*)(const float* src, float* dst, jit::LoopCount rows);
 
-  // Rows of `size` elements, less than 2^28; `stride` elements from row to row, in src and dst.
+  // Rows of `size` elements; `stride` elements from row to row, in src and dst. Both at most
+  // kLongestRow, which a displacement reaches.
+  static constexpr int64_t kLongestRow = (int64_t{1} << 28) - 1;
   SoftmaxRows(absl::string_view name, const VectorUnit& unit, int64_t size, int64_t stride);
 
  private:

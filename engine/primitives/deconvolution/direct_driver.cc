@@ -157,7 +157,10 @@ class Direct final : public Primitive {
         }
       }
     }
-    TileArgs tiles = {taps.data(), static_cast<int64_t>(taps.size()), 0, row.bias,
+    TileArgs tiles = {taps.data(),
+                      static_cast<int64_t>(taps.size()),
+                      {},
+                      row.bias,
                       row.dst + segment.first * blocking_.dst_lanes};
     const int64_t whole = segment.count / blocking_.tile_pixels * blocking_.tile_pixels;
     RunTiles(row.last, blocking_.tile_pixels, whole, &tiles);

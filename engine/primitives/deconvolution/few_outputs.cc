@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "engine/base/check.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 #include "engine/jit/tail_mask.h"
@@ -56,7 +57,11 @@ class FewOutputsGenerator final : public TileLoop {
       : TileLoop(name, EpilogueOf(config), config.loop),
         config_(config),
         tail_(this, config.unit,
-              {.spare = rax, .opmask = k3, .vector = config.unit.registers() - 1}) {}
+              {.spare = rax, .opmask = k3, .vector = config.unit.registers() - 1}) {
+    TILEWIRE_CHECK(config.rows <= 2 && config.rows * config.columns <= kMostPhases &&
+                       config.pixels * config.columns <= config.unit.lanes(),
+                   "a register for each phase, and a lane for each output of a row");
+  }
 
  private:
   void EmitTile() override {

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "engine/jit/loop_count.h"
 #include "engine/kernels/tiles/accumulator_tile.h"
 
 namespace tilewire::deconvolution {
@@ -18,10 +19,10 @@ struct TapArgs {
 
 struct TileArgs {
   const TapArgs* taps;
-  int64_t tap_count;   // may be 0
-  int64_t tile_count;  // at least 1
-  const float* bias;   // of the first output channel
-  float* dst;          // of the first tile
+  int64_t tap_count;  // may be 0
+  jit::LoopCount tile_count;
+  const float* bias;  // of the first output channel
+  float* dst;         // of the first tile
 };
 
 using TileFunction = void (*)(const TileArgs*);

@@ -5,6 +5,7 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/jit/generator.h"
+#include "engine/jit/loop_count.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/lrn/implementations.h"
 #include "engine/primitives/lrn/normalizer.h"
@@ -22,7 +23,7 @@ struct BlockArgs {
   const float *before, *src, *after;            // of one pixel
   int64_t before_step_bytes, after_step_bytes;  // to the next pixel: a vector, or 0 for kZeros
   float* dst;
-  int64_t pixels;  // >= 1
+  jit::LoopCount pixels;
 };
 
 class BlockGenerator final : public jit::Generator {

@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <utility>
 
+#include "engine/base/check.h"
 #include "engine/base/status_macros.h"
 #include "engine/jit/generator.h"
+#include "engine/jit/loop_count.h"
 #include "engine/jit/tail_mask.h"
 #include "engine/kernels/products/counted_loop.h"
 #include "engine/primitives/creation.h"
@@ -25,8 +27,8 @@ struct RunArgs {
   const float* src;
   float* dst;
   const int64_t* taps;      // bytes from an element to its neighbours
-  const int64_t* taps_end;  // at least one tap
-  int64_t count;            // elements, >= 1
+  const int64_t* taps_end;  // after one tap at least
+  jit::LoopCount count;     // elements
 };
 
 class RunGenerator final : public jit::Generator {
@@ -256,6 +258,7 @@ class Runs final : public SingleSource<float> {
   }
 
   void Call(const float* src, float* dst, const Taps& taps, int64_t count) const {
+    TILEWIRE_CHECK(!taps.empty(), "an element is a tap of its own");
     const RunArgs args = {src, dst, taps.data(), taps.data() + taps.size(), count};
     generator_->entry<RunGenerator::Function>()(&args);
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/base/check.h"
 #include "engine/base/checked_math.h"
 
 namespace tilewire::matmul {
@@ -149,6 +150,9 @@ void PackColumns(const ByteMatrix& weights, int64_t column, int64_t width, int l
 
 void PackQuads(const ByteMatrix& weights, int64_t first, int64_t end, int lanes,
                int64_t packed_rows, uint8_t* to) {
+  TILEWIRE_CHECK(packed_rows % kRowsOfQuad == 0 && packed_rows >= weights.rows &&
+                     (lanes == kMostLanes || lanes == kFewestLanes),
+                 "quads of all rows, and vectors of 8 or 16 lanes");
   for (int64_t column = first; column < end; column += lanes, to += lanes * packed_rows) {
     const int64_t width = std::min<int64_t>(lanes, end - column);
     if (weights.column_stride == 1 && lanes == kMostLanes) {

@@ -15,6 +15,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/jit/extremum.h"
 #include "engine/jit/generator.h"
+#include "engine/jit/loop_count.h"
 #include "engine/jit/vector_unit.h"
 #include "engine/kernels/elements/element_conversion.h"
 #include "engine/primitives/creation.h"
@@ -34,7 +35,7 @@ namespace {
 struct TapArgs {
   const uint32_t* row;  // padded
   uint32_t* windows;
-  int64_t vectors;  // >= 1
+  jit::LoopCount vectors;
 };
 
 struct TapShape {

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <limits>
 
+#include "engine/base/check.h"
 #include "engine/jit/extremum.h"
 
 namespace tilewire::pooling {
@@ -20,7 +21,10 @@ RowGenerator::RowGenerator(const RowShape& shape, absl::string_view name)
                   {.spare = rax,
                    .scratch = {registers() - 6, registers() - 5, registers() - 4},
                    .tail = tail_,
-                   .mask = spare_mask_}) {}
+                   .mask = spare_mask_}) {
+  TILEWIRE_CHECK(shape.groups == 1 || shape.out <= RowShape::kShortRow,
+                 "several groups of short rows only");
+}
 
 void RowGenerator::Emit() {
   Preamble();

@@ -10,6 +10,7 @@
 
 #include "absl/strings/string_view.h"
 #include "engine/jit/generator.h"
+#include "engine/jit/loop_count.h"
 #include "engine/jit/vector_unit.h"
 #include "engine/kernels/elements/vector_conversion.h"
 #include "engine/primitives/pooling/pooling.h"
@@ -17,9 +18,9 @@
 namespace tilewire::pooling {
 
 struct RowArgs {
-  const std::byte* src;     // the windows' first valid row (depth, height), at width 0, first group
-  std::byte* dst;           // at width 0, first group
-  int64_t depths, heights;  // valid taps, >= 1
+  const std::byte* src;  // the windows' first valid row (depth, height), at width 0, first group
+  std::byte* dst;        // at width 0, first group
+  jit::LoopCount depths, heights;                   // valid taps
   int64_t depth_stride_bytes, height_stride_bytes;  // of src
   float rows;                                       // depths * heights
 };

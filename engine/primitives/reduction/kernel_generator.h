@@ -15,6 +15,7 @@
 #include <cstdint>
 
 #include "engine/jit/generator.h"
+#include "engine/jit/loop_count.h"
 #include "engine/jit/tail_mask.h"
 #include "engine/jit/vector_math.h"
 #include "engine/primitives/reduction/reduction.h"
@@ -24,7 +25,7 @@ namespace tilewire::reduction {
 struct KernelArgs {
   const float* src;
   float* dst;
-  int64_t columns;  // over columns: >= 1
+  jit::LoopCount columns;  // over columns
 };
 
 struct KernelConfig {

@@ -12,6 +12,7 @@
 
 #include "absl/strings/string_view.h"
 #include "engine/jit/generator.h"
+#include "engine/jit/loop_count.h"
 #include "engine/jit/vector_unit.h"
 #include "engine/memory/data_type.h"
 
@@ -24,10 +25,10 @@ struct ChannelBlockingArgs {
   const float* scales;  // one per lane of the group, 0 for lanes of padding
   int64_t src_step;     // from row to row: channels where neighbours are pixels, pixels otherwise
   int64_t dst_step;
-  int64_t pixels;  // >= 1
+  jit::LoopCount pixels;
   // For a copying kernel: groups whose rows are copied pixel after pixel, the steps from one to the
   // next, and from the end of the last one to the next pixel.
-  int64_t groups;
+  jit::LoopCount groups;
   int64_t src_group_step, dst_group_step, src_return, dst_return;
   const int32_t* offsets;  // scattered: one per row of dst, bytes from dst
 };

@@ -9,6 +9,7 @@
 
 #include "absl/strings/string_view.h"
 #include "engine/jit/generator.h"
+#include "engine/jit/loop_count.h"
 #include "engine/jit/vector_unit.h"
 
 namespace tilewire::reorder {
@@ -18,7 +19,7 @@ struct WinogradWeightsArgs {
   double* half;       // overwritten: [point along a side][3][lane]; aligned to vectors
   float* dst;         // first point of the first input
   int64_t point_bytes, input_bytes;  // steps of dst
-  int64_t inputs;                    // >= 1
+  jit::LoopCount inputs;
   int64_t streams;  // nonzero: past the caches, to a dst that is aligned to vectors
 };
 

@@ -11,28 +11,30 @@
 
 #include <cstdint>
 
+#include "engine/base/check.h"
 #include "engine/jit/generator.h"
+#include "engine/jit/loop_count.h"
 #include "engine/jit/tail_mask.h"
 #include "engine/jit/vector_unit.h"
 
 namespace tilewire::resampling {
 
-constexpr int kMaxRows = 4;
+constexpr int kMaxRows = 4, kMaxSides = 2;
 
 struct RowArgs {
   const float* rows[kMaxRows];
   float weights[kMaxRows];  // of the rows
   float* dst;
   // Tables of all outputs of a row: bytes from a row's start to the samples, and their weights.
-  const int32_t* offsets[2];
-  const float* sides[2];
-  int64_t outputs;
+  const int32_t* offsets[kMaxSides];
+  const float* sides[kMaxSides];
+  jit::LoopCount outputs;
 };
 
 struct RowConfig {
   VectorUnit unit;
-  int rows = 1;      // 1, 2 or 4
-  int sides = 1;     // samples of an output in a row: 1 or 2
+  int rows = 1;      // at most kMaxRows
+  int sides = 1;     // samples of an output in a row: at most kMaxSides
   int64_t cell = 1;  // elements
 };
 
@@ -42,7 +44,10 @@ class RowGenerator final : public jit::Generator {
   RowGenerator(absl::string_view name, const RowConfig& config)
       : Generator(name),
         config_(config),
-        tail_(this, config.unit, {.spare = spare_, .opmask = k2, .vector = 3}) {}
+        tail_(this, config.unit, {.spare = spare_, .opmask = k2, .vector = 3}) {
+    TILEWIRE_CHECK(config.rows <= kMaxRows && config.sides <= kMaxSides,
+                   "a register for each row and side");
+  }
 
  private:
   void Emit() override;

@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "engine/base/check.h"
 #include "engine/base/checked_math.h"
 
 namespace tilewire::softmax {
@@ -40,7 +41,10 @@ ColumnsWalk::ColumnsWalk(absl::string_view name, const ColumnsConfig& config)
       tail_lanes_(TailLanes(config)),
       math_(this, config.unit, rax, k1),
       tail_(this, config.unit, {.spare = rax, .opmask = k2, .vector = 15}),
-      copy_tail_(this, config.unit, {.spare = rax, .opmask = k3, .vector = 14}) {}
+      copy_tail_(this, config.unit, {.spare = rax, .opmask = k3, .vector = 14}) {
+  TILEWIRE_CHECK(config.Vectors() <= ColumnsConfig::kMostVectors,
+                 "maxima and sums have room for the vectors of a turn");
+}
 
 void ColumnsWalk::Emit() {
   const bool has_copy_tail =

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "engine/base/check.h"
 #include "engine/base/status_macros.h"
 #include "engine/jit/tail_mask.h"
 #include "engine/kernels/elements/lane_sums.h"
@@ -23,7 +24,9 @@ class FewOutputsGenerator final : public TapLoopGenerator {
                    .bias = weights_,
                    .spare = rax,
                    .scratch = unit_.RegistersFrom(1),
-                   .slopes = weights_}) {}
+                   .slopes = weights_}) {
+    TILEWIRE_CHECK(pixels_ <= unit_.lanes(), "a lane for each pixel");
+  }
 
  private:
   Xbyak::Xmm Spare() const { return Vector(unit_.lanes()); }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/base/check.h"
 #include "engine/base/checked_math.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/threading/ranges.h"
@@ -49,6 +50,7 @@ IntegerStage::IntegerStage(const MemoryDesc& src, const Geometry& geometry, uint
 
 absl::StatusOr<IntegerStage> IntegerStage::Create(const MemoryDesc& src, const Geometry& geometry,
                                                   uint8_t flip, int64_t step) {
+  TILEWIRE_CHECK(step > 0 && step % kQuad == 0, "a step takes whole quads");
   IntegerStage stage(src, geometry, flip, step);
   const auto bytes =
       CheckedProduct({stage.size_[0], stage.size_[1], stage.size_[2], stage.pixel_bytes_, 2});

@@ -20,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "engine/jit/generator.h"
+#include "engine/jit/loop_count.h"
 #include "engine/jit/vector_unit.h"
 
 namespace tilewire::convolution {
@@ -37,7 +38,7 @@ struct WinogradGemmArgs {
   const float* v;
   const float* u;
   float* m;
-  int64_t groups;  // >= 1
+  jit::LoopCount groups;
 };
 using WinogradGemmFunction = void (*)(const WinogradGemmArgs*);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "engine/base/check.h"
 #include "engine/kernels/planes/plane_operands.h"
 #include "engine/memory/plane_layout.h"
 
@@ -23,6 +24,9 @@ constexpr int64_t kScratchBytes = 64 << 20;   // of V and M
 constexpr int64_t kFewestBlocks = 4;          // for threads to take whole ones
 
 WinogradPlan PlanOf(const Geometry& geometry, const WinogradLayout& weights) {
+  TILEWIRE_CHECK(
+      std::min({geometry.batch, geometry.ic, geometry.oc, geometry.out[1], geometry.out[2]}) >= 1,
+      "a plan divides by the sizes of its tensors");
   WinogradPlan plan;
   plan.weights = weights;
   plan.tile_rows = DivUp(geometry.out[1], weights.tile);

@@ -187,13 +187,16 @@ void WinogradTiles::TransformOutputs(const WinogradOperands& operands, const Ran
                position.column / pixels * problem_.dst.spatial[2];
     args.bias = operands.bias == nullptr ? nullptr : operands.bias + blocks.begin * lanes;
     args.slopes = slopes_.empty() ? nullptr : slopes_.data() + blocks.begin * lanes;
-    args.blocks = blocks.size - has_tail;
-    if (args.blocks > 0) output_.by_cut[cut_rows][cut_columns](&args);
+    const int64_t whole = blocks.size - has_tail;
+    if (whole > 0) {
+      args.blocks = whole;
+      output_.by_cut[cut_rows][cut_columns](&args);
+    }
     if (!has_tail) continue;
-    args.m += args.blocks * m_.block;
-    args.dst += args.blocks * problem_.dst.block;
-    if (args.bias != nullptr) args.bias += args.blocks * lanes;
-    if (args.slopes != nullptr) args.slopes += args.blocks * lanes;
+    args.m += whole * m_.block;
+    args.dst += whole * problem_.dst.block;
+    if (args.bias != nullptr) args.bias += whole * lanes;
+    if (args.slopes != nullptr) args.slopes += whole * lanes;
     args.blocks = 1;
     output_tail_.by_cut[cut_rows][cut_columns](&args);
   }

@@ -20,6 +20,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "engine/base/check.h"
 #include "engine/jit/extremum.h"
 #include "engine/kernels/tiles/accumulator_epilogue.h"
 #include "engine/kernels/tiles/winograd_transforms.h"
@@ -180,7 +181,11 @@ class OutputGenerator final : public TransformGenerator {
       : TransformGenerator(name, config.unit, config.tile),
         config_(config),
         epilogue_(this, EpilogueOf(config), registers_),
-        pooled_epilogue_(this, PooledEpilogueOf(config), registers_) {}
+        pooled_epilogue_(this, PooledEpilogueOf(config), registers_) {
+    TILEWIRE_CHECK(config.rows <= config.tile && config.columns <= config.tile &&
+                       (!config.pools || (config.rows % 2 == 0 && config.columns % 2 == 0)),
+                   "no more than a tile, and whole windows where they are pooled");
+  }
 
  private:
   const Xbyak::Reg64 m_ = rsi, dst_ = rdx, bias_ = rcx, blocks_left_ = r8, row_ = r9;

@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "engine/jit/generator.h"
+#include "engine/jit/loop_count.h"
 #include "engine/jit/vector_unit.h"
 #include "engine/kernels/attributes.h"
 
@@ -31,7 +32,7 @@ struct WinogradInputArgs {
   const float* src;  // the patch's first pixel; pixels of a row are a vector apart
   float* v;
   int64_t row_bytes, block_bytes;  // of src
-  int64_t blocks;                  // >= 1
+  jit::LoopCount blocks;
 };
 using WinogradInputFunction = void (*)(const WinogradInputArgs*);
 
@@ -49,9 +50,9 @@ struct WinogradOutputConfig {
 
 struct WinogradOutputArgs {
   const float* m;
-  float* dst;           // the tile's first pixel
-  const float* bias;    // of the first block
-  int64_t blocks;       // >= 1
+  float* dst;         // the tile's first pixel
+  const float* bias;  // of the first block
+  jit::LoopCount blocks;
   const float* slopes;  // of a PRelu, of the first block
 };
 using WinogradOutputFunction = void (*)(const WinogradOutputArgs*);
