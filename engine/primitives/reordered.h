@@ -5,8 +5,7 @@
 // back, in the scratchpad: a few reads and writes of each element cost less than the reference.
 //
 //   // In the table, after the rows that it may run and before the reference:
-//   {"reordered", ResolveOpened<MatmulDesc, MatmulImplementations>,
-//    CreateOpened<MatmulDesc, MatmulImplementations>, {.runs_another = true}}
+//   {kAnyCpu, {kReordered<MatmulDesc, MatmulImplementations>}}
 #ifndef ENGINE_PRIMITIVES_REORDERED_H_
 #define ENGINE_PRIMITIVES_REORDERED_H_
 
@@ -24,6 +23,7 @@
 #include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
+#include "engine/primitives/row_table.h"
 
 namespace tilewire {
 
@@ -134,8 +134,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateBetweenReorders(
   return WrapInReorders(InfoOf(request), std::move(inner));
 }
 
-// The functions of a row "reordered" that tries all of OpenTensors(): another row of the table,
-// between reorders of the tensors whose layouts none takes. Before the reference.
+// A row that tries all of OpenTensors(), and its functions: another row of the table, between
+// reorders of the tensors whose layouts none takes. It stands before the reference.
 template <typename Desc, absl::Span<const Implementation<Desc>> (*table)()>
 absl::StatusOr<Desc> ResolveOpened(const Request<Desc>& request) {
   return ResolveBetweenReorders(table(), OpenTensors(request.desc), request);
@@ -144,6 +144,9 @@ template <typename Desc, absl::Span<const Implementation<Desc>> (*table)()>
 absl::StatusOr<std::unique_ptr<Primitive>> CreateOpened(const Request<Desc>& request) {
   return CreateBetweenReorders(table(), OpenTensors(request.desc), request);
 }
+template <typename Desc, absl::Span<const Implementation<Desc>> (*table)()>
+inline constexpr RowKind<Desc> kReordered = {
+    "reordered", ResolveOpened<Desc, table>, CreateOpened<Desc, table>, {.runs_another = true}};
 
 }  // namespace tilewire
 

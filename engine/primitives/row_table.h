@@ -6,11 +6,11 @@
 //   TILEWIRE_DEFINE_PRIMITIVE(
 //       Lrn, lrn,
 //       {kAvx512AndAvx2, {{"f32_blocked", ResolveBlocked, CreateBlocked},
-//                         {"f32_runs", ResolveRuns, CreateRuns}}},
-//       {kAnyCpu, {{"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
+//                         {"f32_runs", ResolveRuns, CreateRuns}}});
 //
 // is lrn/avx512_f32_blocked, lrn/avx512_f32_runs, lrn/avx2_f32_blocked, lrn/avx2_f32_runs and
 // lrn/reference, best first: a group takes its instruction sets in turn, all its kinds for each.
+// The reference, of the functions ResolveReference and CreateReference, comes last.
 #ifndef ENGINE_PRIMITIVES_ROW_TABLE_H_
 #define ENGINE_PRIMITIVES_ROW_TABLE_H_
 
@@ -117,8 +117,12 @@ class RowTable {
 
 // Defines Sum##Implementations and Create##Sum, for the names Sum and sum: the groups of rows, best
 // first, with functions of the namespace sum, take what sum::Validate(desc, attributes) returns OK
-// for.
-#define TILEWIRE_DEFINE_PRIMITIVE(Name, name, ...)                                          \
+// for. The second macro has all rows in its arguments, for a reference with traits of its own.
+#define TILEWIRE_DEFINE_PRIMITIVE(Name, name, ...) \
+  TILEWIRE_DEFINE_PRIMITIVE_OF_ROWS(               \
+      Name, name, __VA_ARGS__,                     \
+      {kAnyCpu, {{"reference", ResolveReference, CreateReference, {.is_reference = true}}}})
+#define TILEWIRE_DEFINE_PRIMITIVE_OF_ROWS(Name, name, ...)                                  \
   absl::Span<const Implementation<Name##Desc>> Name##Implementations() {                    \
     using namespace name; /* NOLINT: the rows name its functions */                         \
     static constexpr RowGroup<Name##Desc> kGroups[] = {__VA_ARGS__};                        \

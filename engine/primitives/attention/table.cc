@@ -61,8 +61,7 @@ std::vector<AttentionDesc> AttentionProbes(DataType type) {
   return {{.srcs = {heads, heads, heads}, .dst = heads}};
 }
 
-TILEWIRE_DEFINE_PRIMITIVE(
-    Attention, attention, {kAvx512AndAvx2, {{"f32", ResolveBlocks, CreateBlocks}}},
-    {kAnyCpu, {{"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
+TILEWIRE_DEFINE_PRIMITIVE(Attention, attention,
+                          {kAvx512AndAvx2, {{"f32", ResolveBlocks, CreateBlocks}}});
 
 }  // namespace tilewire

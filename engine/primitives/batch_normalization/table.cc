@@ -65,8 +65,7 @@ std::vector<BatchNormalizationDesc> BatchNormalizationProbes(DataType type) {
   return probes::Images<BatchNormalizationDesc>(type, {2, 32, 8, 8});
 }
 
-TILEWIRE_DEFINE_PRIMITIVE(
-    BatchNormalization, batch_normalization, {kAvx512AndAvx2, {{"f32", ResolveRows, CreateRows}}},
-    {kAnyCpu, {{"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
+TILEWIRE_DEFINE_PRIMITIVE(BatchNormalization, batch_normalization,
+                          {kAvx512AndAvx2, {{"f32", ResolveRows, CreateRows}}});
 
 }  // namespace tilewire

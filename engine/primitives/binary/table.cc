@@ -45,8 +45,6 @@ std::vector<BinaryDesc> BinaryProbes(DataType type) {
   return descs;
 }
 
-TILEWIRE_DEFINE_PRIMITIVE(
-    Binary, binary, {kAvx512AndAvx2, {{"f32", ResolveRows, CreateRows}}},
-    {kAnyCpu, {{"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
+TILEWIRE_DEFINE_PRIMITIVE(Binary, binary, {kAvx512AndAvx2, {{"f32", ResolveRows, CreateRows}}});
 
 }  // namespace tilewire

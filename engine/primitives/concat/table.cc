@@ -53,9 +53,8 @@ std::vector<ConcatDesc> ConcatProbes(DataType type) {
   return descs;
 }
 
-TILEWIRE_DEFINE_PRIMITIVE(
-    Concat, concat, {kAnyCpu, {{"block_copy", ResolveBlockCopy, CreateBlockCopy}}},
-    {kAvx512AndAvx2, {{"lanes", ResolveLanes, CreateLanes}}},
-    {kAnyCpu, {{"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
+TILEWIRE_DEFINE_PRIMITIVE(Concat, concat,
+                          {kAnyCpu, {{"block_copy", ResolveBlockCopy, CreateBlockCopy}}},
+                          {kAvx512AndAvx2, {{"lanes", ResolveLanes, CreateLanes}}});
 
 }  // namespace tilewire

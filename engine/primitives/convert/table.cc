@@ -26,11 +26,9 @@ std::vector<ConvertDesc> ConvertProbes(DataType type) {
   return {ConvertDesc{probes::Tagged({40, 32}, type, "nc"), probes::Any({40, 32}, DataType::kS64)}};
 }
 
-TILEWIRE_DEFINE_PRIMITIVE(
-    Convert, convert,
-    {kAvx512AndAvx2, {{"vectors", ResolveVectors, CreateVectors, {.takes_all_types = true}}}},
-    {kAnyCpu,
-     {{"dense", ResolveDense, CreateDense},
-      {"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
+TILEWIRE_DEFINE_PRIMITIVE(Convert, convert,
+                          {kAvx512AndAvx2,
+                           {{"vectors", ResolveVectors, CreateVectors, {.takes_all_types = true}}}},
+                          {kAnyCpu, {{"dense", ResolveDense, CreateDense}}});
 
 }  // namespace tilewire

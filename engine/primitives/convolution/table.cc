@@ -36,6 +36,15 @@ constexpr ImplementationTraits PlainTraits() {
   return {.bits_depend_on_position = true, .takes_prelu = true, .algorithm = kPlain};
 }
 
+constexpr ImplementationTraits IntegerTraits(Algorithm algorithm) {
+  return {.is_integer = true, .algorithm = algorithm};
+}
+
+constexpr RowKind<ConvolutionDesc> kIntegerDepthwise = {
+    "u8s8_depthwise", ResolveIntegerDepthwise, CreateIntegerDepthwise, IntegerTraits(kDepthwise)};
+constexpr RowKind<ConvolutionDesc> kIntegerDirect = {"u8s8_direct", ResolveInteger, CreateInteger,
+                                                     IntegerTraits(kDirect)};
+
 // f32 rows for shapes of their own, and for all shapes.
 constexpr RowKinds<ConvolutionDesc> kSpecialF32 = {
     {"f32_depthwise", ResolveDepthwise, CreateDepthwise, RealTraits(kDepthwise)},
@@ -104,26 +113,13 @@ std::vector<ConvolutionDesc> ConvolutionProbes(DataType type) {
   return descs;
 }
 
-TILEWIRE_DEFINE_PRIMITIVE(
-    Convolution, convolution,
-    {{cpu::Isa::kAvx512Vnni},
-     {{"u8s8_depthwise",
-       ResolveIntegerDepthwise,
-       CreateIntegerDepthwise,
-       {.is_integer = true, .algorithm = kDepthwise}}}},
+TILEWIRE_DEFINE_PRIMITIVE_OF_ROWS(
+    Convolution, convolution, {{cpu::Isa::kAvx512Vnni}, {kIntegerDepthwise}},
     {{cpu::Isa::kAmx},
-     {{"u8s8_direct",
-       ResolveInteger,
-       CreateInteger,
-       {.is_integer = true, .algorithm = kMatrixTiles}}}},
-    {{cpu::Isa::kAvx512Vnni},
-     {{"u8s8_direct", ResolveInteger, CreateInteger, {.is_integer = true, .algorithm = kDirect}}}},
+     {{"u8s8_direct", ResolveInteger, CreateInteger, IntegerTraits(kMatrixTiles)}}},
+    {{cpu::Isa::kAvx512Vnni}, {kIntegerDirect}},
     {{cpu::Isa::kAvx512, cpu::Isa::kAvx2Vnni, cpu::Isa::kAvx2},
-     {{"u8s8_depthwise",
-       ResolveIntegerDepthwise,
-       CreateIntegerDepthwise,
-       {.is_integer = true, .algorithm = kDepthwise}},
-      {"u8s8_direct", ResolveInteger, CreateInteger, {.is_integer = true, .algorithm = kDirect}}}},
+     {kIntegerDepthwise, kIntegerDirect}},
     {{cpu::Isa::kAvx512Bf16},
      {{"depthwise", ResolveDepthwise, CreateDepthwise, RealTraits(kDepthwise)},
       {"grouped", ResolveGrouped, CreateGrouped, RealTraits(kGrouped)},

@@ -41,11 +41,6 @@ TILEWIRE_DEFINE_PRIMITIVE(
     {kAvx512AndAvx2,
      {{"f32_few_outputs", ResolveFewOutputs, CreateFewOutputs, {}, CostFewOutputs},
       {"f32_direct", ResolveDirect, CreateDirect, {}, CostDirect}}},
-    {kAnyCpu,
-     {{"reordered",
-       ResolveOpened<DeconvolutionDesc, DeconvolutionImplementations>,
-       CreateOpened<DeconvolutionDesc, DeconvolutionImplementations>,
-       {.runs_another = true}},
-      {"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
+    {kAnyCpu, {kReordered<DeconvolutionDesc, DeconvolutionImplementations>}});
 
 }  // namespace tilewire

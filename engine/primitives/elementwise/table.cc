@@ -40,11 +40,9 @@ std::vector<ElementwiseDesc> ElementwiseProbes(DataType type) {
   return {ElementwiseDesc{{functions::Elementwise::Function::kMax}, {image, image}, image}};
 }
 
-TILEWIRE_DEFINE_PRIMITIVE(
-    Elementwise, elementwise,
-    {kAvx512AndAvx2, {{"vectors", ResolveVectors, CreateVectors, {.takes_all_types = true}}}},
-    {kAnyCpu,
-     {{"rows", ResolveRows, CreateRows},
-      {"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
+TILEWIRE_DEFINE_PRIMITIVE(Elementwise, elementwise,
+                          {kAvx512AndAvx2,
+                           {{"vectors", ResolveVectors, CreateVectors, {.takes_all_types = true}}}},
+                          {kAnyCpu, {{"rows", ResolveRows, CreateRows}}});
 
 }  // namespace tilewire

@@ -29,8 +29,7 @@ std::vector<EltwiseDesc> EltwiseProbes(DataType type) {
   return {desc};
 }
 
-TILEWIRE_DEFINE_PRIMITIVE(
-    Eltwise, eltwise, {kAvx512AndAvx2, {{"dense", ResolveDense, CreateDense}}},
-    {kAnyCpu, {{"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
+TILEWIRE_DEFINE_PRIMITIVE(Eltwise, eltwise,
+                          {kAvx512AndAvx2, {{"dense", ResolveDense, CreateDense}}});
 
 }  // namespace tilewire

@@ -92,10 +92,7 @@ std::vector<GatherDesc> GatherProbes(DataType type) {
                      probes::Tagged({3, 5}, DataType::kF32, "nc"), probes::Any({3, 5, 32}, type)}};
 }
 
-TILEWIRE_DEFINE_PRIMITIVE(
-    Gather, gather,
-    {kAnyCpu,
-     {{"slice_copy", ResolveSliceCopy, CreateSliceCopy},
-      {"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
+TILEWIRE_DEFINE_PRIMITIVE(Gather, gather,
+                          {kAnyCpu, {{"slice_copy", ResolveSliceCopy, CreateSliceCopy}}});
 
 }  // namespace tilewire

@@ -59,10 +59,8 @@ std::vector<GatherChannelsDesc> GatherChannelsProbes(DataType type) {
   return descs;
 }
 
-TILEWIRE_DEFINE_PRIMITIVE(
-    GatherChannels, gather_channels, {kAvx512AndAvx2, {{"lanes", ResolveLanes, CreateLanes}}},
-    {kAnyCpu,
-     {{"channel_copy", ResolveChannelCopy, CreateChannelCopy},
-      {"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
+TILEWIRE_DEFINE_PRIMITIVE(GatherChannels, gather_channels,
+                          {kAvx512AndAvx2, {{"lanes", ResolveLanes, CreateLanes}}},
+                          {kAnyCpu, {{"channel_copy", ResolveChannelCopy, CreateChannelCopy}}});
 
 }  // namespace tilewire

@@ -81,11 +81,6 @@ TILEWIRE_DEFINE_PRIMITIVE(
      {{"f32_split6_planes", ResolvePlanes, CreatePlanes, {.precision = Precision::kExact}}}},
     {kAvx512AndAvx2, {{"f32", ResolvePacked, CreatePacked}}},
     {kAvx512AndAvx2, {{"f32_plain_weights", ResolvePlainWeights, CreatePlainWeights}}},
-    {kAnyCpu,
-     {{"reordered",
-       ResolveOpened<InnerProductDesc, InnerProductImplementations>,
-       CreateOpened<InnerProductDesc, InnerProductImplementations>,
-       {.runs_another = true}},
-      {"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
+    {kAnyCpu, {kReordered<InnerProductDesc, InnerProductImplementations>}});
 
 }  // namespace tilewire

@@ -39,10 +39,8 @@ std::vector<IntegerSumDesc> IntegerSumProbes(DataType type) {
   return {IntegerSumDesc{{image, image}, image, {0.5f, 0.25f}, {3, 0}, 0.5f, 1}};
 }
 
-TILEWIRE_DEFINE_PRIMITIVE(
-    IntegerSum, integer_sum, {kAvx512AndAvx2, {{"dense", ResolveDense, CreateDense}}},
-    {kAnyCpu,
-     {{"dense_loop", ResolveDense, CreateDenseLoop},
-      {"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
+TILEWIRE_DEFINE_PRIMITIVE(IntegerSum, integer_sum,
+                          {kAvx512AndAvx2, {{"dense", ResolveDense, CreateDense}}},
+                          {kAnyCpu, {{"dense_loop", ResolveDense, CreateDenseLoop}}});
 
 }  // namespace tilewire

@@ -54,10 +54,7 @@ std::vector<InterpolateDesc> InterpolateProbes(DataType type) {
   return descs;
 }
 
-TILEWIRE_DEFINE_PRIMITIVE(
-    Interpolate, interpolate,
-    {kAnyCpu,
-     {{"dense_rows", ResolveDenseRows, CreateDenseRows},
-      {"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
+TILEWIRE_DEFINE_PRIMITIVE(Interpolate, interpolate,
+                          {kAnyCpu, {{"dense_rows", ResolveDenseRows, CreateDenseRows}}});
 
 }  // namespace tilewire

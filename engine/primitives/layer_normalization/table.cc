@@ -67,8 +67,7 @@ std::vector<LayerNormalizationDesc> LayerNormalizationProbes(DataType type) {
   return {desc};
 }
 
-TILEWIRE_DEFINE_PRIMITIVE(
-    LayerNormalization, layer_normalization, {kAvx512AndAvx2, {{"f32", ResolveRows, CreateRows}}},
-    {kAnyCpu, {{"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
+TILEWIRE_DEFINE_PRIMITIVE(LayerNormalization, layer_normalization,
+                          {kAvx512AndAvx2, {{"f32", ResolveRows, CreateRows}}});
 
 }  // namespace tilewire

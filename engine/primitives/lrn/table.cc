@@ -72,10 +72,9 @@ std::vector<LrnDesc> LrnProbes(DataType type) {
   return descs;
 }
 
-TILEWIRE_DEFINE_PRIMITIVE(
-    Lrn, lrn,
-    {kAvx512AndAvx2,
-     {{"f32_blocked", ResolveBlocked, CreateBlocked}, {"f32_runs", ResolveRuns, CreateRuns}}},
-    {kAnyCpu, {{"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
+TILEWIRE_DEFINE_PRIMITIVE(Lrn, lrn,
+                          {kAvx512AndAvx2,
+                           {{"f32_blocked", ResolveBlocked, CreateBlocked},
+                            {"f32_runs", ResolveRuns, CreateRuns}}});
 
 }  // namespace tilewire

@@ -118,10 +118,6 @@ TILEWIRE_DEFINE_PRIMITIVE(
     {kAvx512AndAvx2, {{"f32", ResolveTiles, CreateTiles}}},
     {kAnyCpu,
      {{"typed_rows", ResolveTypedRows, CreateTypedRows},
-      {"reordered",
-       ResolveOpened<MatmulDesc, MatmulImplementations>,
-       CreateOpened<MatmulDesc, MatmulImplementations>,
-       {.runs_another = true}},
-      {"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
+      kReordered<MatmulDesc, MatmulImplementations>}});
 
 }  // namespace tilewire

@@ -57,10 +57,7 @@ std::vector<MaxWindowDesc> MaxWindowProbes(DataType type) {
   return {desc};
 }
 
-TILEWIRE_DEFINE_PRIMITIVE(
-    MaxWindow, max_window,
-    {kAnyCpu,
-     {{"plain_rows", ResolvePlainRows, CreatePlainRows},
-      {"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
+TILEWIRE_DEFINE_PRIMITIVE(MaxWindow, max_window,
+                          {kAnyCpu, {{"plain_rows", ResolvePlainRows, CreatePlainRows}}});
 
 }  // namespace tilewire

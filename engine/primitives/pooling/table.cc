@@ -129,7 +129,6 @@ TILEWIRE_DEFINE_PRIMITIVE(
        ResolveChannelRows,
        CreateChannelRows,
        {.is_integer = true, .algorithm = kChannelRows}},
-      {"plain", ResolvePlainRows, CreatePlainRows, {.algorithm = kPlainRows}}}},
-    {kAnyCpu, {{"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
+      {"plain", ResolvePlainRows, CreatePlainRows, {.algorithm = kPlainRows}}}});
 
 }  // namespace tilewire

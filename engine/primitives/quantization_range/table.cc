@@ -37,9 +37,7 @@ std::vector<QuantizationRangeDesc> QuantizationRangeProbes(DataType type) {
   return descs;
 }
 
-TILEWIRE_DEFINE_PRIMITIVE(
-    QuantizationRange, quantization_range,
-    {kAvx512AndAvx2, {{"dense", ResolveDenseExtremes, CreateDenseExtremes}}},
-    {kAnyCpu, {{"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
+TILEWIRE_DEFINE_PRIMITIVE(QuantizationRange, quantization_range,
+                          {kAvx512AndAvx2, {{"dense", ResolveDenseExtremes, CreateDenseExtremes}}});
 
 }  // namespace tilewire

@@ -93,8 +93,6 @@ TILEWIRE_DEFINE_PRIMITIVE(
     Quantize, quantize,
     {kAvx512AndAvx2, {{"dense", ResolveByRange, CreateByRange, {.algorithm = kByRange}}}},
     {kAvx512AndAvx2, {{"channels", ResolveChannels, CreateChannels, {.algorithm = kKnownScales}}}},
-    {kAnyCpu,
-     {{"rows", ResolveRows, CreateRows, {.algorithm = kKnownScales}},
-      {"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
+    {kAnyCpu, {{"rows", ResolveRows, CreateRows, {.algorithm = kKnownScales}}}});
 
 }  // namespace tilewire

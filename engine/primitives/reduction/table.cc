@@ -77,10 +77,8 @@ std::vector<ReductionDesc> ReductionProbes(DataType type) {
   return probes::Images<ReductionDesc>(type, {2, 32, 1, 1});
 }
 
-TILEWIRE_DEFINE_PRIMITIVE(
-    Reduction, reduction, {kAvx512AndAvx2, {{"f32", ResolveStrided, CreateStrided}}},
-    {kAnyCpu,
-     {{"rows", ResolveRows, CreateRows},
-      {"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
+TILEWIRE_DEFINE_PRIMITIVE(Reduction, reduction,
+                          {kAvx512AndAvx2, {{"f32", ResolveStrided, CreateStrided}}},
+                          {kAnyCpu, {{"rows", ResolveRows, CreateRows}}});
 
 }  // namespace tilewire

@@ -48,6 +48,10 @@ absl::Status RequirePlainCopy(const ReorderDesc& desc, const Attributes& attribu
 // kUnimplemented unless there are no post-ops, or only one sum.
 absl::Status RequireSumAtMost(const ReorderDesc& desc, const Attributes& attributes);
 
+// The best reorder from the request's src to `dst`, for a row that runs it first.
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateCopyInside(
+    const Request<ReorderDesc>& request, const MemoryDesc& dst);
+
 TILEWIRE_ROW(ReorderDesc, Compensated);
 TILEWIRE_ROW(ReorderDesc, WinogradWeights);
 TILEWIRE_ROW(ReorderDesc, BlockedCopy);

@@ -50,6 +50,13 @@ absl::Status RequireSumAtMost(const ReorderDesc& desc, const Attributes& attribu
   return Unimplemented("post-ops other than one sum");
 }
 
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateCopyInside(
+    const Request<ReorderDesc>& request, const MemoryDesc& dst) {
+  Attributes attributes = request.attributes;
+  attributes.scratchpad_mode = ScratchpadMode::kUser;
+  return CreateReorder({.src = request.desc.src, .dst = dst}, attributes, {});
+}
+
 }  // namespace reorder
 
 std::vector<ReorderDesc> ReorderProbes(DataType type) {
@@ -106,7 +113,6 @@ TILEWIRE_DEFINE_PRIMITIVE(
        ResolveWinogradWeights,
        CreateWinogradWeights,
        {.algorithm = kWinogradWeights}},
-      {"blocked_copy", ResolveBlockedCopy, CreateBlockedCopy, {.algorithm = kBlockedCopy}},
-      {"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
+      {"blocked_copy", ResolveBlockedCopy, CreateBlockedCopy, {.algorithm = kBlockedCopy}}}});
 
 }  // namespace tilewire

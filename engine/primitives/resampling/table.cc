@@ -63,8 +63,7 @@ std::vector<ResamplingDesc> ResamplingProbes(DataType type) {
   return probes::Images<ResamplingDesc>(type, {2, 32, 16, 16});
 }
 
-TILEWIRE_DEFINE_PRIMITIVE(
-    Resampling, resampling, {kAvx512AndAvx2, {{"f32", ResolveRows, CreateRows}}},
-    {kAnyCpu, {{"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
+TILEWIRE_DEFINE_PRIMITIVE(Resampling, resampling,
+                          {kAvx512AndAvx2, {{"f32", ResolveRows, CreateRows}}});
 
 }  // namespace tilewire

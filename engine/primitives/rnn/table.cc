@@ -158,8 +158,7 @@ std::vector<RnnDesc> RnnProbes(DataType type) {
   return {desc};
 }
 
-TILEWIRE_DEFINE_PRIMITIVE(
-    Rnn, rnn, {kAvx512AndAvx2, {{"f32", ResolvePackedWeights, CreatePackedWeights}}},
-    {kAnyCpu, {{"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
+TILEWIRE_DEFINE_PRIMITIVE(Rnn, rnn,
+                          {kAvx512AndAvx2, {{"f32", ResolvePackedWeights, CreatePackedWeights}}});
 
 }  // namespace tilewire

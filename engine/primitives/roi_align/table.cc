@@ -86,10 +86,7 @@ std::vector<RoiAlignDesc> RoiAlignProbes(DataType type) {
   return descs;
 }
 
-TILEWIRE_DEFINE_PRIMITIVE(
-    RoiAlign, roi_align,
-    {kAnyCpu,
-     {{"channels_last", ResolveChannelsLast, CreateChannelsLast},
-      {"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
+TILEWIRE_DEFINE_PRIMITIVE(RoiAlign, roi_align,
+                          {kAnyCpu, {{"channels_last", ResolveChannelsLast, CreateChannelsLast}}});
 
 }  // namespace tilewire

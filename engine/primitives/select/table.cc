@@ -80,10 +80,6 @@ std::vector<SelectDesc> SelectProbes(DataType type) {
   return descs;
 }
 
-TILEWIRE_DEFINE_PRIMITIVE(
-    Select, select,
-    {kAnyCpu,
-     {{"run_copy", ResolveRunCopy, CreateRunCopy},
-      {"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
+TILEWIRE_DEFINE_PRIMITIVE(Select, select, {kAnyCpu, {{"run_copy", ResolveRunCopy, CreateRunCopy}}});
 
 }  // namespace tilewire

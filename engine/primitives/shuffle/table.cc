@@ -58,10 +58,8 @@ std::vector<ShuffleDesc> ShuffleProbes(DataType type) {
   return descs;
 }
 
-TILEWIRE_DEFINE_PRIMITIVE(
-    Shuffle, shuffle, {kAvx512AndAvx2, {{"lanes", ResolveLanes, CreateLanes}}},
-    {kAnyCpu,
-     {{"blocked", ResolveBlocked, CreateBlocked},
-      {"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
+TILEWIRE_DEFINE_PRIMITIVE(Shuffle, shuffle,
+                          {kAvx512AndAvx2, {{"lanes", ResolveLanes, CreateLanes}}},
+                          {kAnyCpu, {{"blocked", ResolveBlocked, CreateBlocked}}});
 
 }  // namespace tilewire

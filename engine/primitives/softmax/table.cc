@@ -32,8 +32,6 @@ std::vector<SoftmaxDesc> SoftmaxProbes(DataType type) {
 TILEWIRE_DEFINE_PRIMITIVE(
     Softmax, softmax, {kAvx512AndAvx2, {{"f32", ResolveRows, CreateRows}}},
     {kAvx512AndAvx2, {{"f32_columns", ResolveColumns, CreateColumns}}},
-    {kAnyCpu,
-     {{"reordered", ResolveReordered, CreateReordered, {.runs_another = true}},
-      {"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
+    {kAnyCpu, {{"reordered", ResolveReordered, CreateReordered, {.runs_another = true}}}});
 
 }  // namespace tilewire

@@ -36,8 +36,6 @@ std::vector<SumDesc> SumProbes(DataType type) {
   return {SumDesc{{1, 1}, {image, image}, image}};
 }
 
-TILEWIRE_DEFINE_PRIMITIVE(
-    Sum, sum, {kAvx512AndAvx2, {{"dense", ResolveDense, CreateDense}}},
-    {kAnyCpu, {{"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
+TILEWIRE_DEFINE_PRIMITIVE(Sum, sum, {kAvx512AndAvx2, {{"dense", ResolveDense, CreateDense}}});
 
 }  // namespace tilewire

@@ -29,10 +29,7 @@ std::vector<TopKDesc> TopKProbes(DataType type) {
   return {TopKDesc{probes::Tagged({8, 100}, type, "nc"), probes::Tagged({8, 5}, type, "nc"), 1}};
 }
 
-TILEWIRE_DEFINE_PRIMITIVE(
-    TopK, top_k,
-    {kAnyCpu,
-     {{"partial_sort", ResolvePartialSort, CreatePartialSort},
-      {"reference", ResolveReference, CreateReference, {.is_reference = true}}}});
+TILEWIRE_DEFINE_PRIMITIVE(TopK, top_k,
+                          {kAnyCpu, {{"partial_sort", ResolvePartialSort, CreatePartialSort}}});
 
 }  // namespace tilewire
