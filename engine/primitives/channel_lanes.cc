@@ -6,30 +6,9 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
 #include "engine/base/status_macros.h"
-#include "engine/primitives/creation.h"
+#include "engine/primitives/driven_primitive.h"
 
 namespace tilewire {
-namespace {
-
-// Immutable.
-class ChannelLanes final : public Primitive {
- public:
-  ChannelLanes(PrimitiveInfo info, ChannelGather gather)
-      : Primitive(std::move(info)), gather_(std::move(gather)) {}
-
- private:
-  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    absl::InlinedVector<const std::byte*, 8> sources;
-    for (const ArgDesc& source : absl::MakeConstSpan(info().args).first(info().args.size() - 1)) {
-      sources.push_back(args.Get<const std::byte>(source.arg));
-    }
-    gather_.Run(sources, args.Get<std::byte>(info().args.back().arg), team);
-  }
-
-  const ChannelGather gather_;
-};
-
-}  // namespace
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateChannelLanes(
     PrimitiveInfo info, const std::vector<ChannelSource>& channels) {
@@ -40,7 +19,14 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateChannelLanes(
       ChannelGather::Create(info.name, jit::VectorUnit::Of(info.isa),
                             absl::MakeConstSpan(tensors).first(tensors.size() - 1), tensors.back(),
                             channels));
-  return std::make_unique<ChannelLanes>(WithCode(std::move(info), gather), std::move(gather));
+  return MakeDriven(std::move(info), std::move(gather),
+                    [](const ChannelGather& lanes, const DrivenRun& run) {
+                      const absl::Span<const ArgDesc> args = run.primitive.info().args;
+                      absl::InlinedVector<const std::byte*, 8> sources;
+                      for (const ArgDesc& source : args.first(args.size() - 1))
+                        sources.push_back(run.args.Get<const std::byte>(source.arg));
+                      lanes.Run(sources, run.args.Get<std::byte>(args.back().arg), run.team);
+                    });
 }
 
 }  // namespace tilewire

@@ -5,7 +5,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "engine/memory/zero_padding.h"
-#include "engine/primitives/creation.h"
+#include "engine/primitives/driven_primitive.h"
 #include "engine/threading/ranges.h"
 
 namespace tilewire {
@@ -13,84 +13,50 @@ namespace {
 
 // The first byte of each source, `element` elements after its first.
 template <typename Pointer>
-absl::InlinedVector<Pointer, 8> SourcesOf(const PrimitiveInfo& info, const ExecuteArgs& args,
-                                          int64_t element) {
+absl::InlinedVector<Pointer, 8> SourcesOf(const DrivenRun& run, int64_t element) {
   absl::InlinedVector<Pointer, 8> srcs;
-  for (const auto& [arg, desc] : info.args) {
+  for (const auto& [arg, desc] : run.primitive.info().args) {
     if (arg == kArgDst) continue;
-    srcs.push_back(args.Get<const std::byte>(arg) +
+    srcs.push_back(run.args.Get<const std::byte>(arg) +
                    (desc.offset0() + element) * SizeOf(desc.data_type()));
   }
   return srcs;
 }
 
-std::byte* DestinationOf(const MemoryDesc& dst, const ExecuteArgs& args, int64_t element) {
-  return args.Get<std::byte>(kArgDst) + (dst.offset0() + element) * SizeOf(dst.data_type());
+std::byte* DestinationOf(const DrivenRun& run, int64_t element) {
+  return run.First<std::byte>(kArgDst) + element * SizeOf(run.primitive.Desc(kArgDst).data_type());
 }
 
-// Immutable.
-class DensePrimitive final : public Primitive {
- public:
-  DensePrimitive(PrimitiveInfo info, bool stay_zero,
-                 std::unique_ptr<const DenseRunGenerator> generator)
-      : Primitive(WithCode(std::move(info), *generator)),
-        dst_(Desc(kArgDst)),
-        zeroes_padding_(!stay_zero && dst_.HasPadding()),
-        generator_(std::move(generator)) {}
-
- private:
-  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    constexpr int64_t kElementsAtOnce = DenseRunGenerator::kElementsAtOnce;
-    const int64_t count = dst_.PaddedElementCount();
-    threading::ParallelForRanges(team, count, kElementsAtOnce, [&](int64_t first, int64_t end) {
-      generator_->Run(SourcesOf<const std::byte*>(info(), args, first),
-                      DestinationOf(dst_, args, first), end - first);
-    });
-    if (zeroes_padding_) ZeroPadding(dst_, args.Find(kArgDst));
-  }
-
-  const MemoryDesc dst_;
-  const bool zeroes_padding_;
-  const std::unique_ptr<const DenseRunGenerator> generator_;
-};
-
-// Immutable.
-class ElementwisePrimitive final : public Primitive {
- public:
-  ElementwisePrimitive(PrimitiveInfo info, bool stay_zero, ElementwisePlan plan,
-                       std::unique_ptr<const ElementwiseGenerator> generator)
-      : Primitive(WithCode(std::move(info), *generator)),
-        dst_(Desc(kArgDst)),
-        zeroes_padding_(!stay_zero && dst_.HasPadding()),
-        plan_(std::move(plan)),
-        generator_(std::move(generator)) {}
-
- private:
-  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    if (dst_.ElementCount() == 0) return;
-    plan_.Run(generator_->entry<ElementwiseGenerator::Function>(), DestinationOf(dst_, args, 0),
-              SourcesOf<const void*>(info(), args, 0), team);
-    if (zeroes_padding_) ZeroPadding(dst_, args.Find(kArgDst));
-  }
-
-  const MemoryDesc dst_;
-  const bool zeroes_padding_;
-  const ElementwisePlan plan_;
-  const std::unique_ptr<const ElementwiseGenerator> generator_;
-};
+void ZeroPaddingUnless(bool stay_zero, const DrivenRun& run) {
+  if (!stay_zero) ZeroPadding(run.primitive.Desc(kArgDst), run.args.Find(kArgDst));
+}
 
 }  // namespace
 
 std::unique_ptr<Primitive> MakeDensePrimitive(PrimitiveInfo info, bool stay_zero,
                                               std::unique_ptr<const DenseRunGenerator> generator) {
-  return std::make_unique<DensePrimitive>(std::move(info), stay_zero, std::move(generator));
+  const auto compute = [stay_zero](const DenseRunGenerator& code, const DrivenRun& run) {
+    constexpr int64_t kElementsAtOnce = DenseRunGenerator::kElementsAtOnce;
+    const int64_t count = run.primitive.Desc(kArgDst).PaddedElementCount();
+    threading::ParallelForRanges(run.team, count, kElementsAtOnce, [&](int64_t first, int64_t end) {
+      code.Run(SourcesOf<const std::byte*>(run, first), DestinationOf(run, first), end - first);
+    });
+    ZeroPaddingUnless(stay_zero, run);
+  };
+  return MakeDriven(std::move(info), std::move(generator), compute);
 }
 
 std::unique_ptr<Primitive> MakeElementwisePrimitive(
     PrimitiveInfo info, bool stay_zero, ElementwisePlan plan,
     std::unique_ptr<const ElementwiseGenerator> generator) {
-  return std::make_unique<ElementwisePrimitive>(std::move(info), stay_zero, std::move(plan),
-                                                std::move(generator));
+  auto compute = [stay_zero, plan = std::move(plan)](const ElementwiseGenerator& code,
+                                                     const DrivenRun& run) {
+    if (run.primitive.Desc(kArgDst).ElementCount() == 0) return;
+    plan.Run(code.entry<ElementwiseGenerator::Function>(), DestinationOf(run, 0),
+             SourcesOf<const void*>(run, 0), run.team);
+    ZeroPaddingUnless(stay_zero, run);
+  };
+  return MakeDriven(std::move(info), std::move(generator), std::move(compute));
 }
 
 }  // namespace tilewire

@@ -20,6 +20,7 @@
 #include "engine/kernels/planes/plane_product.h"
 #include "engine/memory/memory_desc.h"
 #include "engine/memory/plane_layout.h"
+#include "engine/primitives/driven_primitive.h"
 #include "engine/primitives/primitive.h"
 
 namespace tilewire {
@@ -35,38 +36,22 @@ inline absl::StatusOr<MemoryDesc> PlaneWeightsOf(const MemoryDesc& asked, const 
   return Unimplemented("weights are not ", planes.ToString());
 }
 
+// `info` without scratchpad and code, which are those of the product.
 template <typename Rows>
-class PlanePrimitive final : public Primitive {
- public:
-  using Layout = typename Rows::Layout;
-
-  // `info` without scratchpad and code, which are those of the product.
-  PlanePrimitive(PrimitiveInfo info, const Layout& layout,
-                 std::unique_ptr<const PlaneProduct> product)
-      : Primitive(WithSizes(std::move(info), *product)),
-        layout_(layout),
-        product_(std::move(product)) {}
-
- private:
-  static PrimitiveInfo WithSizes(PrimitiveInfo info, const PlaneProduct& product) {
-    info.code_bytes = product.code_bytes();
-    info.scratchpad_bytes = product.scratchpad_bytes();
-    return info;
-  }
-
-  void Run(const ExecuteArgs& args, std::byte* scratchpad,
-           const threading::Team& team) const override {
-    const Rows src(layout_, First<std::byte>(args, kArgSrc));
-    product_->Run({.src = &src,
-                   .weights = First<std::byte>(args, kArgWeights),
-                   .bias = First<std::byte>(args, kArgBias),
-                   .dst = First<std::byte>(args, kArgDst)},
-                  scratchpad, team);
-  }
-
-  const Layout layout_;
-  const std::unique_ptr<const PlaneProduct> product_;
-};
+std::unique_ptr<Primitive> MakePlanePrimitive(PrimitiveInfo info,
+                                              const typename Rows::Layout& layout,
+                                              std::unique_ptr<const PlaneProduct> product) {
+  info.scratchpad_bytes = product->scratchpad_bytes();
+  return MakeDriven(std::move(info), std::move(product),
+                    [layout](const PlaneProduct& planes, const DrivenRun& run) {
+                      const Rows src(layout, run.First<std::byte>(kArgSrc));
+                      planes.Run({.src = &src,
+                                  .weights = run.First<std::byte>(kArgWeights),
+                                  .bias = run.First<std::byte>(kArgBias),
+                                  .dst = run.First<std::byte>(kArgDst)},
+                                 run.scratchpad, run.team);
+                    });
+}
 
 }  // namespace tilewire
 

@@ -14,6 +14,7 @@
 #include "engine/primitives/attention/implementations.h"
 #include "engine/primitives/attention/matrix_copy.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/driven_primitive.h"
 #include "engine/threading/slots.h"
 #include "engine/threading/stop.h"
 
@@ -34,21 +35,9 @@ struct TileKind {
   auto operator<=>(const TileKind&) const = default;
 };
 
-// Immutable.
-class Blocks final : public Primitive {
- public:
-  using Tiles = std::map<TileKind, std::unique_ptr<const StridedTile>>;
+using Tiles = std::map<TileKind, std::unique_ptr<const StridedTile>>;
 
-  Blocks(PrimitiveInfo info, const AttentionDesc& desc, const BlockPlan& plan, int64_t slots,
-         Tiles tiles, std::unique_ptr<const SoftmaxRows> softmax)
-      : Primitive(std::move(info)),
-        desc_(desc),
-        plan_(plan),
-        slots_(slots),
-        tiles_(std::move(tiles)),
-        softmax_(std::move(softmax)) {}
-
- private:
+struct BlocksDriver {
   // Some queries of one head.
   struct Block {
     int64_t batch, head, row, rows;
@@ -57,49 +46,53 @@ class Blocks final : public Primitive {
     std::array<const float*, StridedTileArgs::kMostAddends> masks;  // that are read in place
   };
 
-  void Run(const ExecuteArgs& args, std::byte* scratchpad,
-           const threading::Team& team) const override {
-    auto* floats = reinterpret_cast<float*>(scratchpad);
-    threading::ParallelForInSlots(team, plan_.pieces(), slots_, [&](int64_t piece, int64_t slot) {
-      RunPiece(args, piece, floats + slot * plan_.slot_elements());
+  void Run(const DrivenRun& run) const {
+    auto* floats = reinterpret_cast<float*>(run.scratchpad);
+    threading::ParallelForInSlots(run.team, plan.pieces(), slots, [&](int64_t piece, int64_t slot) {
+      RunPiece(run, piece, floats + slot * plan.slot_elements());
     });
   }
+  size_t code_bytes() const {
+    size_t bytes = softmax->code_bytes();
+    for (const auto& [kind, tile] : tiles) bytes += tile->code_bytes();
+    return bytes;
+  }
 
-  void RunPiece(const ExecuteArgs& args, int64_t piece, float* slot) const {
-    const int64_t chunk = piece % plan_.chunks, group = piece / plan_.chunks % plan_.groups;
-    const int64_t batch = piece / plan_.chunks / plan_.groups;
-    float *keys = slot, *values = keys + plan_.key_elements();
-    CopyPanels(args, AttentionDesc::kKeys, batch, group, plan_.score_panels, keys);
-    if (!plan_.values_in_place)
-      CopyPanels(args, AttentionDesc::kValues, batch, group, plan_.value_panels, values);
+  void RunPiece(const DrivenRun& run, int64_t piece, float* slot) const {
+    const int64_t chunk = piece % plan.chunks, group = piece / plan.chunks % plan.groups;
+    const int64_t batch = piece / plan.chunks / plan.groups;
+    float *keys = slot, *values = keys + plan.key_elements();
+    CopyPanels(run, AttentionDesc::kKeys, batch, group, plan.score_panels, keys);
+    if (!plan.values_in_place)
+      CopyPanels(run, AttentionDesc::kValues, batch, group, plan.value_panels, values);
     const float* from =
-        plan_.values_in_place ? Element(args, AttentionDesc::kValues, batch, group, 0) : values;
-    const int64_t end = std::min(plan_.queries, (chunk + 1) * plan_.piece_rows);
-    const int64_t heads = plan_.heads_per_group();
+        plan.values_in_place ? Element(run, AttentionDesc::kValues, batch, group, 0) : values;
+    const int64_t end = std::min(plan.queries, (chunk + 1) * plan.piece_rows);
+    const int64_t heads = plan.heads_per_group();
     for (int64_t head = group * heads; head < (group + 1) * heads; ++head) {
-      for (int64_t row = chunk * plan_.piece_rows; row < end; row += plan_.block_rows) {
+      for (int64_t row = chunk * plan.piece_rows; row < end; row += plan.block_rows) {
         if (threading::Stopped()) return;
-        RunBlock(args, {batch,
-                        head,
-                        row,
-                        std::min(plan_.block_rows, end - row),
-                        keys,
-                        from,
-                        values + plan_.value_elements(),
-                        {}});
+        RunBlock(run, {batch,
+                       head,
+                       row,
+                       std::min(plan.block_rows, end - row),
+                       keys,
+                       from,
+                       values + plan.value_elements(),
+                       {}});
       }
     }
   }
 
   // Keys: rows are elements of a key, columns are keys. Values: rows are values.
-  void CopyPanels(const ExecuteArgs& args, int src, int64_t batch, int64_t group,
+  void CopyPanels(const DrivenRun& run, int src, int64_t batch, int64_t group,
                   const std::vector<Panel>& panels, float* to) const {
-    const MemoryDesc& md = desc_.srcs[src];
+    const MemoryDesc& md = desc.srcs[src];
     const int of_rows = src == AttentionDesc::kKeys ? 3 : 2, of_columns = 5 - of_rows;
     const int64_t column_stride = md.stride(of_columns);
-    const float* from = Element(args, src, batch, group, 0);
+    const float* from = Element(run, src, batch, group, 0);
     for (const Panel& panel : panels) {
-      const int64_t width = panel.blocks * plan_.lanes, rows = md.dim(of_rows);
+      const int64_t width = panel.blocks * plan.lanes, rows = md.dim(of_rows);
       const int64_t count = std::min(width, md.dim(of_columns) - panel.column);
       CopyMatrix(
           {from + panel.column * column_stride, rows, count, md.stride(of_rows), column_stride}, to,
@@ -108,80 +101,80 @@ class Blocks final : public Primitive {
     }
   }
 
-  const float* Element(const ExecuteArgs& args, int src, int64_t b, int64_t h, int64_t m) const {
-    const MemoryDesc& md = desc_.srcs[src];
-    return First<const float>(args, kArgMultipleSrc + src) + b * md.stride(0) + h * md.stride(1) +
+  const float* Element(const DrivenRun& run, int src, int64_t b, int64_t h, int64_t m) const {
+    const MemoryDesc& md = desc.srcs[src];
+    return run.First<const float>(kArgMultipleSrc + src) + b * md.stride(0) + h * md.stride(1) +
            m * md.stride(2);
   }
 
-  void RunBlock(const ExecuteArgs& args, Block block) const {
-    const int64_t stride = plan_.score_stride;
-    for (size_t i = AttentionDesc::kFirstMask; i < desc_.srcs.size(); ++i) {
-      const float* mask = MaskOf(args, i, block);
-      if (plan_.masks_in_place) {
+  void RunBlock(const DrivenRun& run, Block block) const {
+    const int64_t stride = plan.score_stride;
+    for (size_t i = AttentionDesc::kFirstMask; i < desc.srcs.size(); ++i) {
+      const float* mask = MaskOf(run, i, block);
+      if (plan.masks_in_place) {
         block.masks[i - AttentionDesc::kFirstMask] = mask;
       } else {
         LoadMask(i, mask, block);
       }
     }
-    const MemoryDesc &queries = desc_.srcs[AttentionDesc::kQueries], &dst = desc_.dst;
+    const MemoryDesc &queries = desc.srcs[AttentionDesc::kQueries], &dst = desc.dst;
     RunTiles(/*of_values=*/false, block,
-             Element(args, AttentionDesc::kQueries, block.batch, block.head, block.row),
+             Element(run, AttentionDesc::kQueries, block.batch, block.head, block.row),
              queries.stride(2), block.scores, stride);
-    if (desc_.causal) HideLaterKeys(block);
-    softmax_->entry<SoftmaxRows::Function>()(block.scores, block.scores, block.rows);
-    float* to = First<float>(args, kArgDst) + block.batch * dst.stride(0) +
+    if (desc.causal) HideLaterKeys(block);
+    softmax->entry<SoftmaxRows::Function>()(block.scores, block.scores, block.rows);
+    float* to = run.First<float>(kArgDst) + block.batch * dst.stride(0) +
                 block.head * dst.stride(1) + block.row * dst.stride(2);
     RunTiles(/*of_values=*/true, block, block.scores, stride, to, dst.stride(2));
   }
 
   void RunTiles(bool of_values, const Block& block, const float* src, int64_t src_stride,
                 float* dst, int64_t dst_stride) const {
-    const std::vector<Panel>& panels = of_values ? plan_.value_panels : plan_.score_panels;
+    const std::vector<Panel>& panels = of_values ? plan.value_panels : plan.score_panels;
     const float* weights = of_values ? block.values : block.keys;
-    const int64_t depth = of_values ? plan_.keys : plan_.depth;
+    const int64_t depth = of_values ? plan.keys : plan.depth;
     for (const Panel& panel : panels) {
-      const auto whole = TileOf(of_values, panel, plan_.tile_rows);
-      const auto rest = TileOf(of_values, panel, block.rows % plan_.tile_rows);
-      for (int64_t row = 0; row < block.rows; row += plan_.tile_rows) {
-        const int64_t rows = std::min(plan_.tile_rows, block.rows - row);
+      const auto whole = TileOf(of_values, panel, plan.tile_rows);
+      const auto rest = TileOf(of_values, panel, block.rows % plan.tile_rows);
+      for (int64_t row = 0; row < block.rows; row += plan.tile_rows) {
+        const int64_t rows = std::min(plan.tile_rows, block.rows - row);
         StridedTileArgs args = {src + row * src_stride, weights, nullptr,
                                 dst + row * dst_stride + panel.column};
-        if (!of_values && plan_.masks_in_place) SetMasks(block, row, panel.column, &args);
-        (rows == plan_.tile_rows ? whole : rest)(&args);
+        if (!of_values && plan.masks_in_place) SetMasks(block, row, panel.column, &args);
+        (rows == plan.tile_rows ? whole : rest)(&args);
       }
-      weights += (of_values && plan_.values_in_place ? 1 : depth) * panel.blocks * plan_.lanes;
+      weights += (of_values && plan.values_in_place ? 1 : depth) * panel.blocks * plan.lanes;
     }
   }
 
   void SetMasks(const Block& block, int64_t row, int64_t column, StridedTileArgs* args) const {
-    for (size_t i = AttentionDesc::kFirstMask; i < desc_.srcs.size(); ++i) {
+    for (size_t i = AttentionDesc::kFirstMask; i < desc.srcs.size(); ++i) {
       const size_t mask = i - AttentionDesc::kFirstMask;
-      args->addends[mask] = block.masks[mask] + row * RowStep(desc_.srcs[i]) + column;
+      args->addends[mask] = block.masks[mask] + row * RowStep(desc.srcs[i]) + column;
     }
   }
 
   // Nothing where no block has so many rows.
   StridedTile::Function TileOf(bool of_values, const Panel& panel, int64_t rows) const {
-    const Panel& last = of_values ? plan_.value_panels.back() : plan_.score_panels.back();
-    const auto tile = tiles_.find({of_values, panel.blocks, &panel == &last, rows});
-    return tile == tiles_.end() ? nullptr : tile->second->entry<StridedTile::Function>();
+    const Panel& last = of_values ? plan.value_panels.back() : plan.score_panels.back();
+    const auto tile = tiles.find({of_values, panel.blocks, &panel == &last, rows});
+    return tile == tiles.end() ? nullptr : tile->second->entry<StridedTile::Function>();
   }
 
   // Its first row for the block.
-  const float* MaskOf(const ExecuteArgs& args, size_t i, const Block& block) const {
-    const Dims index = MaskIndex(desc_.srcs[i].dims(), {block.batch, block.head, block.row, 0});
-    return Element(args, static_cast<int>(i), index[0], index[1], index[2]);
+  const float* MaskOf(const DrivenRun& run, size_t i, const Block& block) const {
+    const Dims index = MaskIndex(desc.srcs[i].dims(), {block.batch, block.head, block.row, 0});
+    return Element(run, static_cast<int>(i), index[0], index[1], index[2]);
   }
 
   // The scores begin as the sum of the masks, to which the products are added.
   void LoadMask(size_t i, const float* mask, const Block& block) const {
-    const MemoryDesc& md = desc_.srcs[i];
-    const int64_t keys = plan_.keys, step = md.dim(3) == 1 ? 0 : md.stride(3);
+    const MemoryDesc& md = desc.srcs[i];
+    const int64_t keys = plan.keys, step = md.dim(3) == 1 ? 0 : md.stride(3);
     for (int64_t r = 0; r < block.rows; ++r, mask += RowStep(md)) {
-      float* line = block.scores + r * plan_.score_stride;
+      float* line = block.scores + r * plan.score_stride;
       if (i == AttentionDesc::kFirstMask) {
-        std::fill(line + keys, line + plan_.score_stride, 0.0f);
+        std::fill(line + keys, line + plan.score_stride, 0.0f);
         CopyMatrix({mask, 1, keys, 0, step}, line, 0);
       } else {
         AddRow(mask, step, keys, line);
@@ -191,17 +184,17 @@ class Blocks final : public Primitive {
 
   void HideLaterKeys(const Block& block) const {
     for (int64_t r = 0; r < block.rows; ++r) {
-      float* line = block.scores + r * plan_.score_stride;
-      const int64_t first = std::min(plan_.keys, block.row + r + 1);
-      std::fill(line + first, line + plan_.keys, -std::numeric_limits<float>::infinity());
+      float* line = block.scores + r * plan.score_stride;
+      const int64_t first = std::min(plan.keys, block.row + r + 1);
+      std::fill(line + first, line + plan.keys, -std::numeric_limits<float>::infinity());
     }
   }
 
-  const AttentionDesc desc_;
-  const BlockPlan plan_;
-  const int64_t slots_;
-  const Tiles tiles_;
-  const std::unique_ptr<const SoftmaxRows> softmax_;
+  AttentionDesc desc;
+  BlockPlan plan;
+  int64_t slots;
+  Tiles tiles;
+  std::unique_ptr<const SoftmaxRows> softmax;
 };
 
 StridedTileConfig ConfigOf(const AttentionDesc& desc, const BlockPlan& plan, const VectorUnit& unit,
@@ -253,10 +246,10 @@ absl::StatusOr<PostOps> ScorePostOps(const AttentionDesc& desc, const BlockPlan&
   return post_ops;
 }
 
-absl::StatusOr<Blocks::Tiles> CompileTiles(const AttentionDesc& desc, const BlockPlan& plan,
-                                           const ImplementationFacts& facts) {
+absl::StatusOr<Tiles> CompileTiles(const AttentionDesc& desc, const BlockPlan& plan,
+                                   const ImplementationFacts& facts) {
   ABSL_ASSIGN_OR_RETURN(const PostOps post_ops, ScorePostOps(desc, plan));
-  Blocks::Tiles tiles;
+  Tiles tiles;
   for (const bool of_values : {false, true}) {
     const std::vector<Panel>& panels = of_values ? plan.value_panels : plan.score_panels;
     for (const Panel& panel : panels) {
@@ -294,15 +287,14 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateBlocks(const Request<AttentionD
   const int64_t slots = std::min<int64_t>(plan.pieces(), cpu::GrantedCores());
   const auto bytes = CheckedProduct({slots, plan.slot_elements(), kFloatBytes});
   if (!bytes) return Unimplemented("the blocks overflow a size");
-  ABSL_ASSIGN_OR_RETURN(Blocks::Tiles tiles, CompileTiles(desc, plan, request.facts));
+  ABSL_ASSIGN_OR_RETURN(Tiles tiles, CompileTiles(desc, plan, request.facts));
   ABSL_ASSIGN_OR_RETURN(
       auto softmax, jit::Compile<SoftmaxRows>(request.facts.name, VectorUnit::Of(request.facts.isa),
                                               plan.keys, plan.score_stride));
-  PrimitiveInfo info = WithCode(InfoOf(request), *softmax);
-  for (const auto& [kind, tile] : tiles) info.code_bytes += tile->code_bytes();
+  PrimitiveInfo info = InfoOf(request);
   info.scratchpad_bytes = *bytes;
-  return std::make_unique<Blocks>(std::move(info), desc, plan, slots, std::move(tiles),
-                                  std::move(softmax));
+  return MakeDriven(std::move(info),
+                    BlocksDriver{desc, plan, slots, std::move(tiles), std::move(softmax)});
 }
 
 }  // namespace tilewire::attention

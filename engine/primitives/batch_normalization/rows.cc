@@ -10,6 +10,7 @@
 #include "engine/memory/separable_offsets.h"
 #include "engine/primitives/batch_normalization/implementations.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/driven_primitive.h"
 
 namespace tilewire::batch_normalization {
 namespace {
@@ -26,46 +27,35 @@ class Generator final : public ElementwiseGenerator {
   }
 };
 
-// Immutable. The padded tail needs no care: its line is 0 src + 0, and relu keeps zero.
-class Rows final : public Primitive {
- public:
-  Rows(PrimitiveInfo primitive_info, const BatchNormalizationDesc& desc, const MemoryDesc& line,
-       ElementwisePlan plan, std::unique_ptr<const Generator> generator)
-      : Primitive(std::move(primitive_info)),
-        desc_(desc),
-        line_(line),
-        line_elements_(line.PaddedElementCount()),
-        plan_(std::move(plan)),
-        generator_(std::move(generator)) {}
-
- private:
-  void Run(const ExecuteArgs& args, std::byte* scratchpad,
-           const threading::Team& team) const override {
-    if (desc_.dst.ElementCount() == 0) return;
-    auto* a = reinterpret_cast<float*>(scratchpad);
-    float* b = a + line_elements_;
-    FillLines(ParametersOf(desc_, args), a, b);
-    plan_.Run(generator_->entry<ElementwiseGenerator::Function>(), First<float>(args, kArgDst),
-              {First<const float>(args, kArgSrc), a, b}, team);
+// The padded tail needs no care: its line is 0 src + 0, and relu keeps zero.
+struct LinesDriver {
+  void Run(const DrivenRun& run) const {
+    if (desc.dst.ElementCount() == 0) return;
+    auto* a = reinterpret_cast<float*>(run.scratchpad);
+    float* b = a + line_elements;
+    FillLines(ParametersOf(desc, run.args), a, b);
+    plan.Run(generator->entry<ElementwiseGenerator::Function>(), run.First<float>(kArgDst),
+             {run.First<const float>(kArgSrc), a, b}, run.team);
   }
+  size_t code_bytes() const { return generator->code_bytes(); }
 
   void FillLines(const ChannelParameters& parameters, float* a, float* b) const {
-    std::fill_n(a, 2 * line_elements_, 0.0f);
-    for (int64_t c = 0; c < desc_.src.dim(1); ++c) {
+    std::fill_n(a, 2 * line_elements, 0.0f);
+    for (int64_t c = 0; c < desc.src.dim(1); ++c) {
       const double scale = (parameters.scale == nullptr ? 1 : parameters.scale[c]) /
-                           std::sqrt(static_cast<double>(parameters.variance[c]) + desc_.epsilon);
+                           std::sqrt(static_cast<double>(parameters.variance[c]) + desc.epsilon);
       const double shift = parameters.shift == nullptr ? 0 : parameters.shift[c];
-      const int64_t at = line_.At(1, c);
+      const int64_t at = line.At(1, c);
       a[at] = static_cast<float>(scale);
       b[at] = static_cast<float>(shift - scale * parameters.mean[c]);
     }
   }
 
-  const BatchNormalizationDesc desc_;
-  const SeparableOffsets line_;
-  const int64_t line_elements_;
-  const ElementwisePlan plan_;
-  const std::unique_ptr<const Generator> generator_;
+  BatchNormalizationDesc desc;
+  SeparableOffsets line;
+  int64_t line_elements;
+  ElementwisePlan plan;
+  std::unique_ptr<const Generator> generator;
 };
 
 // One number per channel, in dst's layout.
@@ -101,9 +91,11 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(
   ABSL_ASSIGN_OR_RETURN(auto generator,
                         jit::Compile<Generator>(request.facts.name,
                                                 plan.Config(PostOpsOf(desc, request.attributes))));
-  PrimitiveInfo info = WithCode(InfoOf(request), *generator);
-  info.scratchpad_bytes = 2 * line.PaddedElementCount() * static_cast<int64_t>(sizeof(float));
-  return std::make_unique<Rows>(std::move(info), desc, line, std::move(plan), std::move(generator));
+  PrimitiveInfo info = InfoOf(request);
+  const int64_t elements = line.PaddedElementCount();
+  info.scratchpad_bytes = 2 * elements * static_cast<int64_t>(sizeof(float));
+  return MakeDriven(std::move(info), LinesDriver{desc, SeparableOffsets(line), elements,
+                                                 std::move(plan), std::move(generator)});
 }
 
 }  // namespace tilewire::batch_normalization

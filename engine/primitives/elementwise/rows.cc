@@ -3,7 +3,6 @@
 // Rows along the dimension of dst whose neighbours are nearest in memory; each source has a table
 // of its offsets along the row. Rows that lie densely have a loop for each of the functions that
 // tensors are usually combined with.
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -55,30 +54,23 @@ int64_t BytesOf(const MemoryDesc& desc, int64_t elements) {
   return elements * SizeOf(desc.data_type());
 }
 
+// Calls loop(f) and returns true if `function` is one of kFunctions, whose f is compiled into it.
+template <typename T, Function... kFunctions, typename Loop>
+bool RunOneOf(Function function, Loop loop) {
+  const auto run = [&]<Function kFunction>() {
+    if (function != kFunction) return false;
+    loop([](T x, T y) { return FunctionOfTwo<kFunction>(x, y); });
+    return true;
+  };
+  return (run.template operator()<kFunctions>() || ...);
+}
+
 // Functions of two numbers that a loop of their own computes; for all others the loop asks for the
 // function at each element.
 template <typename T, typename Loop>
 bool RunInlined(Function function, Loop loop) {
-  const auto run = [&](auto constant) {
-    loop([](T x, T y) { return FunctionOfTwo<decltype(constant)::value>(x, y); });
-    return true;
-  };
-  switch (function) {
-    case Function::kAdd:
-      return run(std::integral_constant<Function, Function::kAdd>());
-    case Function::kSub:
-      return run(std::integral_constant<Function, Function::kSub>());
-    case Function::kMul:
-      return run(std::integral_constant<Function, Function::kMul>());
-    case Function::kDiv:
-      return run(std::integral_constant<Function, Function::kDiv>());
-    case Function::kMod:
-      return run(std::integral_constant<Function, Function::kMod>());
-    case Function::kFloorMod:
-      return run(std::integral_constant<Function, Function::kFloorMod>());
-    default:
-      return false;
-  }
+  return RunOneOf<T, Function::kAdd, Function::kSub, Function::kMul, Function::kDiv, Function::kMod,
+                  Function::kFloorMod>(function, loop);
 }
 
 // Immutable.

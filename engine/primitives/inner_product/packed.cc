@@ -5,31 +5,11 @@
 #include "engine/jit/vector_unit.h"
 #include "engine/kernels/products/packed_product.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/driven_primitive.h"
 #include "engine/primitives/inner_product/implementations.h"
 #include "engine/primitives/inner_product/packed_layouts.h"
 
 namespace tilewire::inner_product {
-namespace {
-
-// Immutable. A task is one group of output blocks for all images.
-class Packed final : public Primitive {
- public:
-  Packed(PrimitiveInfo info, std::unique_ptr<const PackedProduct> product)
-      : Primitive(std::move(info)), product_(std::move(product)) {}
-
- private:
-  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    product_->RunAll(Desc(kArgSrc).dim(0),
-                     {First<const float>(args, kArgSrc), First<const float>(args, kArgWeights),
-                      First<const float>(args, kArgBias), First<float>(args, kArgDst)},
-                     team);
-  }
-
-  const std::unique_ptr<const PackedProduct> product_;
-};
-
-}  // namespace
-
 absl::StatusOr<InnerProductDesc> ResolvePacked(const Request<InnerProductDesc>& request) {
   const InnerProductDesc& desc = request.desc;
   const int lanes = jit::VectorUnit::Of(request.facts.isa).lanes();
@@ -54,7 +34,14 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreatePacked(const Request<InnerProdu
   ABSL_ASSIGN_OR_RETURN(
       auto product,
       PackedProduct::Create(request.facts.name, VectorUnit::Of(request.facts.isa), shape));
-  return std::make_unique<Packed>(WithCode(InfoOf(request), *product), std::move(product));
+  return MakeDriven(InfoOf(request), std::move(product),
+                    [rows = desc.src.dim(0)](const PackedProduct& driver, const DrivenRun& run) {
+                      driver.RunAll(
+                          rows,
+                          {run.First<const float>(kArgSrc), run.First<const float>(kArgWeights),
+                           run.First<const float>(kArgBias), run.First<float>(kArgDst)},
+                          run.team);
+                    });
 }
 
 }  // namespace tilewire::inner_product

@@ -12,6 +12,7 @@
 #include "engine/jit/vector_unit.h"
 #include "engine/kernels/products/strided_product.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/driven_primitive.h"
 #include "engine/primitives/inner_product/implementations.h"
 #include "engine/primitives/inner_product/packed_layouts.h"
 #include "engine/threading/slots.h"
@@ -46,30 +47,19 @@ StridedProduct::Shape ProductOf(const InnerProductDesc& desc, const PostOps& pos
           .post_ops = post_ops};
 }
 
-// Immutable.
-class PlainWeights final : public Primitive {
- public:
-  PlainWeights(PrimitiveInfo info, int64_t slots, std::unique_ptr<const StridedProduct> product)
-      : Primitive(std::move(info)), slots_(slots), product_(std::move(product)) {}
-
- private:
-  void Run(const ExecuteArgs& args, std::byte* scratchpad,
-           const threading::Team& team) const override {
-    const StridedProduct::Operands operands = {.src = First<const float>(args, kArgSrc),
-                                               .weights = First<const float>(args, kArgWeights),
-                                               .copies = nullptr,
-                                               .bias = First<const float>(args, kArgBias),
-                                               .dst = First<float>(args, kArgDst)};
-    auto* const sums = reinterpret_cast<float*>(scratchpad);
-    threading::ParallelForInSlots(
-        team, product_->pieces(), slots_, [&](int64_t piece, int64_t slot) {
-          product_->RunPiece(piece, operands, sums + slot * product_->sums_elements());
-        });
-  }
-
-  const int64_t slots_;
-  const std::unique_ptr<const StridedProduct> product_;
-};
+// The scratchpad holds the sums of each slot.
+void RunInSlots(const StridedProduct& product, int64_t slots, const DrivenRun& run) {
+  const StridedProduct::Operands operands = {.src = run.First<const float>(kArgSrc),
+                                             .weights = run.First<const float>(kArgWeights),
+                                             .copies = nullptr,
+                                             .bias = run.First<const float>(kArgBias),
+                                             .dst = run.First<float>(kArgDst)};
+  auto* const sums = reinterpret_cast<float*>(run.scratchpad);
+  threading::ParallelForInSlots(
+      run.team, product.pieces(), slots, [&](int64_t piece, int64_t slot) {
+        product.RunPiece(piece, operands, sums + slot * product.sums_elements());
+      });
+}
 
 }  // namespace
 
@@ -101,9 +91,12 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreatePlainWeights(
   const int64_t slots = std::min<int64_t>(product->pieces(), cpu::GrantedCores());
   const auto bytes = CheckedProduct({slots, product->sums_elements(), int64_t{sizeof(float)}});
   if (!bytes) return Unimplemented("the sums overflow a size");
-  PrimitiveInfo info = WithCode(InfoOf(request), *product);
+  PrimitiveInfo info = InfoOf(request);
   info.scratchpad_bytes = *bytes;
-  return std::make_unique<PlainWeights>(std::move(info), slots, std::move(product));
+  return MakeDriven(std::move(info), std::move(product),
+                    [slots](const StridedProduct& driver, const DrivenRun& run) {
+                      RunInSlots(driver, slots, run);
+                    });
 }
 
 }  // namespace tilewire::inner_product

@@ -53,8 +53,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreatePlanes(const Request<InnerProdu
       .post_ops = request.attributes.post_ops,
   };
   ABSL_ASSIGN_OR_RETURN(auto product, PlaneProduct::Create(request.facts.name, shape, {{}}, {{}}));
-  return std::make_unique<PlanePrimitive<DensePlaneRows>>(InfoOf(request), numbers * kNumberBytes,
-                                                          std::move(product));
+  return MakePlanePrimitive<DensePlaneRows>(InfoOf(request), numbers * kNumberBytes,
+                                            std::move(product));
 }
 
 }  // namespace tilewire::inner_product

@@ -7,9 +7,11 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/jit/generator.h"
+#include "engine/jit/loop_count.h"
 #include "engine/jit/tail_mask.h"
 #include "engine/jit/vector_math.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/driven_primitive.h"
 #include "engine/primitives/layer_normalization/implementations.h"
 #include "engine/threading/ranges.h"
 
@@ -25,7 +27,7 @@ struct RowArgs {
   const float *scale, *shift;    // if there are any
   const float* addend;           // likewise
   float* sum;
-  int64_t rows;  // >= 1
+  jit::LoopCount rows;
 };
 
 // From a row to the next, in bytes.
@@ -234,45 +236,35 @@ class RowGenerator final : public jit::Generator {
   const Xbyak::Xmm factor_ = Vector(7);  // holds the variance at first
 };
 
-// Immutable.
-class Rows final : public Primitive {
- public:
-  Rows(PrimitiveInfo primitive_info, const LayerNormalizationDesc& desc, bool even_rows,
-       std::unique_ptr<const RowGenerator> generator)
-      : Primitive(std::move(primitive_info)),
-        desc_(desc),
-        size_(desc.src.dim(desc.src.rank() - 1)),
-        rows_(RowsOf(desc)),
-        rows_per_task_(threading::ItemsAtOnce(kElementsPerTask, size_)),
-        rows_per_call_(even_rows ? rows_per_task_ : 1),
-        generator_(std::move(generator)) {}
-
- private:
-  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    threading::ParallelForRanges(team, rows_, rows_per_task_, [&](int64_t first, int64_t end) {
-      for (int64_t row = first; row < end; row += rows_per_call_) {
-        RowArgs row_args = ArgsOfRow(args, row);
-        row_args.rows = std::min(rows_per_call_, end - row);
-        generator_->entry<RowGenerator::Function>()(&row_args);
+struct RowsDriver {
+  void Run(const DrivenRun& run) const {
+    const int64_t per_task = threading::ItemsAtOnce(kElementsPerTask, size);
+    const int64_t per_call = even_rows ? per_task : 1;
+    threading::ParallelForRanges(run.team, RowsOf(desc), per_task, [&](int64_t first, int64_t end) {
+      for (int64_t row = first; row < end; row += per_call) {
+        RowArgs row_args = ArgsOfRow(run.args, row);
+        row_args.rows = std::min(per_call, end - row);
+        generator->entry<RowGenerator::Function>()(&row_args);
       }
     });
   }
+  size_t code_bytes() const { return generator->code_bytes(); }
 
   RowArgs ArgsOfRow(const ExecuteArgs& args, int64_t row) const {
     RowArgs row_args = {};
-    row_args.src = args.Get<const float>(kArgSrc) + Offset(desc_.src, row);
-    row_args.dst = args.Get<float>(kArgDst) + Offset(desc_.dst, row);
-    if (desc_.use_global_stats) {
+    row_args.src = args.Get<const float>(kArgSrc) + Offset(desc.src, row);
+    row_args.dst = args.Get<float>(kArgDst) + Offset(desc.dst, row);
+    if (desc.use_global_stats) {
       row_args.mean = args.Get<const float>(kArgMean) + row;
       row_args.variance = args.Get<const float>(kArgVariance) + row;
     }
-    if (desc_.use_scale_shift) {
+    if (desc.use_scale_shift) {
       row_args.scale = args.Get<const float>(kArgWeights);
-      row_args.shift = row_args.scale + size_;
+      row_args.shift = row_args.scale + size;
     }
-    if (HasAddend(desc_)) {
-      row_args.addend = args.Get<const float>(kArgSrc1) + Offset(desc_.addend, row);
-      row_args.sum = args.Get<float>(kArgMultipleDst) + Offset(desc_.sum, row);
+    if (HasAddend(desc)) {
+      row_args.addend = args.Get<const float>(kArgSrc1) + Offset(desc.addend, row);
+      row_args.sum = args.Get<float>(kArgMultipleDst) + Offset(desc.sum, row);
     }
     return row_args;
   }
@@ -287,9 +279,10 @@ class Rows final : public Primitive {
     return offset;
   }
 
-  const LayerNormalizationDesc desc_;
-  const int64_t size_, rows_, rows_per_task_, rows_per_call_;
-  const std::unique_ptr<const RowGenerator> generator_;
+  LayerNormalizationDesc desc;
+  int64_t size;    // of a row
+  bool even_rows;  // all at one distance
+  std::unique_ptr<const RowGenerator> generator;
 };
 
 }  // namespace
@@ -323,8 +316,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(
                             .adds = HasAddend(desc),
                             .steps = steps.value_or(RowSteps{})};
   ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<RowGenerator>(request.facts.name, config));
-  return std::make_unique<Rows>(WithCode(InfoOf(request), *generator), desc, steps.has_value(),
-                                std::move(generator));
+  return MakeDriven(InfoOf(request),
+                    RowsDriver{desc, config.size, steps.has_value(), std::move(generator)});
 }
 
 }  // namespace tilewire::layer_normalization

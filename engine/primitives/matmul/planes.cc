@@ -78,7 +78,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreatePlanes(const Request<MatmulDesc
                      .dst = BatchOffset(desc, desc.dst, b) * kElementBytes});
   ABSL_ASSIGN_OR_RETURN(auto product, PlaneProduct::Create(request.facts.name, shape,
                                                            std::move(weights), std::move(items)));
-  return std::make_unique<PlanePrimitive<BatchRows>>(InfoOf(request), desc, std::move(product));
+  return MakePlanePrimitive<BatchRows>(InfoOf(request), desc, std::move(product));
 }
 
 }  // namespace tilewire::matmul

@@ -13,6 +13,7 @@
 #include "engine/jit/vector_unit.h"
 #include "engine/kernels/elements/dense_run.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/driven_primitive.h"
 #include "engine/primitives/quantization_range/implementations.h"
 
 namespace tilewire::quantization_range {
@@ -59,53 +60,44 @@ class ExtremesGenerator final : public DenseRunGenerator {
   }
 };
 
-// Immutable.
-class Dense final : public Primitive {
- public:
-  Dense(PrimitiveInfo info, const jit::VectorUnit& unit, const QuantizationRangeDesc& desc,
-        std::unique_ptr<const ExtremesGenerator> generator)
-      : Primitive(std::move(info)),
-        lanes_(unit.lanes()),
-        count_(desc.src.PaddedElementCount()),
-        generator_(std::move(generator)) {}
+struct Extremes {
+  float low = 0, high = 0;
+  void Include(float x) {
+    low = x < low ? x : low;
+    high = x > high ? x : high;
+  }
+};
 
- private:
-  struct Extremes {
-    float low = 0, high = 0;
-    void Include(float x) {
-      low = x < low ? x : low;
-      high = x > high ? x : high;
-    }
-  };
-
-  void Run(const ExecuteArgs& args, std::byte* scratchpad,
-           const threading::Team& team) const override {
-    const auto* src = First<const float>(args, kArgSrc);
-    auto* of_chunks = reinterpret_cast<Extremes*>(scratchpad);
-    const int64_t chunks = DivUp(count_, kChunk);
-    team.ParallelFor(chunks, [&](int64_t chunk) {
+struct ExtremesDriver {
+  void Run(const DrivenRun& run) const {
+    const auto* src = run.First<const float>(kArgSrc);
+    auto* of_chunks = reinterpret_cast<Extremes*>(run.scratchpad);
+    const int64_t chunks = DivUp(count, kChunk);
+    run.team.ParallelFor(chunks, [&](int64_t chunk) {
       const int64_t first = chunk * kChunk;
-      of_chunks[chunk] = ExtremesOf(src + first, std::min(kChunk, count_ - first));
+      of_chunks[chunk] = ExtremesOf(src + first, std::min(kChunk, count - first));
     });
     Extremes all;
     for (int64_t chunk = 0; chunk < chunks; ++chunk) {
       all.Include(of_chunks[chunk].low);
       all.Include(of_chunks[chunk].high);
     }
-    StoreRange(all.low, all.high, First<float>(args, kArgDst));
+    StoreRange(all.low, all.high, run.First<float>(kArgDst));
   }
 
-  Extremes ExtremesOf(const float* src, int64_t count) const {
-    alignas(64) float lanes[2 * kMaxLanes] = {};
-    generator_->Run({reinterpret_cast<const std::byte*>(src)}, reinterpret_cast<std::byte*>(lanes),
-                    count);
+  size_t code_bytes() const { return generator->code_bytes(); }
+
+  Extremes ExtremesOf(const float* src, int64_t elements) const {
+    alignas(64) float of_lanes[2 * kMaxLanes] = {};
+    generator->Run({reinterpret_cast<const std::byte*>(src)},
+                   reinterpret_cast<std::byte*>(of_lanes), elements);
     Extremes extremes;
-    for (int64_t i = 0; i < 2 * lanes_; ++i) extremes.Include(lanes[i]);
+    for (int64_t i = 0; i < 2 * lanes; ++i) extremes.Include(of_lanes[i]);
     return extremes;
   }
 
-  const int64_t lanes_, count_;
-  const std::unique_ptr<const ExtremesGenerator> generator_;
+  int64_t lanes, count;
+  std::unique_ptr<const ExtremesGenerator> generator;
 };
 
 }  // namespace
@@ -120,10 +112,10 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateDenseExtremes(
     const Request<QuantizationRangeDesc>& request) {
   const jit::VectorUnit unit = jit::VectorUnit::Of(request.facts.isa);
   ABSL_ASSIGN_OR_RETURN(auto generator, jit::Compile<ExtremesGenerator>(request.facts.name, unit));
-  PrimitiveInfo info = WithCode(InfoOf(request), *generator);
-  info.scratchpad_bytes = DivUp(request.desc.src.PaddedElementCount(), kChunk) * 2 *
-                          static_cast<int64_t>(sizeof(float));
-  return std::make_unique<Dense>(std::move(info), unit, request.desc, std::move(generator));
+  const int64_t count = request.desc.src.PaddedElementCount();
+  PrimitiveInfo info = InfoOf(request);
+  info.scratchpad_bytes = DivUp(count, kChunk) * static_cast<int64_t>(sizeof(Extremes));
+  return MakeDriven(std::move(info), ExtremesDriver{unit.lanes(), count, std::move(generator)});
 }
 
 }  // namespace tilewire::quantization_range

@@ -14,10 +14,11 @@
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 #include "engine/jit/generator.h"
+#include "engine/jit/loop_count.h"
 #include "engine/kernels/elements/vector_conversion.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/driven_primitive.h"
 #include "engine/primitives/quantize/implementations.h"
-#include "engine/primitives/single_source.h"
 
 namespace tilewire::quantize {
 namespace {
@@ -31,7 +32,7 @@ struct PatternArgs {
   const void* src;
   float* dst;
   const float* pattern;
-  int64_t repeats;  // >= 1
+  jit::LoopCount repeats;
 };
 
 class PatternGenerator final : public jit::Generator {
@@ -109,55 +110,45 @@ std::vector<float> PatternsOf(const QuantizeDesc& desc, const Runs& runs, int64_
   return patterns;
 }
 
-// Immutable.
-class Channels final : public SingleSource<std::byte, float> {
- public:
-  Channels(PrimitiveInfo info, const QuantizeDesc& desc, int64_t lanes,
-           std::unique_ptr<const PatternGenerator> generator)
-      : SingleSource(std::move(info)), desc_(desc), generator_(std::move(generator)) {
-    lanes_ = lanes;
-    runs_ = RunsOf(desc, lanes);
-    chunk_ = RoundUp(kLeastChunk, runs_.vectors * lanes);
-    patterns_ = PatternsOf(desc, runs_, lanes);
-    src_bytes_ = SizeOf(desc.src.data_type());
-  }
-
- private:
-  void RunOn(const std::byte* src, float* dst, const threading::Team& team) const override {
-    const int64_t count = desc_.dst.PaddedElementCount();
+struct ChannelsDriver {
+  void Run(const DrivenRun& run) const {
+    const auto* src = run.First<const std::byte>(kArgSrc);
+    auto* dst = run.First<float>(kArgDst);
     if (count == 0) return;
-    const int64_t chunks = DivUp(runs_.elements, chunk_);
-    team.ParallelFor(count / runs_.elements * chunks, [&](int64_t task) {
-      const int64_t run = task / chunks, first = task % chunks * chunk_;
-      const int64_t at = run * runs_.elements + first;
-      const float* pattern =
-          &patterns_[run % runs_.patterns * runs_.vectors * kParameters * lanes_];
-      Convert(src + at * src_bytes_, dst + at, std::min(chunk_, runs_.elements - first), pattern);
+    const int64_t chunk = RoundUp(kLeastChunk, runs.vectors * lanes);
+    const int64_t chunks = DivUp(runs.elements, chunk);
+    run.team.ParallelFor(count / runs.elements * chunks, [&](int64_t task) {
+      const int64_t at_run = task / chunks, first = task % chunks * chunk;
+      const int64_t at = at_run * runs.elements + first;
+      const float* pattern = &patterns[at_run % runs.patterns * runs.vectors * kParameters * lanes];
+      Convert(src + at * src_bytes, dst + at, std::min(chunk, runs.elements - first), pattern);
     });
+  }
+  size_t code_bytes() const {
+    return generator->code_bytes() + patterns.size() * sizeof(patterns[0]);
   }
 
   // Elements after the last whole pattern go through copies.
-  void Convert(const std::byte* src, float* dst, int64_t count, const float* pattern) const {
-    const auto function = generator_->entry<void (*)(const PatternArgs*)>();
-    const int64_t period = runs_.vectors * lanes_, whole = count / period * period;
+  void Convert(const std::byte* src, float* dst, int64_t elements, const float* pattern) const {
+    const auto function = generator->entry<void (*)(const PatternArgs*)>();
+    const int64_t period = runs.vectors * lanes, whole = elements / period * period;
     if (whole > 0) {
       const PatternArgs args = {src, dst, pattern, whole / period};
       function(&args);
     }
-    if (whole == count) return;
+    if (whole == elements) return;
     alignas(64) std::byte last[kMostVectors * kMostLanes * sizeof(float)] = {};
     alignas(64) float numbers[kMostVectors * kMostLanes];
-    std::memcpy(last, src + whole * src_bytes_, (count - whole) * src_bytes_);
+    std::memcpy(last, src + whole * src_bytes, (elements - whole) * src_bytes);
     const PatternArgs args = {last, numbers, pattern, 1};
     function(&args);
-    std::memcpy(dst + whole, numbers, (count - whole) * sizeof(float));
+    std::memcpy(dst + whole, numbers, (elements - whole) * sizeof(float));
   }
 
-  const QuantizeDesc desc_;
-  int64_t lanes_, src_bytes_, chunk_;
-  Runs runs_;
-  std::vector<float> patterns_;
-  const std::unique_ptr<const PatternGenerator> generator_;
+  int64_t count, src_bytes, lanes;
+  Runs runs;
+  std::vector<float> patterns;
+  std::unique_ptr<const PatternGenerator> generator;
 };
 
 }  // namespace
@@ -184,9 +175,10 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateChannels(const Request<Quantize
   ABSL_ASSIGN_OR_RETURN(
       auto generator,
       jit::Compile<PatternGenerator>(request.facts.name, unit, desc.src.data_type(), runs.vectors));
-  PrimitiveInfo info = WithCode(InfoOf(request), *generator);
-  info.code_bytes += runs.patterns * runs.vectors * kParameters * unit.bytes();  // the patterns
-  return std::make_unique<Channels>(std::move(info), desc, unit.lanes(), std::move(generator));
+  return MakeDriven(
+      InfoOf(request),
+      ChannelsDriver{desc.dst.PaddedElementCount(), SizeOf(desc.src.data_type()), unit.lanes(),
+                     runs, PatternsOf(desc, runs, unit.lanes()), std::move(generator)});
 }
 
 }  // namespace tilewire::quantize

@@ -8,6 +8,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/memory/index_walk.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/driven_primitive.h"
 #include "engine/primitives/reorder/implementations.h"
 #include "engine/threading/ranges.h"
 
@@ -26,40 +27,27 @@ std::vector<int64_t> OffsetsOf(const MemoryDesc& desc, int mask) {
   return offsets;
 }
 
-// Immutable.
-class Compensated final : public Primitive {
- public:
-  Compensated(PrimitiveInfo info, const MemoryDesc& dst, std::shared_ptr<const Primitive> copy)
-      : Primitive(std::move(info)),
-        copy_(std::move(copy)),
-        compensation_offset_(dst.CompensationOffsetBytes()),
-        offset0_(dst.offset0()),
-        origins_(OffsetsOf(dst, dst.extra().compensation_mask)),
-        summands_(OffsetsOf(dst, ~dst.extra().compensation_mask)) {}
-
- private:
-  static constexpr int64_t kSumsAtOnce =
-      16;  // a block of output channels, and a cache line of sums
-
-  void Run(const ExecuteArgs& args, std::byte* scratchpad,
-           const threading::Team& team) const override {
-    ExecuteArgs copy_args = args;
-    if (scratchpad != nullptr) copy_args.Set(kArgScratchpad, scratchpad);
-    (void)copy_->Execute(copy_args, team);  // has all its arguments, and so cannot fail
-    std::byte* dst = args.Get<std::byte>(kArgDst);
-    auto* sums = reinterpret_cast<int32_t*>(dst + compensation_offset_);
+struct CompensatedDriver {
+  void Run(const DrivenRun& run) const {
+    constexpr int64_t kSumsAtOnce = 16;  // a block of output channels, and a cache line of sums
+    ExecuteArgs copy_args = run.args;
+    if (run.scratchpad != nullptr) copy_args.Set(kArgScratchpad, run.scratchpad);
+    (void)copy->Execute(copy_args, run.team);  // has all its arguments, and so cannot fail
+    std::byte* dst = run.args.Get<std::byte>(kArgDst);
+    auto* sums = reinterpret_cast<int32_t*>(dst + compensation_offset);
     const auto* weights = reinterpret_cast<const int8_t*>(dst);
-    const int64_t count = static_cast<int64_t>(origins_.size());
-    threading::ParallelForItems(team, count, kSumsAtOnce, [&](int64_t i) {
+    const int64_t count = static_cast<int64_t>(origins.size());
+    threading::ParallelForItems(run.team, count, kSumsAtOnce, [&](int64_t i) {
       uint32_t sum = 0;
-      for (int64_t offset : summands_) sum += weights[origins_[i] + offset - offset0_];
+      for (int64_t offset : summands) sum += weights[origins[i] + offset - offset0];
       sums[i] = static_cast<int32_t>(-128 * sum);
     });
   }
+  int64_t code_bytes() const { return copy->info().code_bytes; }
 
-  const std::shared_ptr<const Primitive> copy_;
-  const int64_t compensation_offset_, offset0_;
-  const std::vector<int64_t> origins_, summands_;  // both count offset0
+  std::shared_ptr<const Primitive> copy;
+  int64_t compensation_offset, offset0;
+  std::vector<int64_t> origins, summands;  // both count offset0
 };
 
 }  // namespace
@@ -73,15 +61,14 @@ absl::StatusOr<ReorderDesc> ResolveCompensated(const Request<ReorderDesc>& reque
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateCompensated(const Request<ReorderDesc>& request) {
   const ReorderDesc& desc = request.desc;
-  Attributes copy_attributes = request.attributes;
-  copy_attributes.scratchpad_mode = ScratchpadMode::kUser;
-  ABSL_ASSIGN_OR_RETURN(
-      std::shared_ptr<const Primitive> copy,
-      CreateReorder({.src = desc.src, .dst = desc.dst.WithoutExtra()}, copy_attributes, {}));
+  ABSL_ASSIGN_OR_RETURN(auto copy, CreateCopyInside(request, desc.dst.WithoutExtra()));
   PrimitiveInfo info = InfoOf(request);
   info.scratchpad_bytes = copy->info().scratchpad_bytes;
-  info.code_bytes = copy->info().code_bytes;
-  return std::make_unique<Compensated>(std::move(info), desc.dst, std::move(copy));
+  const MemoryDesc& dst = desc.dst;
+  return MakeDriven(std::move(info),
+                    CompensatedDriver{std::move(copy), dst.CompensationOffsetBytes(), dst.offset0(),
+                                      OffsetsOf(dst, dst.extra().compensation_mask),
+                                      OffsetsOf(dst, ~dst.extra().compensation_mask)});
 }
 
 }  // namespace tilewire::reorder

@@ -10,7 +10,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"
-#include "engine/primitives/single_source.h"
+#include "engine/primitives/driven_primitive.h"
 #include "engine/primitives/softmax/columns_walk.h"
 #include "engine/primitives/softmax/implementations.h"
 #include "engine/threading/ranges.h"
@@ -23,44 +23,34 @@ constexpr int64_t kVectorsInCache = 6144;  // of src, and as many of dst, in the
 constexpr int64_t kFewestVectors = 4;      // of a turn, so that memory is read in runs
 constexpr int64_t kElementsOfTask = 8192;
 
-// Immutable. A task is a group of neighbouring rows.
-class Columns final : public SingleSource<float> {
- public:
-  // In elements: all that the rows of an outer index take, and from group to group. A piece of a
-  // tensor whose rows are not a multiple of the groups' ends with a smaller one.
-  struct Shape {
-    int64_t outer, groups;
-    int64_t outer_step, group_step;
-    int64_t group_elements;
-  };
-
-  Columns(PrimitiveInfo info, const Shape& shape, std::unique_ptr<const ColumnsWalk> whole,
-          std::unique_ptr<const ColumnsWalk> last)
-      : SingleSource(std::move(info)),
-        shape_(shape),
-        whole_(std::move(whole)),
-        last_(std::move(last)) {}
-
- private:
-  void RunOn(const float* src, float* dst, const threading::Team& team) const override {
-    const int64_t tasks = shape_.outer * shape_.groups;
-    const int64_t at_once = threading::ItemsAtOnce(kElementsOfTask, shape_.group_elements);
-    threading::ParallelForItems(team, tasks, at_once,
+// A task is a group of neighbouring rows. Steps are elements: all that the rows of an outer index
+// take, and from group to group. A piece of a tensor whose rows are not a multiple of the groups'
+// ends with a smaller one.
+struct ColumnsDriver {
+  void Run(const DrivenRun& run) const {
+    const auto* src = run.First<const float>(kArgSrc);
+    auto* dst = run.First<float>(kArgDst);
+    const int64_t at_once = threading::ItemsAtOnce(kElementsOfTask, group_elements);
+    threading::ParallelForItems(run.team, outer * groups, at_once,
                                 [&](int64_t task) { RunGroup(task, src, dst); });
+  }
+  size_t code_bytes() const {
+    return whole->code_bytes() + (last == nullptr ? 0 : last->code_bytes());
   }
 
   void RunGroup(int64_t task, const float* src, float* dst) const {
     constexpr int64_t kMostLanes = 16;
     alignas(64) float maxima[ColumnsConfig::kMostVectors * kMostLanes];
     alignas(64) float sums[ColumnsConfig::kMostVectors * kMostLanes];
-    const int64_t group = task % shape_.groups;
-    const int64_t offset = task / shape_.groups * shape_.outer_step + group * shape_.group_step;
-    const auto& generator = last_ != nullptr && group == shape_.groups - 1 ? last_ : whole_;
+    const int64_t group = task % groups;
+    const int64_t offset = task / groups * outer_step + group * group_step;
+    const auto& generator = last != nullptr && group == groups - 1 ? last : whole;
     generator->entry<ColumnsWalk::Function>()(src + offset, dst + offset, maxima, sums);
   }
 
-  const Shape shape_;
-  const std::unique_ptr<const ColumnsWalk> whole_, last_;  // last_: of a smaller group
+  int64_t outer = 0, groups = 0;
+  int64_t outer_step = 0, group_step = 0, group_elements = 0;
+  std::unique_ptr<const ColumnsWalk> whole, last;  // last: of a smaller group
 };
 
 // [N,C,spatial...] in blocks of channels as wide as a vector.
@@ -126,22 +116,19 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateColumns(const Request<SoftmaxDe
   const bool in_blocks = IsInChannelBlocks(desc, unit.lanes());
   const int64_t abreast = RowsAbreast(desc, in_blocks, unit.lanes());
   ColumnsConfig config = ConfigOf(desc, unit);
-  Columns::Shape shape{};
-  shape.groups = DivUp(abreast, config.rows);
+  ColumnsDriver driver;
+  driver.groups = DivUp(abreast, config.rows);
   const int64_t padded_size = in_blocks ? RoundUp(config.size, unit.lanes()) : config.size;
-  shape.outer_step = padded_size * abreast;
-  shape.outer = desc.src.PaddedElementCount() / shape.outer_step;
-  shape.group_step = config.rows * (in_blocks ? unit.lanes() : 1);
-  shape.group_elements = config.rows * padded_size;
-  ABSL_ASSIGN_OR_RETURN(auto whole, jit::Compile<ColumnsWalk>(request.facts.name, config));
-  PrimitiveInfo info = WithCode(InfoOf(request), *whole);
-  std::unique_ptr<const ColumnsWalk> last;
+  driver.outer_step = padded_size * abreast;
+  driver.outer = desc.src.PaddedElementCount() / driver.outer_step;
+  driver.group_step = config.rows * (in_blocks ? unit.lanes() : 1);
+  driver.group_elements = config.rows * padded_size;
+  ABSL_ASSIGN_OR_RETURN(driver.whole, jit::Compile<ColumnsWalk>(request.facts.name, config));
   if (abreast % config.rows != 0) {
     config.rows = abreast % config.rows;
-    ABSL_ASSIGN_OR_RETURN(last, jit::Compile<ColumnsWalk>(request.facts.name, config));
-    info = WithCode(std::move(info), *last);
+    ABSL_ASSIGN_OR_RETURN(driver.last, jit::Compile<ColumnsWalk>(request.facts.name, config));
   }
-  return std::make_unique<Columns>(std::move(info), shape, std::move(whole), std::move(last));
+  return MakeDriven(InfoOf(request), std::move(driver));
 }
 
 }  // namespace tilewire::softmax

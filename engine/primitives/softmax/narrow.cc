@@ -12,7 +12,7 @@
 #include "engine/jit/generator.h"
 #include "engine/jit/vector_math.h"
 #include "engine/primitives/creation.h"
-#include "engine/primitives/single_source.h"
+#include "engine/primitives/driven_primitive.h"
 #include "engine/primitives/softmax/implementations.h"
 #include "engine/threading/ranges.h"
 
@@ -67,36 +67,28 @@ class ColumnsGenerator final : public jit::Generator {
   }
 };
 
-// Immutable.
-class Narrow final : public SingleSource<float> {
- public:
-  Narrow(PrimitiveInfo info, const MemoryDesc& desc, int64_t size, int64_t lanes,
-         std::unique_ptr<const ColumnsGenerator> generator)
-      : SingleSource(std::move(info)),
-        size_(size),
-        lanes_(lanes),
-        rows_(desc.ElementCount() / size),
-        generator_(std::move(generator)) {}
-
- private:
-  void RunOn(const float* src, float* dst, const threading::Team& team) const override {
-    threading::ParallelForRanges(team, rows_, kRowsOfTask, [&](int64_t first, int64_t end) {
-      for (int64_t row = first; row < end; row += lanes_)
-        RunGroup(src + row * size_, dst + row * size_, std::min(lanes_, end - row));
+struct NarrowDriver {
+  void Run(const DrivenRun& run) const {
+    const auto* src = run.First<const float>(kArgSrc);
+    auto* dst = run.First<float>(kArgDst);
+    threading::ParallelForRanges(run.team, rows, kRowsOfTask, [&](int64_t first, int64_t end) {
+      for (int64_t row = first; row < end; row += lanes)
+        RunGroup(src + row * size, dst + row * size, std::min(lanes, end - row));
     });
   }
+  size_t code_bytes() const { return generator->code_bytes(); }
 
-  void RunGroup(const float* src, float* dst, int64_t rows) const {
+  void RunGroup(const float* src, float* dst, int64_t count) const {
     alignas(64) float columns[MostNarrow(kMaxLanes) * kMaxLanes] = {};
-    for (int64_t row = 0; row < rows; ++row)
-      for (int64_t i = 0; i < size_; ++i) columns[i * lanes_ + row] = src[row * size_ + i];
-    generator_->entry<void (*)(float*)>()(columns);
-    for (int64_t row = 0; row < rows; ++row)
-      for (int64_t i = 0; i < size_; ++i) dst[row * size_ + i] = columns[i * lanes_ + row];
+    for (int64_t row = 0; row < count; ++row)
+      for (int64_t i = 0; i < size; ++i) columns[i * lanes + row] = src[row * size + i];
+    generator->entry<void (*)(float*)>()(columns);
+    for (int64_t row = 0; row < count; ++row)
+      for (int64_t i = 0; i < size; ++i) dst[row * size + i] = columns[i * lanes + row];
   }
 
-  const int64_t size_, lanes_, rows_;
-  const std::unique_ptr<const ColumnsGenerator> generator_;
+  int64_t size, lanes, rows;
+  std::unique_ptr<const ColumnsGenerator> generator;
 };
 
 }  // namespace
@@ -107,8 +99,9 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateNarrow(const Request<SoftmaxDes
   const int64_t size = desc.dst.dim(desc.axis);
   ABSL_ASSIGN_OR_RETURN(auto columns, jit::Compile<ColumnsGenerator>(request.facts.name, unit,
                                                                      static_cast<int>(size)));
-  return std::make_unique<Narrow>(WithCode(InfoOf(request), *columns), desc.dst, size, unit.lanes(),
-                                  std::move(columns));
+  return MakeDriven(
+      InfoOf(request),
+      NarrowDriver{size, unit.lanes(), desc.dst.ElementCount() / size, std::move(columns)});
 }
 
 }  // namespace tilewire::softmax

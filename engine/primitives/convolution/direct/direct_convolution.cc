@@ -14,21 +14,6 @@
 namespace tilewire::convolution {
 namespace {
 
-// Immutable.
-class DirectConvolution final : public Primitive {
- public:
-  DirectConvolution(PrimitiveInfo info, DirectDriver driver)
-      : Primitive(std::move(info)), driver_(std::move(driver)) {}
-
- private:
-  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    driver_.Run(First<const float>(args, kArgSrc), First<const float>(args, kArgWeights),
-                First<const float>(args, kArgBias), First<float>(args, kArgDst), team);
-  }
-
-  const DirectDriver driver_;
-};
-
 DirectProblem ProblemOf(const ConvolutionDesc& desc, const Attributes& attributes,
                         const VectorUnit& unit) {
   DirectProblem problem{.geometry = GeometryOf(desc), .unit = unit};
@@ -64,12 +49,6 @@ absl::Status RequireFewOutputs(const Geometry& geometry, int64_t lanes) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> AroundDriver(const DirectProblem& problem,
-                                                        PrimitiveInfo info) {
-  ABSL_ASSIGN_OR_RETURN(DirectDriver driver, DirectDriver::Create(info.name, problem));
-  return std::make_unique<DirectConvolution>(WithCode(std::move(info), driver), std::move(driver));
-}
-
 }  // namespace
 
 absl::StatusOr<ConvolutionDesc> ResolveDirect(const Request<ConvolutionDesc>& request) {
@@ -86,7 +65,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateDirect(const Request<Convolutio
   const VectorUnit unit = VectorUnit::Of(request.facts.isa);
   PrimitiveInfo info = InfoOf(request);
   const DirectProblem problem = ProblemOf(desc, request.attributes, unit);
-  if (GroupsAreAligned(desc, unit)) return AroundDriver(problem, std::move(info));
+  if (GroupsAreAligned(desc, unit)) return CreateDirectPrimitive(problem, std::move(info));
   return CreateRegrouped(desc, problem, std::move(info));
 }
 
@@ -114,7 +93,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateFirstLayer(
   const VectorUnit unit = VectorUnit::Of(request.facts.isa);
   DirectProblem problem = ProblemOf(request.desc, request.attributes, unit);
   problem.tap_channels = static_cast<int>(problem.geometry.ic);
-  return AroundDriver(problem, InfoOf(request));
+  return CreateDirectPrimitive(problem, InfoOf(request));
 }
 
 absl::StatusOr<ConvolutionDesc> ResolveFewOutputs(const Request<ConvolutionDesc>& request) {
@@ -132,7 +111,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateFewOutputs(
   problem.few_outputs = true;
   problem.tap_channels = 1;
   problem.dst.block = desc.dst.stride(1);
-  return AroundDriver(problem, InfoOf(request));
+  return CreateDirectPrimitive(problem, InfoOf(request));
 }
 
 double CostFewOutputs(const Request<ConvolutionDesc>& resolved) {
@@ -158,7 +137,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateDepthwise(
   problem.geometry.oc = problem.geometry.groups;
   problem.geometry.groups = 1;
   problem.weights = {.group = 0, .oc_block = desc.weights.stride(0), .ic_block = 0};
-  return AroundDriver(problem, InfoOf(request));
+  return CreateDirectPrimitive(problem, InfoOf(request));
 }
 
 }  // namespace tilewire::convolution

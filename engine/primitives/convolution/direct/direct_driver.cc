@@ -9,6 +9,7 @@
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 #include "engine/primitives/convolution/direct/few_outputs_generator.h"
+#include "engine/primitives/driven_primitive.h"
 
 namespace tilewire::convolution {
 namespace {
@@ -292,6 +293,16 @@ WeightsPrefetch DirectDriver::WeightsAfter(const Operands& operands, const WorkG
                              .ic_blocks = ic_blocks_,
                              .chunk = work_.ic_blocks,
                              .images = problem_.geometry.batch});
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateDirectPrimitive(const DirectProblem& problem,
+                                                                 PrimitiveInfo info) {
+  ABSL_ASSIGN_OR_RETURN(DirectDriver driver, DirectDriver::Create(info.name, problem));
+  return MakeDriven(
+      std::move(info), std::move(driver), [](const DirectDriver& direct, const DrivenRun& run) {
+        direct.Run(run.First<const float>(kArgSrc), run.First<const float>(kArgWeights),
+                   run.First<const float>(kArgBias), run.First<float>(kArgDst), run.team);
+      });
 }
 
 }  // namespace tilewire::convolution

@@ -7,6 +7,7 @@
 #define ENGINE_PRIMITIVES_CONVOLUTION_DIRECT_DIRECT_DRIVER_H_
 
 #include <cstdint>
+#include <memory>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -17,6 +18,7 @@
 #include "engine/primitives/convolution/direct/weights_prefetch.h"
 #include "engine/primitives/convolution/direct/work_grid.h"
 #include "engine/primitives/convolution/geometry.h"
+#include "engine/primitives/primitive.h"
 #include "engine/threading/arena.h"
 
 namespace tilewire::convolution {
@@ -87,6 +89,11 @@ class DirectDriver {
   std::vector<float> slopes_;        // of all channels, and as many more as a vector may read
   TileCache<DirectConfig, DirectFunction> functions_;
 };
+
+// A primitive that runs the driver of `problem` from the tensors that `info` names. Errors are the
+// driver's.
+absl::StatusOr<std::unique_ptr<Primitive>> CreateDirectPrimitive(const DirectProblem& problem,
+                                                                 PrimitiveInfo info);
 
 }  // namespace tilewire::convolution
 

@@ -30,7 +30,6 @@
 
 #include "engine/base/cache_line.h"
 #include "engine/base/checked_math.h"
-#include "engine/base/status_macros.h"
 #include "engine/kernels/tiles/accumulator_tile.h"
 #include "engine/kernels/tiles/block_unit.h"
 
@@ -238,9 +237,7 @@ class DirectGenerator final : public TapLoopGenerator {
 
 absl::StatusOr<std::unique_ptr<const jit::Generator>> GenerateDirect(absl::string_view name,
                                                                      const DirectConfig& config) {
-  ABSL_ASSIGN_OR_RETURN(std::unique_ptr<const jit::Generator> generator,
-                        jit::Compile<DirectGenerator>(name, config));
-  return generator;
+  return jit::Compile<DirectGenerator>(name, config);
 }
 
 }  // namespace tilewire::convolution

@@ -19,6 +19,7 @@
 #include "engine/primitives/convolution/implementations.h"
 #include "engine/primitives/convolution/requirements.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/driven_primitive.h"
 
 namespace tilewire::convolution {
 namespace {
@@ -104,65 +105,47 @@ WorkSize WorkSizeOf(const Geometry& geometry, const Tiling& tiling, int lanes) {
   return work;
 }
 
-// Immutable.
-class GroupedConvolution final : public Primitive {
- public:
-  using Functions = TileCache<GroupedConfig, GroupedFunction>;
-
-  GroupedConvolution(PrimitiveInfo info, const ConvolutionDesc& desc, const GroupedProblem& problem,
-                     GroupedLanes lanes, WorkGrid grid, Functions functions)
-      : Primitive(std::move(info)),
-        problem_(problem),
-        lanes_(std::move(lanes)),
-        grid_(std::move(grid)),
-        functions_(std::move(functions)),
-        slopes_(PaddedSlopes(problem.post_ops, problem.unit)),
-        weights_period_(desc.weights.stride(0)),
-        blocks_of_period_(desc.weights.BlockSize(0) * desc.weights.BlockSize(1) /
-                          problem.unit.lanes()) {}
-
- private:
-  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
-    const int64_t at_once = grid_.PiecesAtOnce(team.threads());
-    const int64_t pieces = problem_.geometry.batch * grid_.PiecesPerImage(at_once);
-    team.ParallelFor(pieces, [&](int64_t index) {
-      const WorkGrid::Piece piece = grid_.PieceAt(index, at_once);
+struct GroupedDriver {
+  void Run(const DrivenRun& run) const {
+    const int64_t at_once = grid.PiecesAtOnce(run.team.threads());
+    const int64_t pieces = problem.geometry.batch * grid.PiecesPerImage(at_once);
+    run.team.ParallelFor(pieces, [&](int64_t index) {
+      const WorkGrid::Piece piece = grid.PieceAt(index, at_once);
       for (int64_t i = 0; i < piece.oc_groups.size; ++i) {
         const int64_t block = piece.oc_groups.begin + i;
-        grid_.RunUnits(PositionOf(args, piece.image, block), functions_.of(block), piece, {});
+        grid.RunUnits(PositionOf(run, piece.image, block), functions.of(block), piece, {});
       }
     });
   }
+  int64_t code_bytes() const { return functions.code_bytes(); }
 
-  GroupedArgs PositionOf(const ExecuteArgs& args, int64_t image, int64_t block) const {
-    const int lanes = problem_.unit.lanes();
+  GroupedArgs PositionOf(const DrivenRun& run, int64_t image, int64_t block) const {
+    const int lanes = problem.unit.lanes();
     GroupedArgs position;
-    position.src = First<const float>(args, kArgSrc) + image * problem_.src.image +
-                   lanes_.FirstSource(block) * problem_.src.block;
-    position.weights = First<const float>(args, kArgWeights) +
-                       block / blocks_of_period_ * weights_period_ +
-                       block % blocks_of_period_ * lanes;
-    position.bias =
-        problem_.has_bias ? First<const float>(args, kArgBias) + block * lanes : nullptr;
-    position.slopes = slopes_.empty() ? nullptr : slopes_.data() + block * lanes;
-    position.dst = First<float>(args, kArgDst) + image * problem_.dst.image + DstOffset(block);
-    position.table = &lanes_.TableOf(block);
+    position.src = run.First<const float>(kArgSrc) + image * problem.src.image +
+                   lanes_of.FirstSource(block) * problem.src.block;
+    position.weights = run.First<const float>(kArgWeights) +
+                       block / blocks_of_period * weights_period + block % blocks_of_period * lanes;
+    position.bias = problem.has_bias ? run.First<const float>(kArgBias) + block * lanes : nullptr;
+    position.slopes = slopes.empty() ? nullptr : slopes.data() + block * lanes;
+    position.dst = run.First<float>(kArgDst) + image * problem.dst.image + DstOffset(block);
+    position.table = &lanes_of.TableOf(block);
     position.loops = {.full_blocks = 1};
     return position;
   }
 
   // A line of bf16 has two blocks.
   int64_t DstOffset(int64_t block) const {
-    if (problem_.dst_type != DataType::kBf16) return block * problem_.dst.block;
-    return block / 2 * problem_.dst.block + block % 2 * (problem_.unit.lanes() / 2);
+    if (problem.dst_type != DataType::kBf16) return block * problem.dst.block;
+    return block / 2 * problem.dst.block + block % 2 * (problem.unit.lanes() / 2);
   }
 
-  const GroupedProblem problem_;
-  const GroupedLanes lanes_;
-  const WorkGrid grid_;
-  const Functions functions_;
-  const std::vector<float> slopes_;
-  const int64_t weights_period_, blocks_of_period_;  // of groups whose outputs fill whole blocks
+  GroupedProblem problem;
+  GroupedLanes lanes_of;
+  WorkGrid grid;
+  TileCache<GroupedConfig, GroupedFunction> functions;
+  std::vector<float> slopes;
+  int64_t weights_period, blocks_of_period;  // of groups whose outputs fill whole blocks
 };
 
 GroupedConfig ConfigOf(const GroupedProblem& problem, const StepKind& kind, const Range& tile,
@@ -232,16 +215,18 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateGrouped(const Request<Convoluti
   WorkGrid grid(whole, tiling, WorkSizeOf(problem.geometry, tiling, unit.lanes()),
                 problem.src.spatial, problem.dst.spatial,
                 problem.weights_taps[1] / problem.geometry.kernel[2]);
-  GroupedConvolution::Functions functions;
+  TileCache<GroupedConfig, GroupedFunction> functions;
   ABSL_RETURN_IF_ERROR(functions.Generate(
       tiling,
       [&](const Range& tile, const Range& block) {
         return ConfigOf(problem, lanes.KindOf(block.begin), tile, block.begin);
       },
       [&](const GroupedConfig& config) { return GenerateGrouped(request.facts.name, config); }));
-  return std::make_unique<GroupedConvolution>(WithCode(InfoOf(request), functions), request.desc,
-                                              problem, std::move(lanes), std::move(grid),
-                                              std::move(functions));
+  const MemoryDesc& weights = request.desc.weights;
+  return MakeDriven(InfoOf(request),
+                    GroupedDriver{problem, std::move(lanes), std::move(grid), std::move(functions),
+                                  PaddedSlopes(problem.post_ops, unit), weights.stride(0),
+                                  weights.BlockSize(0) * weights.BlockSize(1) / unit.lanes()});
 }
 
 }  // namespace tilewire::convolution

@@ -12,8 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "engine/base/status_macros.h"
-
 namespace tilewire::convolution {
 namespace {
 
@@ -258,9 +256,7 @@ int MostGroupedPixels(const VectorUnit& unit, int64_t kernel_width, int sources,
 
 absl::StatusOr<std::unique_ptr<const jit::Generator>> GenerateGrouped(absl::string_view name,
                                                                       const GroupedConfig& config) {
-  ABSL_ASSIGN_OR_RETURN(std::unique_ptr<const jit::Generator> generator,
-                        jit::Compile<GroupedGenerator>(name, config));
-  return generator;
+  return jit::Compile<GroupedGenerator>(name, config);
 }
 
 }  // namespace tilewire::convolution

@@ -12,6 +12,7 @@
 #include "engine/kernels/moves/channel_gather.h"
 #include "engine/memory/layout.h"
 #include "engine/primitives/convolution/direct/direct_layouts.h"
+#include "engine/primitives/reordered.h"
 
 namespace tilewire::convolution {
 namespace {
@@ -24,12 +25,6 @@ absl::StatusOr<MemoryDesc> InWholeBlocks(const MemoryDesc& tensor, int64_t group
   dims[0] = 1;
   dims[1] = groups * RoundUp(dims[1] / groups, lanes);
   return MemoryDesc::CreatePattern(dims, tensor.data_type(), LayoutPattern(tensor));
-}
-
-absl::StatusOr<MemoryDesc> FirstImage(const MemoryDesc& tensor) {
-  Dims dims = tensor.dims();
-  dims[0] = 1;
-  return tensor.SubMemory(dims, Dims(dims.size(), 0));
 }
 
 // Where the channels of groups in whole blocks come from. A group ends with copies of its last
@@ -73,7 +68,7 @@ absl::StatusOr<Regrouping> RegroupingOf(absl::string_view name, const MemoryDesc
   const int64_t groups = problem.geometry.groups, lanes = problem.unit.lanes();
   const int64_t channels = tensor.dim(1) / groups;
   Regrouping regrouping;
-  ABSL_ASSIGN_OR_RETURN(const MemoryDesc image, FirstImage(tensor));
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc image, FirstImages(tensor, 1));
   regrouping.blocks = image;
   regrouping.image_bytes = tensor.stride(0) * SizeOf(tensor.data_type());
   if (channels % lanes == 0) return regrouping;

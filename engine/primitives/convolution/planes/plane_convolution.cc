@@ -146,7 +146,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreatePlanes(const Request<Convolutio
   }
   ABSL_ASSIGN_OR_RETURN(auto product, PlaneProduct::Create(request.facts.name, shape,
                                                            std::move(weights), std::move(items)));
-  return std::make_unique<PlanePrimitive<WindowRows>>(InfoOf(request), windows, std::move(product));
+  return MakePlanePrimitive<WindowRows>(InfoOf(request), windows, std::move(product));
 }
 
 }  // namespace tilewire::convolution

@@ -12,28 +12,10 @@
 #include "engine/primitives/convolution/winograd/winograd_plan.h"
 #include "engine/primitives/convolution/winograd/winograd_tiles.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/driven_primitive.h"
 
 namespace tilewire::convolution {
 namespace {
-
-// Immutable.
-class WinogradConvolution final : public Primitive {
- public:
-  WinogradConvolution(PrimitiveInfo info, std::unique_ptr<const WinogradDriver> driver)
-      : Primitive(std::move(info)), driver_(std::move(driver)) {}
-
- private:
-  void Run(const ExecuteArgs& args, std::byte* scratchpad,
-           const threading::Team& team) const override {
-    driver_->Run({.src = First<const float>(args, kArgSrc),
-                  .weights = args.Find(kArgWeights),
-                  .bias = First<const float>(args, kArgBias),
-                  .dst = First<float>(args, kArgDst)},
-                 scratchpad, team);
-  }
-
-  const std::unique_ptr<const WinogradDriver> driver_;
-};
 
 absl::Status RequireShape(const ConvolutionDesc& desc) {
   const Geometry geometry = GeometryOf(desc);
@@ -105,9 +87,16 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateWith(
       ProblemOf(request.desc, written.dst, request.attributes, VectorUnit::Of(request.facts.isa));
   problem.plan = plan(problem.geometry);
   ABSL_ASSIGN_OR_RETURN(auto driver, create_driver(request.facts.name, problem));
-  PrimitiveInfo info = WithCode(InfoOf(request.With(written)), *driver);
+  PrimitiveInfo info = InfoOf(request.With(written));
   info.scratchpad_bytes = driver->scratchpad_bytes();
-  return std::make_unique<WinogradConvolution>(std::move(info), std::move(driver));
+  return MakeDriven(std::move(info), std::move(driver),
+                    [](const WinogradDriver& winograd, const DrivenRun& run) {
+                      winograd.Run({.src = run.First<const float>(kArgSrc),
+                                    .weights = run.args.Find(kArgWeights),
+                                    .bias = run.First<const float>(kArgBias),
+                                    .dst = run.First<float>(kArgDst)},
+                                   run.scratchpad, run.team);
+                    });
 }
 
 }  // namespace
