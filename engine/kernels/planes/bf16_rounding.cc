@@ -15,6 +15,24 @@ uint64_t Bf16Rounding::MaskOf(int64_t count, int64_t first) {
   return (uint64_t{1} << lanes) - 1;
 }
 
+void Bf16Rounding::Round(const float* from, int64_t count, std::byte* to) const {
+  const auto round = [&](int64_t line, int64_t lines, int64_t numbers) {
+    if (lines == 0) return;
+    const auto* src = reinterpret_cast<const std::byte*>(from + line * kBf16LineNumbers);
+    const Bf16RoundingArgs args = {.src = src,
+                                   .second = src + kBf16LineBytes,
+                                   .dst = to + line * kBf16LineBytes,
+                                   .src_step = 2 * kBf16LineBytes,
+                                   .lines = lines,
+                                   .first_mask = MaskOf(numbers, 0),
+                                   .second_mask = MaskOf(numbers, 16)};
+    entry<Bf16RoundingFunction>()(&args);
+  };
+  const int64_t whole = count / kBf16LineNumbers, rest = count % kBf16LineNumbers;
+  round(0, whole, kBf16LineNumbers);
+  round(whole, rest == 0 ? 0 : 1, rest);
+}
+
 void Bf16Rounding::Emit() {
   Xbyak::Label many, one, last, done;
   const auto argument = [this](size_t offset) { return qword[args_ + static_cast<int>(offset)]; };

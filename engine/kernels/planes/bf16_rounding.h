@@ -29,7 +29,7 @@ struct Bf16RoundingArgs {
   const std::byte *src, *second;
   std::byte* dst;
   int64_t src_step;
-  int64_t lines;  // at least 1
+  int64_t lines;
   uint64_t first_mask, second_mask;
 };
 using Bf16RoundingFunction = void (*)(const Bf16RoundingArgs*);
@@ -41,6 +41,9 @@ class Bf16Rounding final : public jit::Generator {
 
   // The mask of the first `count` of the 16 lanes from `first` on.
   static uint64_t MaskOf(int64_t count, int64_t first);
+
+  // Rounds numbers that follow each other to lines that do. The last one ends in zeros.
+  void Round(const float* from, int64_t count, std::byte* to) const;
 
  private:
   void Emit() override;

@@ -12,6 +12,7 @@
 #include "engine/kernels/products/packed_product.h"
 #include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/driven_primitive.h"
 #include "engine/primitives/inner_product/implementations.h"
 #include "engine/primitives/inner_product/packed_layouts.h"
 #include "engine/threading/ranges.h"
@@ -21,58 +22,32 @@ namespace {
 
 constexpr int kPairLanes = 16;  // of f32 in a register
 
-// Immutable. First all rows are rounded to the scratchpad, in whole lines; then a task is one group
-// of output blocks for all images.
-class PairsProduct final : public Primitive {
- public:
-  PairsProduct(PrimitiveInfo info, const InnerProductDesc& desc,
-               std::unique_ptr<const PackedProduct> product,
-               std::unique_ptr<const Bf16Rounding> rounding)
-      : Primitive(std::move(info)),
-        rows_(desc.src.dim(0)),
-        row_numbers_(desc.src.stride(0)),
-        product_(std::move(product)),
-        rounding_(std::move(rounding)) {}
-
- private:
-  void Run(const ExecuteArgs& args, std::byte* scratchpad,
-           const threading::Team& team) const override {
-    const auto* src = First<const float>(args, kArgSrc);
+// First all rows are rounded to the scratchpad, in whole lines; then a task is one group of output
+// blocks for all images.
+struct PairsDriver {
+  void Run(const DrivenRun& run) const {
+    const auto* src = run.First<const float>(kArgSrc);
     constexpr int64_t kLinesAtOnce = 512;
-    const int64_t lines = DivUp(row_numbers_, kBf16LineNumbers);
+    const int64_t lines = DivUp(row_numbers, kBf16LineNumbers);
     const int64_t at_once = threading::ItemsAtOnce(kLinesAtOnce, lines);
-    threading::ParallelForItems(team, rows_, at_once, [&](int64_t row) {
-      RoundRow(src + row * row_numbers_, scratchpad + row * lines * kBf16LineBytes);
+    threading::ParallelForItems(run.team, rows, at_once, [&](int64_t row) {
+      rounding->Round(src + row * row_numbers, row_numbers,
+                      run.scratchpad + row * lines * kBf16LineBytes);
     });
-    product_->RunAll(
-        rows_,
-        {reinterpret_cast<const float*>(scratchpad), First<const float>(args, kArgWeights),
-         First<const float>(args, kArgBias), First<float>(args, kArgDst)},
-        team);
+    product->RunAll(
+        rows,
+        {reinterpret_cast<const float*>(run.scratchpad), run.First<const float>(kArgWeights),
+         run.First<const float>(kArgBias), run.First<float>(kArgDst)},
+        run.team);
   }
 
-  void RoundRow(const float* row, std::byte* to) const {
-    const int64_t whole = row_numbers_ / kBf16LineNumbers, left = row_numbers_ % kBf16LineNumbers;
-    if (whole > 0) RoundLines(row, whole, kBf16LineNumbers, to);
-    if (left > 0) RoundLines(row + whole * kBf16LineNumbers, 1, left, to + whole * kBf16LineBytes);
+  int64_t code_bytes() const {
+    return product->code_bytes() + static_cast<int64_t>(rounding->code_bytes());
   }
 
-  // Lines of `count` numbers each.
-  void RoundLines(const float* from, int64_t lines, int64_t count, std::byte* to) const {
-    const auto* src = reinterpret_cast<const std::byte*>(from);
-    const Bf16RoundingArgs args = {.src = src,
-                                   .second = src + kBf16LineBytes,
-                                   .dst = to,
-                                   .src_step = 2 * kBf16LineBytes,
-                                   .lines = lines,
-                                   .first_mask = Bf16Rounding::MaskOf(count, 0),
-                                   .second_mask = Bf16Rounding::MaskOf(count, kPairLanes)};
-    rounding_->entry<Bf16RoundingFunction>()(&args);
-  }
-
-  const int64_t rows_, row_numbers_;
-  const std::unique_ptr<const PackedProduct> product_;
-  const std::unique_ptr<const Bf16Rounding> rounding_;
+  int64_t rows, row_numbers;
+  std::unique_ptr<const PackedProduct> product;
+  std::unique_ptr<const Bf16Rounding> rounding;
 };
 
 // "AB16a2b" of nc; "ABcd8b16a2b" of nChw16c; of images in another order, whose innermost size must
@@ -136,10 +111,10 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreatePairs(const Request<InnerProduc
       auto product,
       PackedProduct::Create(request.facts.name, VectorUnit::Of(request.facts.isa), shape));
   ABSL_ASSIGN_OR_RETURN(auto rounding, jit::Compile<Bf16Rounding>(request.facts.name));
-  PrimitiveInfo info = WithCode(InfoOf(request), *product, *rounding);
+  PrimitiveInfo info = InfoOf(request);
   info.scratchpad_bytes = *bytes;
-  return std::make_unique<PairsProduct>(std::move(info), desc, std::move(product),
-                                        std::move(rounding));
+  return MakeDriven(std::move(info),
+                    PairsDriver{rows, numbers, std::move(product), std::move(rounding)});
 }
 
 }  // namespace tilewire::inner_product

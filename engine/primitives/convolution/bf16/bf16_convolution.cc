@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -8,9 +7,9 @@
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 #include "engine/memory/layout.h"
+#include "engine/primitives/convolution/bf16/bf16_pairs.h"
 #include "engine/primitives/convolution/bf16/bf16_stage.h"
 #include "engine/primitives/convolution/direct/direct_cost.h"
-#include "engine/primitives/convolution/direct/direct_driver.h"
 #include "engine/primitives/convolution/direct/direct_layouts.h"
 #include "engine/primitives/convolution/implementations.h"
 #include "engine/primitives/convolution/requirements.h"
@@ -18,43 +17,6 @@
 
 namespace tilewire::convolution {
 namespace {
-
-constexpr int kPairLanes = 16;  // of f32 in a register
-
-int64_t BytesOfImage(const MemoryDesc& desc) { return desc.stride(0) * SizeOf(desc.data_type()); }
-
-// Immutable. A src of f32 is rounded first: the scratchpad holds the copy of the images of a turn.
-class PairsConvolution final : public Primitive {
- public:
-  PairsConvolution(PrimitiveInfo info, const ConvolutionDesc& desc, int64_t images,
-                   std::optional<Bf16Stage> stage, DirectDriver driver)
-      : Primitive(std::move(info)),
-        desc_(desc),
-        images_(images),
-        stage_(std::move(stage)),
-        driver_(std::move(driver)) {}
-
- private:
-  void Run(const ExecuteArgs& args, std::byte* scratchpad,
-           const threading::Team& team) const override {
-    const auto* src = First<const std::byte>(args, kArgSrc);
-    auto* dst = First<std::byte>(args, kArgDst);
-    for (int64_t image = 0; image < desc_.src.dim(0); image += images_) {
-      const auto* from = reinterpret_cast<const float*>(src + image * BytesOfImage(desc_.src));
-      if (stage_) {
-        stage_->Run(from, images_, scratchpad, team);
-        from = reinterpret_cast<const float*>(scratchpad);
-      }
-      driver_.Run(from, First<const float>(args, kArgWeights), First<const float>(args, kArgBias),
-                  reinterpret_cast<float*>(dst + image * BytesOfImage(desc_.dst)), team);
-    }
-  }
-
-  const ConvolutionDesc desc_;
-  const int64_t images_;  // of one turn
-  const std::optional<Bf16Stage> stage_;
-  const DirectDriver driver_;
-};
 
 // "ABcd16b16a2b", with groups "aBCde16c16b2c".
 absl::StatusOr<MemoryDesc> PairedWeights(const ConvolutionDesc& desc) {
@@ -82,53 +44,6 @@ absl::Status RequireWholeVectors(const ConvolutionDesc& desc) {
     return Unimplemented("is for groups of whole blocks of channels");
   if (geometry.batch == 0) return Unimplemented("takes no batch of 0");
   return absl::OkStatus();
-}
-
-DirectProblem PairsProblemOf(const ConvolutionDesc& desc, const Attributes& attributes,
-                             const Geometry& geometry, const ActivationStrides& src) {
-  const int64_t oc = geometry.oc;
-  DirectProblem problem{.geometry = geometry, .unit = VectorUnit::Of(cpu::Isa::kAvx512Bf16)};
-  problem.src = src;
-  problem.dst = StridesInFloats(desc.dst, kPairLanes, oc);
-  problem.dst_type = desc.dst.data_type();
-  const int group = problem.geometry.grouped_weights ? 1 : 0;
-  problem.weights = {.group = group == 1 ? desc.weights.stride(0) / kPairNumbers : 0,
-                     .oc_block = desc.weights.stride(group) / kPairNumbers,
-                     .ic_block = desc.weights.stride(group + 1) / kPairNumbers};
-  problem.has_bias = !desc.bias.IsZero();
-  problem.pairs = true;
-  problem.post_ops = attributes.post_ops;
-  return problem;
-}
-
-// Reads src as it lies.
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReadingInPlace(const ConvolutionDesc& desc,
-                                                                const Attributes& attributes,
-                                                                PrimitiveInfo info) {
-  Geometry geometry = GeometryOf(desc);
-  const ActivationStrides src = StridesInFloats(desc.src, kPairLanes, geometry.ic);
-  geometry.ic = DivUp(geometry.ic, kPairNumbers);
-  ABSL_ASSIGN_OR_RETURN(
-      DirectDriver driver,
-      DirectDriver::Create(info.name, PairsProblemOf(desc, attributes, geometry, src)));
-  return std::make_unique<PairsConvolution>(WithCode(std::move(info), driver), desc, geometry.batch,
-                                            std::nullopt, std::move(driver));
-}
-
-absl::StatusOr<std::unique_ptr<Primitive>> CreateWithStage(const ConvolutionDesc& desc,
-                                                           const Attributes& attributes,
-                                                           Bf16Stage stage, PrimitiveInfo info) {
-  Geometry geometry = stage.StagedGeometry();
-  geometry.batch = ImagesAtOnce(geometry.batch, stage.ImageBytes());
-  const auto bytes = CheckedMul(geometry.batch, stage.ImageBytes());
-  if (!bytes) return ResourceExhausted("the rounded copy of src is too large");
-  ABSL_ASSIGN_OR_RETURN(DirectDriver driver,
-                        DirectDriver::Create(info.name, PairsProblemOf(desc, attributes, geometry,
-                                                                       stage.StagedStrides())));
-  info = WithCode(std::move(info), driver, stage);
-  info.scratchpad_bytes = *bytes;
-  return std::make_unique<PairsConvolution>(std::move(info), desc, geometry.batch, std::move(stage),
-                                            std::move(driver));
 }
 
 }  // namespace
@@ -167,13 +82,18 @@ double CostPairs(const Request<ConvolutionDesc>& resolved) {
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreatePairs(const Request<ConvolutionDesc>& request) {
   const ConvolutionDesc& desc = request.desc;
-  PrimitiveInfo info = InfoOf(request);
-  if (IsBf16(desc.src)) return CreateReadingInPlace(desc, request.attributes, std::move(info));
   const Geometry geometry = GeometryOf(desc);
+  DirectProblem problem = PairsProblemOf(desc, request.attributes);
+  if (IsBf16(desc.src)) {  // read as it lies
+    problem.geometry = geometry;
+    problem.geometry.ic = DivUp(geometry.ic, kPairNumbers);
+    problem.src = StridesInFloats(desc.src, kPairLanes, geometry.ic);
+    return CreateDirectPrimitive(problem, InfoOf(request));
+  }
   ABSL_ASSIGN_OR_RETURN(Bf16Stage stage,
                         Bf16Stage::Create(request.facts.name, geometry,
                                           StridesOf(desc.src, kPairLanes, geometry.ic)));
-  return CreateWithStage(desc, request.attributes, std::move(stage), std::move(info));
+  return CreateRounded(std::move(problem), std::move(stage), InfoOf(request));
 }
 
 }  // namespace tilewire::convolution

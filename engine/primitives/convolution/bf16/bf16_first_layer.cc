@@ -12,7 +12,7 @@
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 #include "engine/kernels/planes/bf16_rounding.h"
-#include "engine/primitives/convolution/direct/direct_driver.h"
+#include "engine/primitives/convolution/bf16/bf16_pairs.h"
 #include "engine/primitives/convolution/direct/direct_layouts.h"
 #include "engine/primitives/convolution/implementations.h"
 #include "engine/primitives/convolution/requirements.h"
@@ -55,7 +55,6 @@ class Bf16Rows {
   int64_t TapPairs() const;    // of a window's row
   int64_t RowNumbers() const;  // of a row of the copy
   void RunRow(const float* src, std::byte* to) const;
-  void Round(const float* from, int64_t count, std::byte* to) const;
 
   const Geometry geometry_;
   const ActivationStrides src_;
@@ -121,65 +120,14 @@ void Bf16Rows::RunRow(const float* src, std::byte* to) const {
   const int64_t end = left + RoundUp(width, kBf16LineNumbers);
   std::memset(to + end * kNumberBytes, 0, (RowNumbers() - end) * kNumberBytes);
   to += left * kNumberBytes;
-  if (src_.spatial[2] == 1) return Round(src, width, to);
+  if (src_.spatial[2] == 1) return rounding_->Round(src, width, to);
   alignas(kLineBytes) float gathered[kAtOnce];
   for (int64_t first = 0; first < width; first += kAtOnce) {
     const int64_t count = std::min(kAtOnce, width - first);
     for (int64_t i = 0; i < count; ++i) gathered[i] = src[(first + i) * src_.spatial[2]];
-    Round(gathered, count, to + first * kNumberBytes);
+    rounding_->Round(gathered, count, to + first * kNumberBytes);
   }
 }
-
-// A line that is not full ends in zeros.
-void Bf16Rows::Round(const float* from, int64_t count, std::byte* to) const {
-  const auto round = rounding_->entry<Bf16RoundingFunction>();
-  const auto run = [&](int64_t first, int64_t lines, int64_t numbers) {
-    if (lines == 0) return;
-    const auto* src = reinterpret_cast<const std::byte*>(from + first);
-    const Bf16RoundingArgs args = {.src = src,
-                                   .second = src + kLineBytes,
-                                   .dst = to + first * kNumberBytes,
-                                   .src_step = 2 * kLineBytes,
-                                   .lines = lines,
-                                   .first_mask = Bf16Rounding::MaskOf(numbers, 0),
-                                   .second_mask = Bf16Rounding::MaskOf(numbers, 16)};
-    round(&args);
-  };
-  const int64_t whole = count / kBf16LineNumbers, rest = count % kBf16LineNumbers;
-  run(0, whole, kBf16LineNumbers);
-  run(whole * kBf16LineNumbers, rest == 0 ? 0 : 1, rest);
-}
-
-// Immutable. The scratchpad holds the rounded copy of the images of a turn.
-class Bf16FirstLayer final : public Primitive {
- public:
-  Bf16FirstLayer(PrimitiveInfo info, const ConvolutionDesc& desc, int64_t images, Bf16Rows rows,
-                 DirectDriver driver)
-      : Primitive(std::move(info)),
-        desc_(desc),
-        images_(images),
-        rows_(std::move(rows)),
-        driver_(std::move(driver)) {}
-
- private:
-  void Run(const ExecuteArgs& args, std::byte* scratchpad,
-           const threading::Team& team) const override {
-    const auto* src = First<const float>(args, kArgSrc);
-    auto* dst = First<std::byte>(args, kArgDst);
-    const int64_t dst_image = desc_.dst.stride(0) * SizeOf(desc_.dst.data_type());  // bytes
-    for (int64_t image = 0; image < desc_.src.dim(0); image += images_) {
-      rows_.Run(src + image * desc_.src.stride(0), images_, scratchpad, team);
-      driver_.Run(reinterpret_cast<const float*>(scratchpad), First<const float>(args, kArgWeights),
-                  First<const float>(args, kArgBias),
-                  reinterpret_cast<float*>(dst + image * dst_image), team);
-    }
-  }
-
-  const ConvolutionDesc desc_;
-  const int64_t images_;  // of one turn
-  const Bf16Rows rows_;
-  const DirectDriver driver_;
-};
 
 absl::Status RequirePairsAlongWidth(const Geometry& geometry) {
   constexpr int64_t kMostChannels = 4, kFewestTaps = 3;
@@ -223,28 +171,13 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateBf16FirstLayer(
     const Request<ConvolutionDesc>& request) {
   const ConvolutionDesc& desc = request.desc;
   const Geometry geometry = GeometryOf(desc);
-  const VectorUnit unit = VectorUnit::Of(request.facts.isa);
-  ABSL_ASSIGN_OR_RETURN(Bf16Rows rows,
-                        Bf16Rows::Create(request.facts.name, geometry,
-                                         StridesOf(desc.src, unit.lanes(), geometry.ic)));
-  const int64_t images = ImagesAtOnce(geometry.batch, rows.ImageBytes());
-  DirectProblem problem{.geometry = rows.CopiedGeometry(), .unit = unit};
-  problem.geometry.batch = images;
-  problem.src = rows.CopiedStrides();
-  problem.dst = StridesInFloats(desc.dst, unit.lanes(), geometry.oc);
-  problem.dst_type = desc.dst.data_type();
-  problem.weights.oc_block = desc.weights.stride(0) / kPairNumbers;
-  problem.has_bias = !desc.bias.IsZero();
-  problem.pairs = true;
+  ABSL_ASSIGN_OR_RETURN(
+      Bf16Rows rows,
+      Bf16Rows::Create(request.facts.name, geometry, StridesOf(desc.src, kPairLanes, geometry.ic)));
+  DirectProblem problem = PairsProblemOf(desc, request.attributes);
+  problem.weights.ic_block = 0;  // there is one
   problem.tap_channels = static_cast<int>(geometry.ic);
-  problem.post_ops = request.attributes.post_ops;
-  ABSL_ASSIGN_OR_RETURN(DirectDriver driver, DirectDriver::Create(request.facts.name, problem));
-  PrimitiveInfo info = WithCode(InfoOf(request), driver, rows);
-  const auto bytes = CheckedMul(images, rows.ImageBytes());
-  if (!bytes) return ResourceExhausted("the rounded copy of src is too large");
-  info.scratchpad_bytes = *bytes;
-  return std::make_unique<Bf16FirstLayer>(std::move(info), desc, images, std::move(rows),
-                                          std::move(driver));
+  return CreateRounded(std::move(problem), std::move(rows), InfoOf(request));
 }
 
 }  // namespace tilewire::convolution

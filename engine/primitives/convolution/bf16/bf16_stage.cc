@@ -50,7 +50,7 @@ absl::StatusOr<Bf16Stage> Bf16Stage::Create(absl::string_view name, const Geomet
 
 int64_t Bf16Stage::Blocks() const { return DivUp(channels_, kBf16LineNumbers); }
 
-ActivationStrides Bf16Stage::StagedStrides() const {
+ActivationStrides Bf16Stage::CopiedStrides() const {
   const Spatial& in = geometry_.in;
   ActivationStrides strides;
   strides.spatial = {in[1] * in[2] * kLanes, in[2] * kLanes, kLanes};
@@ -78,7 +78,7 @@ void Bf16Stage::Run(const float* src, int64_t images, std::byte* to,
 void Bf16Stage::RunBlock(const float* src, int64_t block, int64_t first, int64_t count,
                          std::byte* to) const {
   const int64_t group = block / Blocks(), channel = block % Blocks() * kBf16LineNumbers;
-  const ActivationStrides strides = StagedStrides();
+  const ActivationStrides strides = CopiedStrides();
   src += group * src_.group + channel / kLanes * src_.block;
   to += (group * strides.group + block % Blocks() * strides.block) * kPairBytes;
   const int64_t left = channels_ - channel;

@@ -30,9 +30,9 @@ class Bf16Stage {
 
   // The geometry and strides of the convolution of the copy: channels are pairs, and strides count
   // them.
-  const Geometry& StagedGeometry() const { return geometry_; }
-  ActivationStrides StagedStrides() const;
-  int64_t ImageBytes() const { return StagedStrides().image * kPairBytes; }
+  const Geometry& CopiedGeometry() const { return geometry_; }
+  ActivationStrides CopiedStrides() const;
+  int64_t ImageBytes() const { return CopiedStrides().image * kPairBytes; }
 
   // `src` is element (0,...,0) of the first image.
   void Run(const float* src, int64_t images, std::byte* to, const threading::Team& team) const;
