@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "service/http/process_use.h"
 
 namespace tilewire::service {
@@ -27,12 +28,17 @@ void AddAsTriton(const ServedModel& served, const VersionStatistics::Sums& sums,
                  MetricsText* text) {
   const std::string version = absl::StrCat(served.version);
   const absl::string_view labels[] = {served.name, version};
+  const auto ended = [&sums](absl::StatusCode code) {
+    return sums.by_code[static_cast<size_t>(code)];
+  };
   const int64_t refused = sums.Refused();
-  const int64_t cancelled = sums.by_code[static_cast<size_t>(absl::StatusCode::kCancelled)];
+  const int64_t cancelled = ended(absl::StatusCode::kCancelled);
+  const int64_t broken = ended(absl::StatusCode::kInternal);
   const std::pair<const char*, int64_t> failures[] = {
       {"REJECTED", refused},
       {"CANCELED", cancelled},
-      {"OTHER", sums.fail.count - refused - cancelled}};
+      {"BACKEND", broken},
+      {"OTHER", sums.fail.count - refused - cancelled - broken}};
   for (const auto& [reason, count] : failures)
     text->Add(Metric::kNvFailure, {served.name, version, reason}, static_cast<double>(count));
   text->Add(Metric::kNvSuccess, labels, static_cast<double>(sums.success.count));
@@ -43,10 +49,12 @@ void AddAsTriton(const ServedModel& served, const VersionStatistics::Sums& sums,
   text->Add(Metric::kNvInputUs, labels, Microseconds(sums.input.ns));
   text->Add(Metric::kNvInferUs, labels, Microseconds(sums.plan.ns + sums.infer.ns));
   text->Add(Metric::kNvOutputUs, labels, Microseconds(sums.output.ns));
+  text->Add(Metric::kNvLoadSeconds, labels, absl::ToDoubleSeconds(served.statistics->load_time()));
 }
 
-void AddAsTriton(const std::string& model, const DispatcherLoad::OfModel& load, MetricsText* text) {
-  text->Add(Metric::kNvPending, {model}, static_cast<double>(load.waiting));
+void AddAsTriton(const std::string& model, int64_t version, const DispatcherLoad::OfModel& load,
+                 MetricsText* text) {
+  text->Add(Metric::kNvPending, {model, absl::StrCat(version)}, static_cast<double>(load.waiting));
 }
 
 void AddMachineAsTriton(double utilization, MetricsText* text) {

@@ -4,6 +4,7 @@
 #ifndef SERVICE_HTTP_COMPATIBLE_METRICS_H_
 #define SERVICE_HTTP_COMPATIBLE_METRICS_H_
 
+#include <cstdint>
 #include <string>
 
 #include "service/models/served_model.h"
@@ -14,7 +15,9 @@
 namespace tilewire::service {
 
 void AddAsTriton(const ServedModel& served, const VersionStatistics::Sums& sums, MetricsText* text);
-void AddAsTriton(const std::string& model, const DispatcherLoad::OfModel& load, MetricsText* text);
+// `version`: under which all that waits for the model is told, as no version is known of it.
+void AddAsTriton(const std::string& model, int64_t version, const DispatcherLoad::OfModel& load,
+                 MetricsText* text);
 // `utilization` is the machine's, 0 to 1.
 void AddMachineAsTriton(double utilization, MetricsText* text);
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -109,24 +108,25 @@ void AddVersion(const ServedModel& served, const MetricsDialects& dialects, Metr
 
 void AddModels(const WatchedServer& server, const ServerLoad& load, MetricsText* text) {
   const Statistics& statistics = server.models->statistics();
-  std::set<std::string> names;
+  std::map<std::string, int64_t> models;  // with the version that requests get without naming one
   for (const ModelRepository::Served& served : server.models->All()) {
     AddVersion(*served, server.dialects, text);
-    names.insert(served->name);
+    const auto [at, is_new] = models.emplace(served->name, served->version);
+    if (!is_new && served->state == ModelState::kReady) at->second = served->version;
   }
   AddEnds({"", ""}, statistics.unnamed().Sum(), text);
-  for (const std::string& name : names) {
+  for (const auto& [name, version] : models) {
     const auto found = load.work.models.find(name);
     const DispatcherLoad::OfModel now =
         found == load.work.models.end() ? DispatcherLoad::OfModel() : found->second;
     text->Add(Metric::kWaiting, {name}, static_cast<double>(now.waiting));
     text->Add(Metric::kRunning, {name}, static_cast<double>(now.running));
     text->Add(Metric::kPredictedWait, {name}, absl::ToDoubleSeconds(now.predicted_wait));
-    if (server.dialects.triton) AddAsTriton(name, now, text);
+    if (server.dialects.triton) AddAsTriton(name, version, now, text);
     if (server.dialects.ovms) AddAsOvms(name, now, text);
   }
   std::map<std::string, Statistics::Loads> loads = statistics.loads();
-  for (const std::string& name : names) loads[name];
+  for (const auto& [name, version] : models) loads[name];
   for (const auto& [name, of_model] : loads) {
     text->Add(Metric::kModelLoads, {name, "ok"}, static_cast<double>(of_model.ok));
     text->Add(Metric::kModelLoads, {name, "failed"}, static_cast<double>(of_model.failed));

@@ -192,6 +192,34 @@ TEST_F(MonitoringTest, MetricsAreTextOfPrometheus) {
   EXPECT_THAT(answer, HasSubstr("\n# TYPE tilewire_requests_total counter\n"));
 }
 
+TEST_F(MonitoringTest, TellsTritonsMetricsUnderTritonsLabels) {
+  Start();
+  const std::shared_ptr<VersionStatistics> two = models_->Peek("echo", 2)->statistics;
+  for (const auto& [code, refusal] :
+       {std::pair(absl::StatusCode::kInternal, RequestRefusal::kNone),
+        {absl::StatusCode::kInternal, RequestRefusal::kNone},
+        {absl::StatusCode::kCancelled, RequestRefusal::kNone},
+        {absl::StatusCode::kInvalidArgument, RequestRefusal::kNone},
+        {absl::StatusCode::kResourceExhausted, RequestRefusal::kQueue}}) {
+    two->Failed(code, refusal, absl::Milliseconds(1));
+  }
+  two->SetLoadTime(absl::Milliseconds(250));
+  WatchedServer watched = server_->Watched();
+  watched.dialects.triton = true;
+  const ServerLoad load = {.work = {.models = {{"echo", {.waiting = 5}}}}};
+  watched.load = [&load] { return load; };
+  const std::string text = MetricsOf(watched, &machine_);
+  const std::string failed = "nv_inference_request_failure{model=\"echo\",version=\"2\",reason=";
+  for (const std::string& line :
+       {absl::StrCat(failed, "\"BACKEND\"} 2"), absl::StrCat(failed, "\"CANCELED\"} 1"),
+        absl::StrCat(failed, "\"OTHER\"} 1"), absl::StrCat(failed, "\"REJECTED\"} 1"),
+        std::string("nv_inference_pending_request_count{model=\"echo\",version=\"2\"} 5"),
+        std::string("nv_inference_pending_request_count{model=\"bad\",version=\"1\"} 0"),
+        std::string("nv_model_load_duration_secs{model=\"echo\",version=\"2\"} 0.25")}) {
+    EXPECT_THAT(text, HasSubstr(absl::StrCat("\n", line, "\n")));
+  }
+}
+
 TEST_F(MonitoringTest, ReadyzNamesTheModelsThatAreMissing) {
   StartAll();
   EXPECT_THAT(Get("/healthz"), EndsWith("\r\n\r\nlive\n"));
