@@ -259,7 +259,7 @@ void AddLifeCycle(CLI::App* app, Flags* flags, GivenFlags* given) {
       ->delimiter(',')
       ->envname("TILEWIRE_OPEN_RIGHTS")
       ->check(CLI::IsMember({"repository", "settings"}));
-  Add(app, "default_max_batch", &flags->server.default_max_batch,
+  Add(app, "default_max_batch", &flags->server.config.max_batch,
       "The max_batch_size that ModelConfig tells of models whose settings have none")
       ->check(CLI::Range(0, 1'000'000));
   app->add_flag("--reflection", flags->server.reflection, "Serve gRPC's reflection")

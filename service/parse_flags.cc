@@ -221,6 +221,7 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
   if (const auto refused = CheckMessages(given)) return refused;
   ApplyToServer(given, &flags->server);
   flags->scan.latest = ParseVersions(given.versions).value();  // the parser has checked it
+  flags->server.config.latest = flags->scan.latest;
   if (const auto refused = ApplyControl(given, flags)) return refused;
   if (const auto refused = ApplyTraces(app, given, flags)) return refused;
   flags->warm_up_first = given.warm_up == "before";

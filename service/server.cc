@@ -65,7 +65,7 @@ Server::Server(Engine* engine, ModelRepository* models, const ServerOptions& opt
                   .draining = [this] { return draining_.load(); },
                   .services = OtherServices(options),
                   .stream_in_flight = options.stream_in_flight,
-                  .default_max_batch = options.default_max_batch}),
+                  .config = options.config}),
       primitives_(engine, Host(), options.primitives),
       plans_(
           models, &slow_, [this] { return Numbers(); }, Host()),

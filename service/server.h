@@ -54,8 +54,8 @@ struct ServerOptions {
   bool serve_inference = true, serve_primitives = true, serve_plans = true;
   bool reflection = false;
   OpenRights open_rights;
-  int default_max_batch = 64;  // told by ModelConfig of models without a bound
-  int stream_in_flight = 16;   // requests of a stream that are read ahead of its answers
+  ConfigDefaults config;
+  int stream_in_flight = 16;  // requests of a stream that are read ahead of its answers
   // Until StartAccepting() connections wait in the port's backlog, so that clients that ask for no
   // health find another replica; not longer than kLongestBacklog.
   bool accept_at_once = true;

@@ -23,8 +23,6 @@ absl::string_view RightName(Right right) {
       return "repository";
     case Right::kSettings:
       return "settings";
-    case Right::kSharedMemory:
-      return "shared_memory";
     case Right::kReflection:
       break;
   }

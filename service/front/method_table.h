@@ -21,24 +21,22 @@ enum class Right : uint8_t {
   kStatistics,
   kExplain,
   kPrimitives,
-  kRepository,    // which models are served
-  kSettings,      // of the log and of traces
-  kSharedMemory,  // what the server's user may read and write
+  kRepository,  // which models are served
+  kSettings,    // of the log and of traces
   kReflection,
 };
-absl::string_view RightName(Right right);  // "shared_memory"
+absl::string_view RightName(Right right);  // "repository"
 
-// A set of rights. Those that change the server or reach beyond it are closed unless the operator
-// opens them; all others are open.
+// A set of rights. Those that change the server are closed unless the operator opens them; all
+// others are open.
 class OpenRights {
  public:
   bool Has(Right right) const { return (bits_ >> static_cast<int>(right) & 1) != 0; }
   void Open(Right right) { bits_ |= 1u << static_cast<int>(right); }
 
  private:
-  static constexpr uint32_t kClosed = 1u << static_cast<int>(Right::kRepository) |
-                                      1u << static_cast<int>(Right::kSettings) |
-                                      1u << static_cast<int>(Right::kSharedMemory);
+  static constexpr uint32_t kClosed =
+      1u << static_cast<int>(Right::kRepository) | 1u << static_cast<int>(Right::kSettings);
   uint32_t bits_ = ~kClosed;
 };
 

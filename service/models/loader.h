@@ -94,9 +94,9 @@ class Loader final : public ModelControl {
   // mode kExplicit.
   void Rescan() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Refused except in mode kExplicit.
   void Load(const std::string& name, std::shared_ptr<const inference::ModelConfig> config,
             std::vector<UploadedFile> files, Done done) override ABSL_LOCKS_EXCLUDED(mutex_);
+  bool TakesRequests() const override { return settings_.mode == ControlMode::kExplicit; }
   int64_t MostUploadBytes() const override {
     return settings_.uploads == nullptr ? 0 : settings_.uploads->most_bytes();
   }

@@ -134,8 +134,8 @@ absl::Status Loader::LoadVersionByRequest(ServedModel found) {
   if (now != nullptr && now->state == ModelState::kReady && now->load_status.ok())
     return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat("model ", Quoted(key.first), " version ", key.second,
-                   " failed to load: ", now == nullptr ? "" : now->load_status.message()));
+      absl::StrCat("version ", key.second, ": ",
+                   now == nullptr ? "it was not loaded" : now->load_status.message()));
 }
 
 void Loader::BeginUnload(Request request) {

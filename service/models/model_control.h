@@ -31,6 +31,9 @@ class ModelControl {
 
   virtual ~ModelControl() = default;
 
+  // Whether models are loaded by request (--model_control).
+  virtual bool TakesRequests() const = 0;
+
   // Loads the versions of the model that its settings want, and returns when each of them serves or
   // has failed. What is loaded and unchanged is OK at once; what serves goes on until it is
   // replaced. `config` stands in the place of the model's config.pbtxt for this load; null: the

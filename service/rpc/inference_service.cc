@@ -101,10 +101,17 @@ void InferenceService::AddServer() {
     answer->set_name("tilewire-server");
     answer->set_version(kVersion);
     for (const char* extension : kExtensions) answer->add_extensions(extension);
-    if (host_.open_rights.Has(Right::kRepository)) answer->add_extensions("model_repository");
+    if (TakesLoads()) answer->add_extensions("model_repository");
     for (const std::string& service : terms_.services) answer->add_extensions(service);
     return absl::OkStatus();
   });
+}
+
+// Whether some client's load or unload would be more than refused.
+bool InferenceService::TakesLoads() const {
+  const ModelControl* const control = control_.load();
+  return host_.open_rights.Has(Right::kRepository) && control != nullptr &&
+         control->TakesRequests();
 }
 
 void InferenceService::AddModels() {
@@ -117,7 +124,7 @@ void InferenceService::AddModels() {
   });
   TILEWIRE_ADD(ModelConfig, [this](const auto& asked, auto* answer) -> absl::Status {
     ABSL_ASSIGN_OR_RETURN(const auto served, models_->FindLoaded(asked.name(), asked.version()));
-    *answer->mutable_config() = CompletedConfig(*served, terms_.default_max_batch);
+    *answer->mutable_config() = CompletedConfig(*served, terms_.config);
     return absl::OkStatus();
   });
 }
@@ -190,7 +197,7 @@ absl::Status InferenceService::Describe(const inference::ModelMetadataRequest& r
   for (int64_t version : models_->Versions(served->name)) {
     response->add_versions(absl::StrCat(version));
   }
-  response->set_platform("onnx");
+  response->set_platform(PlatformOf(*served));
   const ModelSignature& signature = served->tensors.signature();
   for (const TensorSpec& spec : signature.inputs) DescribeTensor(spec, response->add_inputs());
   for (const TensorSpec& spec : signature.outputs) DescribeTensor(spec, response->add_outputs());

@@ -14,6 +14,7 @@
 #include "protos/open_inference.grpc.pb.h"
 #include "service/models/model_control.h"
 #include "service/models/model_repository.h"
+#include "service/rpc/answers/config_answer.h"
 #include "service/rpc/call_host.h"
 #include "service/rpc/idle_slots.h"
 #include "service/rpc/stream_call.h"
@@ -58,7 +59,7 @@ class InferenceService final : public InferenceServiceBase {
     // The other services that it offers, told as extensions.
     std::vector<std::string> services;
     int stream_in_flight = 16;
-    int default_max_batch = 64;  // see CompletedConfig()
+    ConfigDefaults config;
   };
 
   // The models and what `host` points to must outlive the service.
@@ -81,6 +82,7 @@ class InferenceService final : public InferenceServiceBase {
   ServeFunction Infer(bool in_stream);
   StreamMethod::Terms StreamTerms();
 
+  bool TakesLoads() const;
   absl::Status TellReady(const inference::ModelReadyRequest& request,
                          inference::ModelReadyResponse* response) const;
   absl::Status Describe(const inference::ModelMetadataRequest& request,

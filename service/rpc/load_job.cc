@@ -70,39 +70,53 @@ bool ParseFileName(absl::string_view parameter, UploadedFile* file) {
   return true;
 }
 
+// As Triton begins what its clients look for: "failed to load 'cats': ...".
+absl::Status OfModel(const char* what, const std::string& model, const absl::Status& status) {
+  if (status.ok()) return status;
+  return absl::Status(status.code(),
+                      absl::StrCat("failed to ", what, " ", Quoted(model), ": ", status.message()));
+}
+
 // A request to the loader, which answers when it is done.
 template <typename Request, typename Response>
 class ControlJob : public Job {
  public:
-  ControlJob(ModelControl* control, const CallHost& host, const grpc::ByteBuffer& request,
-             grpc::ByteBuffer* response)
-      : control_(control), host_(host), bytes_(request), response_(response) {}
+  // `what`: to "load" or "unload".
+  ControlJob(const char* what, ModelControl* control, const CallHost& host,
+             const grpc::ByteBuffer& request, grpc::ByteBuffer* response)
+      : what_(what), control_(control), host_(host), bytes_(request), response_(response) {}
 
   absl::Status Prepare(WorkTerms* terms) final {
     ABSL_RETURN_IF_ERROR(ParseLimited(bytes_, &request_));
     terms->model = request_.model_name();
-    if (control_ == nullptr)
-      return absl::FailedPreconditionError("this server loads no models by request");
-    for (auto& [name, parameter] : *request_.mutable_parameters())
-      ABSL_RETURN_IF_ERROR(Take(*control_, name, &parameter));
-    return Complete();
+    return OfModel(what_, request_.model_name(), TakeAll());
   }
   bool IsAwaited() const final { return true; }
   void Start(std::function<void(const absl::Status&)> done) final {
     const std::string name = request_.model_name();  // `done` may end the job before Ask() returns
-    Ask(control_, name, std::move(done));
+    Ask(control_, name, [what = what_, name, done = std::move(done)](const absl::Status& status) {
+      done(OfModel(what, name, status));
+    });
   }
   absl::Status Run(Call&) final {
     return SerializeAnswer(Response(), host_.max_message_bytes, response_);
   }
 
  private:
+  absl::Status TakeAll() {
+    if (control_ == nullptr)
+      return absl::FailedPreconditionError("this server loads no models by request");
+    for (auto& [name, parameter] : *request_.mutable_parameters())
+      ABSL_RETURN_IF_ERROR(Take(*control_, name, &parameter));
+    return Complete();
+  }
   // Takes one parameter, and may move what it holds.
   virtual absl::Status Take(const ModelControl& control, const std::string& name,
                             Parameter* parameter) = 0;
   virtual absl::Status Complete() { return absl::OkStatus(); }  // all have been taken
   virtual void Ask(ModelControl* control, const std::string& name, ModelControl::Done done) = 0;
 
+  const char* const what_;
   ModelControl* const control_;
   const CallHost& host_;
   const grpc::ByteBuffer& bytes_;
@@ -184,12 +198,12 @@ class UnloadJob final : public ControlJob<inference::RepositoryModelUnloadReques
 
 OwnedJob LoadModelJob(ModelControl* control, const CallHost& host, const grpc::ByteBuffer& request,
                       grpc::ByteBuffer* response) {
-  return OwnedJob(new LoadJob(control, host, request, response));
+  return OwnedJob(new LoadJob("load", control, host, request, response));
 }
 
 OwnedJob UnloadModelJob(ModelControl* control, const CallHost& host,
                         const grpc::ByteBuffer& request, grpc::ByteBuffer* response) {
-  return OwnedJob(new UnloadJob(control, host, request, response));
+  return OwnedJob(new UnloadJob("unload", control, host, request, response));
 }
 
 }  // namespace tilewire::service

@@ -19,6 +19,7 @@ namespace tilewire::service {
 namespace {
 
 using LogValue = inference::LogSettingsRequest::SettingValue;
+using LogAnswer = inference::LogSettingsResponse::SettingValue;
 using TraceValues = google::protobuf::RepeatedPtrField<std::string>;
 
 absl::Status CheckMayChange(const OpenRights& open) {
@@ -56,15 +57,25 @@ absl::Status ChangeLog(absl::string_view name, const LogValue& value, LogLevels*
                         "'log_verbose_level'");
 }
 
-void TellLog(inference::LogSettingsResponse* response) {
+using LogTold = google::protobuf::Map<std::string, LogAnswer>;
+
+// Every setting of the log as it is now.
+LogTold LogSettings() {
   const LogLevels levels = CurrentLogLevels();
-  auto& settings = *response->mutable_settings();
+  LogTold settings;
   settings["log_error"].set_bool_param(levels.error);
   settings["log_warning"].set_bool_param(levels.warning);
   settings["log_info"].set_bool_param(levels.info);
   settings["log_verbose_level"].set_uint32_param(levels.verbose);
   settings["log_file"].set_string_param("");  // standard error
   settings["log_format"].set_string_param("default");
+  return settings;
+}
+
+// Whether a client sends back what it was told.
+bool Stays(const LogTold& told, const std::string& name, const LogValue& value) {
+  const auto found = told.find(name);
+  return found != told.end() && found->second.SerializeAsString() == value.SerializeAsString();
 }
 
 absl::Status ReadLevel(const TraceValues& values, TraceChange* change) {
@@ -190,12 +201,14 @@ absl::Status AnswerLogSettings(const OpenRights& open, const inference::LogSetti
   if (!request.settings().empty()) {
     ABSL_RETURN_IF_ERROR(CheckMayChange(open));
     LogLevels levels = CurrentLogLevels();
+    const LogTold told = LogSettings();
     for (const auto& [name, value] : request.settings()) {
+      if (Stays(told, name, value)) continue;
       ABSL_RETURN_IF_ERROR(ChangeLog(name, value, &levels));
     }
     ABSL_RETURN_IF_ERROR(SetLogLevels(levels));
   }
-  TellLog(response);
+  *response->mutable_settings() = LogSettings();
   return absl::OkStatus();
 }
 

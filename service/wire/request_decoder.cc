@@ -30,6 +30,21 @@ std::string Names(const std::vector<TensorSpec>& specs) {
   });
 }
 
+constexpr int kDefaultPriority = 2;
+
+// As Triton has it, the default stands for 0 and for levels that there are none of.
+absl::StatusOr<int> PriorityIn(const Parameters& parameters) {
+  constexpr int64_t kLowest = std::numeric_limits<int>::max();
+  const auto found = parameters.find("priority");
+  const bool is_beyond = found != parameters.end() && found->second.uint64_param() > kLowest;
+  if (is_beyond) return kDefaultPriority;
+  ABSL_ASSIGN_OR_RETURN(
+      const std::optional<int64_t> given,
+      IntegerParameter(parameters, "priority", std::numeric_limits<int64_t>::max()));
+  const bool is_level = given.value_or(0) > 0 && *given <= kLowest;
+  return is_level ? static_cast<int>(*given) : kDefaultPriority;
+}
+
 // -1 where no tensor has this name.
 int FindSpec(const std::vector<TensorSpec>& specs, absl::string_view name) {
   const auto found = std::find_if(specs.begin(), specs.end(),
@@ -154,7 +169,7 @@ absl::Status InferRequest::Bind(const ModelSignature& signature) {
 
 absl::Status InferRequest::ReadParameters() {
   timeout_ = absl::InfiniteDuration();
-  priority_ = 2;
+  priority_ = kDefaultPriority;
   timing_ = asks_for_final_ = false;
   if (message_->parameters().empty()) return absl::OkStatus();
   ABSL_RETURN_IF_ERROR(CheckNames(message_->parameters(), ParametersOf::kRequest));
@@ -162,10 +177,7 @@ absl::Status InferRequest::ReadParameters() {
       const std::optional<int64_t> timeout,
       IntegerParameter(message_->parameters(), "timeout", std::numeric_limits<int64_t>::max()));
   if (timeout.value_or(0) > 0) timeout_ = absl::Microseconds(*timeout);
-  ABSL_ASSIGN_OR_RETURN(
-      const std::optional<int64_t> priority,
-      IntegerParameter(message_->parameters(), "priority", std::numeric_limits<int>::max()));
-  if (priority.value_or(0) > 0) priority_ = static_cast<int>(*priority);
+  ABSL_ASSIGN_OR_RETURN(priority_, PriorityIn(message_->parameters()));
   ABSL_ASSIGN_OR_RETURN(timing_, BoolParameter(message_->parameters(), "timing"));
   ABSL_ASSIGN_OR_RETURN(
       asks_for_final_, BoolParameter(message_->parameters(), "triton_enable_empty_final_response"));

@@ -41,7 +41,8 @@ class InferRequest {
   const std::string& id() const { return message_->id(); }
   bool parsed() const { return message_ != nullptr; }
 
-  // The parameter `priority`: 1 is the highest, 0 (and none) stands for 2. Higher is served first.
+  // The parameter `priority`: 1 is the highest; 0, none and numbers beyond 2^31-1 stand
+  // for 2. Higher is served first.
   int priority() const { return -priority_; }
   // The parameter `timeout`, in microseconds; infinite where there is none. After Bind().
   absl::Duration timeout() const { return timeout_; }

@@ -5,12 +5,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
+#include "service/models/model_control.h"
 #include "spdlog/spdlog.h"
 #include "tests/service/served_fixture.h"
 
@@ -120,7 +125,7 @@ TEST_F(ExtensionsTest, StatisticsOfAllAreThoseThatAreLoaded) {
 }
 
 TEST_F(ExtensionsTest, ConfigIsCompletedFromTheFile) {
-  options_.default_max_batch = 17;
+  options_.config.max_batch = 17;
   Start();
   inference::ModelConfigRequest request;
   request.set_name("echo");
@@ -137,12 +142,35 @@ TEST_F(ExtensionsTest, ConfigIsCompletedFromTheFile) {
   EXPECT_THAT(config.input(0).dims(), ElementsAre(2, 3, 4));
   ASSERT_EQ(config.output_size(), 2);
   EXPECT_THAT(config.output(1).dims(), ElementsAre(5));
+  EXPECT_EQ(config.version_policy().latest().num_versions(), 1u);
+  inference::ModelMetadataRequest metadata;
+  metadata.set_name("echo");
+  EXPECT_EQ(Ask(&Stub::ModelMetadata, metadata).platform(), config.platform());
   request.set_name("bad");
   Ask(&Stub::ModelConfig, request);
   EXPECT_EQ(status_.error_code(), StatusCode::FAILED_PRECONDITION);
   request.set_name("nope");
   Ask(&Stub::ModelConfig, request);
   EXPECT_EQ(status_.error_code(), StatusCode::NOT_FOUND);
+}
+
+TEST_F(ExtensionsTest, ConfigTellsThePolicyThatApplies) {
+  for (const auto& [latest, text, told] :
+       {std::tuple(3u, "", "latest { num_versions: 3 }"),
+        {0u, "", "all { }"},
+        {3u, "version_policy { specific { versions: [ 2 ] } }", "specific { versions: 2 }"}}) {
+    WriteFile(directory_ / "echo/config.pbtxt", absl::StrCat("platform: 'onnx' ", text));
+    options_.config.latest = latest;
+    Start();
+    inference::ModelConfigRequest request;
+    request.set_name("echo");
+    const inference::ModelConfig config = Ask(&Stub::ModelConfig, request).config();
+    EXPECT_EQ(config.version_policy().ShortDebugString(), told);
+    inference::ModelMetadataRequest metadata;
+    metadata.set_name("echo");
+    EXPECT_EQ(Ask(&Stub::ModelMetadata, metadata).platform(), "onnx") << "as the settings say";
+    server_ = nullptr;
+  }
 }
 
 TEST_F(ExtensionsTest, ClassesStandInThePlaceOfAnOutputsValues) {
@@ -233,8 +261,9 @@ TEST_F(ExtensionsTest, ThereIsNoSharedMemory) {
   region.set_name("r");
   region.set_key("/r");
   Ask(&Stub::SystemSharedMemoryRegister, region);
-  EXPECT_EQ(status_.error_code(), StatusCode::PERMISSION_DENIED);
-  EXPECT_THAT(status_.error_message(), HasSubstr("'shared_memory'"));
+  EXPECT_EQ(status_.error_code(), StatusCode::UNIMPLEMENTED);
+  EXPECT_EQ(status_.error_message(),
+            "region 'r': tensors travel in messages only, not in shared memory");
   inference::CudaSharedMemoryRegisterRequest device;
   device.set_name("d");
   Ask(&Stub::CudaSharedMemoryRegister, device);
@@ -278,6 +307,22 @@ TEST_F(ExtensionsTest, LogSettingsAreToldAndChangedWhereThatIsOpen) {
     EXPECT_EQ(spdlog::get_level(), spdlog::level::warn) << name;
   }
   spdlog::set_level(before);
+}
+
+TEST_F(ExtensionsTest, LogSettingsThatAreSentBackAsToldChangeNothing) {
+  options_.open_rights.Open(Right::kSettings);
+  Start();
+  const auto told = Ask(&Stub::LogSettings, {});
+  inference::LogSettingsRequest request;
+  ASSERT_TRUE(request.ParseFromString(told.SerializeAsString())) << "the fields are the same";
+  ASSERT_EQ(request.settings_size(), 6);
+  const auto again = Ask(&Stub::LogSettings, request);
+  EXPECT_TRUE(status_.ok()) << status_.error_message();
+  for (const auto& [name, value] : told.settings())
+    EXPECT_EQ(again.settings().at(name).SerializeAsString(), value.SerializeAsString()) << name;
+  (*request.mutable_settings())["log_file"].set_bool_param(false);
+  Ask(&Stub::LogSettings, request);
+  EXPECT_EQ(status_.error_code(), StatusCode::INVALID_ARGUMENT) << "the type is another one";
 }
 
 TEST_F(ExtensionsTest, SettingsAreToldButNotChangedUnlessThatIsOpen) {
@@ -338,11 +383,40 @@ TEST_F(ExtensionsTest, MetadataTellsWhatIsOn) {
   options_.serve_plans = false;
   options_.open_rights.Open(Right::kRepository);
   Start();
-  const auto told = Ask(&Stub::ServerMetadata, {});
-  EXPECT_THAT(told.extensions(),
+  EXPECT_THAT(Ask(&Stub::ServerMetadata, {}).extensions(),
               ::testing::UnorderedElementsAre(
-                  "classification", "layout", "logging", "model_configuration", "model_repository",
-                  "schedule_policy", "statistics", "trace", "tilewire.v1.PrimitiveService"));
+                  "classification", "layout", "logging", "model_configuration", "schedule_policy",
+                  "statistics", "trace", "tilewire.v1.PrimitiveService"));
+}
+
+// Takes loads by request, or, as where models are followed on disk, refuses all.
+class OpenControl final : public ModelControl {
+ public:
+  void Load(const std::string&, std::shared_ptr<const inference::ModelConfig>,
+            std::vector<UploadedFile>, Done done) override {
+    done(absl::OkStatus());
+  }
+  void Unload(const std::string&, Done done) override { done(absl::OkStatus()); }
+  int64_t MostUploadBytes() const override { return 0; }
+  bool TakesRequests() const override { return takes; }
+
+  bool takes = true;
+};
+
+TEST_F(ExtensionsTest, LoadsAreToldWhereTheyArePossible) {
+  for (const bool is_open : {false, true}) {
+    OpenControl control;
+    options_.open_rights = {};
+    if (is_open) options_.open_rights.Open(Right::kRepository);
+    Start();
+    for (const bool takes : {false, true}) {
+      control.takes = takes;
+      server_->SetModelControl(&control);
+      EXPECT_EQ(absl::c_count(Ask(&Stub::ServerMetadata, {}).extensions(), "model_repository"),
+                is_open && takes ? 1 : 0);
+    }
+    server_ = nullptr;
+  }
 }
 
 TEST_F(ExtensionsTest, AModelThatIsNotThereIsNotReady) {

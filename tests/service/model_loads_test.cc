@@ -33,6 +33,7 @@ class RecordedControl final : public ModelControl {
     done(absl::OkStatus());
   }
   int64_t MostUploadBytes() const override { return most_bytes; }
+  bool TakesRequests() const override { return true; }
   void End(const absl::Status& status) { done_(status); }
 
   std::string loaded, unloaded;
@@ -77,7 +78,7 @@ TEST_F(ModelLoadsTest, ALoadIsAnsweredWhenItHasEnded) {
   control.End(absl::FailedPreconditionError("it is broken"));
   client.join();
   EXPECT_EQ(status_.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
-  EXPECT_EQ(status_.error_message(), "it is broken");
+  EXPECT_EQ(status_.error_message(), "failed to load 'echo': it is broken");
   EXPECT_EQ(control.loaded, "echo");
   ASSERT_NE(control.given, nullptr);
   EXPECT_EQ(control.given->max_batch_size(), 4);

@@ -37,6 +37,31 @@ TEST(RequestDecoderTest, SlicesOfAnySizeGiveTheSameTensors) {
   }
 }
 
+TEST(RequestDecoderTest, ALevelThatThereIsNotIsTheDefault) {
+  const std::function<void()> nothing;
+  const tilewire::testing::FakeModel model(&nothing);
+  const struct {
+    uint64_t sent;
+    int taken;
+  } cases[] = {{0, -2},           {1, -1},
+               {3, -3},           {2147483647, -2147483647},
+               {2147483648, -2},  {uint64_t{1} << 40, -2},
+               {~uint64_t{0}, -2}};
+  for (const auto& [sent, taken] : cases) {
+    for (const bool is_signed : {false, true}) {
+      if (is_signed && sent >> 63 != 0) continue;
+      inference::ModelInferRequest message = GoodRequest();
+      auto& priority = (*message.mutable_parameters())["priority"];
+      is_signed ? priority.set_int64_param(static_cast<int64_t>(sent))
+                : priority.set_uint64_param(sent);
+      InferRequest request;
+      ASSERT_THAT(request.Parse(Cut(message.SerializeAsString(), 64)), IsOk());
+      ASSERT_THAT(request.Bind(model.signature()), IsOk()) << sent;
+      EXPECT_EQ(request.priority(), taken) << sent;
+    }
+  }
+}
+
 TEST(RequestDecoderTest, OneRequestLeavesNothingToTheNext) {
   const std::function<void()> nothing;
   const tilewire::testing::FakeModel model(&nothing);

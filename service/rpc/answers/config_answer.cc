@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/rpc/answers/config_answer.h"
 
+#include <string>
 #include <vector>
 
 #include "absl/algorithm/container.h"
@@ -37,13 +38,27 @@ void CompleteTensors(const std::vector<TensorSpec>& specs, bool batched,
   tensors->Swap(&all);
 }
 
+void SetPolicy(uint32_t latest, inference::ModelVersionPolicy* policy) {
+  if (latest == 0) {
+    policy->mutable_all();
+  } else {
+    policy->mutable_latest()->set_num_versions(latest);
+  }
+}
+
 }  // namespace
 
-ModelConfig CompletedConfig(const ServedModel& served, int default_max_batch) {
+// The name that Triton has for ONNX files, which its clients compare.
+std::string PlatformOf(const ServedModel& served) {
+  const bool is_set = served.config != nullptr && !served.config->platform().empty();
+  return is_set ? served.config->platform() : "onnxruntime_onnx";
+}
+
+ModelConfig CompletedConfig(const ServedModel& served, const ConfigDefaults& defaults) {
   ModelConfig config = served.config == nullptr ? ModelConfig() : *served.config;
   const ModelSignature& signature = served.model->signature();
   config.set_name(served.name);
-  if (config.platform().empty()) config.set_platform("onnxruntime_onnx");
+  config.set_platform(PlatformOf(served));
   if (config.backend().empty()) config.set_backend("onnxruntime");
   if (config.default_model_filename().empty()) {
     config.set_default_model_filename(served.default_file);
@@ -51,8 +66,11 @@ ModelConfig CompletedConfig(const ServedModel& served, int default_max_batch) {
   if (config.max_batch_size() == 0) config.set_max_batch_size(static_cast<int>(served.max_batch));
   if (config.max_batch_size() == 0 && config.input().empty() && config.output().empty() &&
       IsBatched(signature)) {
-    config.set_max_batch_size(default_max_batch);
+    config.set_max_batch_size(defaults.max_batch);
   }
+  if (config.version_policy().policy_choice_case() ==
+      inference::ModelVersionPolicy::POLICY_CHOICE_NOT_SET)
+    SetPolicy(defaults.latest, config.mutable_version_policy());
   const bool batched = config.max_batch_size() > 0;
   CompleteTensors(signature.inputs, batched, config.mutable_input());
   CompleteTensors(signature.outputs, batched, config.mutable_output());

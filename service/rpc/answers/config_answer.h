@@ -6,17 +6,27 @@
 #define SERVICE_RPC_ANSWERS_CONFIG_ANSWER_H_
 
 #include <cstdint>
+#include <string>
 
 #include "protos/model_config.pb.h"
 #include "service/models/served_model.h"
 
 namespace tilewire::service {
 
+// Told of models whose settings do not say.
+struct ConfigDefaults {
+  int max_batch = 64;   // of models that take batches of any size; not enforced
+  uint32_t latest = 1;  // how many of the highest versions are served; 0: all
+};
+
 // The config of a version that has loaded. What the settings leave out comes from the file: tensors
-// (without the batch where max_batch_size is above 0), platform, backend, the file's name. Where
-// there is no bound of the batch and every tensor begins with an open dimension, max_batch_size is
-// `default_max_batch`: told to clients, and not enforced.
-inference::ModelConfig CompletedConfig(const ServedModel& served, int default_max_batch);
+// (without the batch where max_batch_size is above 0), platform, backend, the file's name; and from
+// `defaults`: version_policy, and max_batch_size where there is no bound of the batch and every
+// tensor begins with an open dimension.
+inference::ModelConfig CompletedConfig(const ServedModel& served, const ConfigDefaults& defaults);
+
+// The platform of a version that has loaded, as its config and its metadata tell it.
+std::string PlatformOf(const ServedModel& served);
 
 }  // namespace tilewire::service
 
