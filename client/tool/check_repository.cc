@@ -2,7 +2,6 @@
 #include "client/tool/check_repository.h"
 
 #include <cstdio>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
@@ -20,7 +19,6 @@
 namespace tilewire::client {
 namespace {
 
-namespace fs = std::filesystem;
 using service::ServedModel;
 using service::Setting;
 
@@ -63,8 +61,7 @@ CheckedVersion CheckVersion(const ServedModel& served) {
   } else {
     checked.reasons.push_back(std::string(read.status().message()));
   }
-  const fs::path file = fs::path(served.folder) / service::ModelFile(config, served.default_file);
-  checked.file = reader::CheckModel(file.string());
+  checked.file = reader::CheckModel(service::OnnxFileOf(served, config));
   for (const std::string& lack : checked.file.lacks) checked.reasons.push_back(lack);
   if (!checked.file.status.ok()) return checked;
   const ModelSignature signature{SpecsOf(checked.file.inputs), SpecsOf(checked.file.outputs)};

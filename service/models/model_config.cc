@@ -60,6 +60,11 @@ class Judge {
       *found = std::move(refused);
     }
   }
+  // The setting may be absent.
+  void NoEffect(const std::string& name, std::string why) {
+    for (Setting& setting : *settings_)
+      if (setting.name == name) setting = {name, SettingClass::kNoEffect, std::move(why)};
+  }
   void OneOf(const char* name, const std::string& value, const std::set<std::string>& allowed) {
     if (value.empty() || allowed.count(value) != 0) return;
     Refuse(name, absl::StrCat(Quoted(value), " is not '", absl::StrJoin(allowed, "' or '"), "'"));
@@ -99,10 +104,15 @@ bool IsFileName(const std::string& name) {
   return !absl::StrContains(name, '/') && name != "." && name != "..";
 }
 
-std::vector<Setting> JudgeSettings(const ModelConfig& config, const std::string& model) {
+std::vector<Setting> JudgeSettings(const ModelConfig& config, const std::string& model,
+                                   NamedBy named_by) {
   std::vector<Setting> settings = SettingsIn(config);
   Judge judge(&settings);
-  judge.OneOf("name", config.name(), {model});
+  if (named_by == NamedBy::kFolder) {
+    judge.OneOf("name", config.name(), {model});
+  } else {
+    judge.NoEffect("name", absl::StrCat("the flag names it ", Quoted(model)));
+  }
   judge.OneOf("platform", config.platform(), {"onnx", "onnxruntime_onnx"});
   judge.OneOf("backend", config.backend(), {"onnxruntime", "tilewire"});
   if (config.max_batch_size() < 0) judge.Refuse("max_batch_size", "it is below 0");
@@ -117,7 +127,8 @@ std::vector<Setting> JudgeSettings(const ModelConfig& config, const std::string&
   return settings;
 }
 
-absl::StatusOr<ModelSettings> ReadSettings(const std::string& path, const std::string& model) {
+absl::StatusOr<ModelSettings> ReadSettings(const std::string& path, const std::string& model,
+                                           NamedBy named_by) {
   const absl::StatusOr<std::string> text = TextOf(path);
   if (!text.ok()) {
     return absl::Status(text.status().code(),
@@ -130,7 +141,7 @@ absl::StatusOr<ModelSettings> ReadSettings(const std::string& path, const std::s
   ModelSettings read;
   if (!parser.ParseFromString(*text, &read.config))
     return absl::InvalidArgumentError(problems.error());
-  read.settings = JudgeSettings(read.config, model);
+  read.settings = JudgeSettings(read.config, model, named_by);
   read.settings.insert(read.settings.end(), problems.unknown().begin(), problems.unknown().end());
   return read;
 }

@@ -18,6 +18,9 @@
 
 namespace tilewire::service {
 
+// Who has given a model its name: its folder, which the settings have to agree with, or a flag.
+enum class NamedBy : uint8_t { kFolder, kFlag };
+
 struct ModelSettings {
   inference::ModelConfig config;
   std::vector<Setting> settings;
@@ -27,10 +30,12 @@ struct ModelSettings {
 // `settings`. Messages name no path.
 //   kInvalidArgument  it is not the text of a ModelConfig; the message names the line
 //   kOutOfRange       larger than 64 KB
-absl::StatusOr<ModelSettings> ReadSettings(const std::string& path, const std::string& model);
+absl::StatusOr<ModelSettings> ReadSettings(const std::string& path, const std::string& model,
+                                           NamedBy named_by = NamedBy::kFolder);
 
 // The same for settings that did not come from a file.
-std::vector<Setting> JudgeSettings(const inference::ModelConfig& config, const std::string& model);
+std::vector<Setting> JudgeSettings(const inference::ModelConfig& config, const std::string& model,
+                                   NamedBy named_by = NamedBy::kFolder);
 
 // Whether a model may be served with them: OK, or kInvalidArgument with every setting that is
 // refused, and its reason. `strict`: one that is unknown is refused too.

@@ -25,12 +25,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Whether a version's file is there, and what may be meant if it is not. A file that cannot be
-// looked at is left to who reads it.
-absl::Status CheckIsThere(const fs::path& path) {
+// Whether a version's file, which lies in `folder` or in a folder there, is there, and what may be
+// meant if it is not. A file that cannot be looked at is left to who reads it.
+absl::Status CheckIsThere(const fs::path& path, const fs::path& folder) {
   std::error_code error;
   if (fs::exists(path, error) || error) return absl::OkStatus();
   const std::string name = path.filename().string();
+  if (fs::is_directory(path.parent_path(), error) && path.parent_path() != folder) {
+    const std::string outer = path.parent_path().filename().string();
+    return absl::NotFoundError(absl::StrCat("the version's '", outer, "' is a folder without '",
+                                            name, "': a model of several files is '", outer, "/",
+                                            name, "' with the others beside it"));
+  }
   const auto others = OnnxFiles(path.parent_path().string());
   if (!others.ok() || others->empty())
     return absl::NotFoundError(absl::StrCat("the version's folder holds no '", name, "'"));
@@ -73,9 +79,10 @@ void ReadLabels(ServedModel* served) {
 absl::Status ReadConfig(ServedModel* served) {
   ModelSettings read;
   if (served->given_config != nullptr) {
-    read = {*served->given_config, JudgeSettings(*served->given_config, served->name)};
+    read = {*served->given_config,
+            JudgeSettings(*served->given_config, served->name, served->named_by)};
   } else {
-    ABSL_ASSIGN_OR_RETURN(read, ReadSettings(served->config_path, served->name));
+    ABSL_ASSIGN_OR_RETURN(read, ReadSettings(served->config_path, served->name, served->named_by));
   }
   ABSL_RETURN_IF_ERROR(Verdict(read.settings, served->strict_config));
   const std::string remark = SettingsRemark(read.settings);
@@ -96,9 +103,8 @@ absl::StatusOr<std::shared_ptr<const Model>> LoadConfigured(ServedModel* served,
                                                             const LoadOptions& options) {
   ABSL_RETURN_IF_ERROR(ReadConfig(served));
   const inference::ModelConfig& config = *served->config;
-  if (!served->folder.empty())
-    served->path = (fs::path(served->folder) / ModelFile(config, served->default_file)).string();
-  ABSL_RETURN_IF_ERROR(CheckIsThere(served->path));
+  if (!served->folder.empty()) served->path = OnnxFileOf(*served, config);
+  ABSL_RETURN_IF_ERROR(CheckIsThere(served->path, served->folder));
   served->max_batch = config.max_batch_size();
   LoadOptions configured = options;
   configured.precision = PrecisionOf(config).value_or(engine->options().precision);

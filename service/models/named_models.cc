@@ -27,6 +27,7 @@ absl::StatusOr<std::vector<ServedModel>> ScanNamed(const std::vector<NamedModel>
                           folder ? ScanFolder(model.path, model.name, options)
                                  : ScanFile(model.path, model.name, options));
     for (ServedModel& served : found) {
+      if (!model.name.empty()) served.named_by = NamedBy::kFlag;
       if (!options.scope.model.empty() && served.name != options.scope.model) continue;
       const std::pair<std::string, int64_t> key(served.name, served.version);
       if (!IsUtf8(served.name)) {

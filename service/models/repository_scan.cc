@@ -101,7 +101,7 @@ ServedModel VersionIn(const fs::path& folder, const fs::path& settings_folder,
   served.folder = folder.string();
   served.settings_folder = settings_folder.string();
   served.default_file = file;
-  served.path = (folder / file).string();
+  served.path = OnnxFileAt((folder / file).string());
   served.labels_path = (settings_folder / "labels.txt").string();
   served.config_path = (settings_folder / "config.pbtxt").string();
   served.strict_config = options.strict_config;
@@ -109,11 +109,17 @@ ServedModel VersionIn(const fs::path& folder, const fs::path& settings_folder,
   return served;
 }
 
+// Whether it has zeros ahead of its number, so that two folders might be one version.
+bool IsPadded(absl::string_view version) { return version.size() > 1 && version[0] == '0'; }
+
 // A folder beside the versions that looks like one.
 void RemarkOther(const fs::path& entry, const ScanOptions& options) {
   std::error_code error;
-  if (IsHidden(entry) || !fs::is_regular_file(entry / "model.onnx", error)) return;
-  Remark(options, entry, "skipped, the name of a version is a number from 0 to 2^63-1");
+  if (IsHidden(entry) || !fs::exists(entry / "model.onnx", error)) return;
+  Remark(options, entry,
+         IsPadded(entry.filename().string())
+             ? "skipped, the number of a version has no zeros ahead of it; rename it"
+             : "skipped, the name of a version is a number from 0 to 2^63-1");
 }
 
 // Every version in a model's folder that its settings want.
@@ -125,8 +131,9 @@ void ScanVersions(const fs::path& model, const std::string& name, const ScanOpti
   }
   std::map<int64_t, ServedModel> versions;
   for (const fs::path& entry : *entries) {
+    const std::string number = entry.filename().string();
     int64_t version = 0;
-    if (!ParseVersion(entry.filename().string(), &version)) {
+    if (!ParseVersion(number, &version) || IsPadded(number)) {
       RemarkOther(entry, options);
       continue;
     }
@@ -143,7 +150,44 @@ void ScanVersions(const fs::path& model, const std::string& name, const ScanOpti
   for (auto& [number, served] : versions) found->push_back(std::move(served));
 }
 
+// Whether there are folders of versions in it.
+bool IsModelFolder(const fs::path& folder) {
+  const absl::StatusOr<std::vector<fs::path>> entries = Entries(folder);
+  return entries.ok() && absl::c_any_of(*entries, [](const fs::path& entry) {
+           std::error_code error;
+           int64_t version = 0;
+           return ParseVersion(entry.filename().string(), &version) &&
+                  fs::is_directory(entry, error);
+         });
+}
+
+// A hint for a folder without a model: one below it may be meant.
+std::string MeantBelow(const fs::path& folder) {
+  const absl::StatusOr<std::vector<fs::path>> entries = Entries(folder);
+  if (!entries.ok()) return "";
+  std::vector<std::string> models;
+  for (const fs::path& entry : *entries) {
+    std::error_code error;
+    if (!IsHidden(entry) && fs::is_directory(entry, error) && IsModelFolder(entry))
+      models.push_back(entry.filename().string());
+  }
+  if (models.empty()) return "";
+  if (models.size() > 1)
+    return absl::StrCat("; it holds ", models.size(), " model folders: use --model_repository");
+  return absl::StrCat("; it holds '", models[0],
+                      "', which is a model folder: point at it, or use --model_repository");
+}
+
 }  // namespace
+
+std::string OnnxFileAt(const std::string& path) {
+  std::error_code error;
+  return fs::is_directory(path, error) ? (fs::path(path) / "model.onnx").string() : path;
+}
+
+std::string OnnxFileOf(const ServedModel& served, const inference::ModelConfig& config) {
+  return OnnxFileAt((fs::path(served.folder) / ModelFile(config, served.default_file)).string());
+}
 
 absl::StatusOr<std::vector<std::string>> OnnxFiles(const std::string& folder) {
   ABSL_ASSIGN_OR_RETURN(const std::vector<fs::path> entries, Entries(folder));
@@ -223,13 +267,17 @@ absl::StatusOr<std::vector<ServedModel>> ScanFile(const std::string& path, const
   if (!fs::exists(path, error)) {
     return Missing("model", path, "does not exist");
   }
-  if (!fs::is_regular_file(path, error)) {
-    return absl::NotFoundError(absl::StrCat("model '", path, "' is not a regular file"));
+  if (const std::string inside = OnnxFileAt(path); !fs::is_regular_file(inside, error)) {
+    return absl::NotFoundError(
+        absl::StrCat("model '", path, "' ",
+                     inside == path ? "is not a regular file"
+                                    : "is a folder without a file model.onnx, which is expected in "
+                                      "a model of several files"));
   }
   const fs::path file = fs::absolute(path, error);
   const fs::path folder = file.parent_path();
   ServedModel served;
-  served.path = path;
+  served.path = OnnxFileAt(path);
   served.labels_path = (folder / "labels.txt").string();
   served.given_config = options.scope.config;
   fs::path named_after = file.stem();
@@ -253,6 +301,9 @@ absl::StatusOr<std::vector<ServedModel>> ScanFolder(const std::string& path,
   const bool has_standard = absl::c_linear_search(files, "model.onnx");
   const std::string given = name.empty() ? folder.filename().string() : name;
   int64_t version = 0;
+  if (has_standard && folder.filename() == "model.onnx" &&
+      ParseVersion(folder.parent_path().filename().string(), &version))
+    return ScanFile(folder.string(), name, options);  // a version of several files
   if (has_standard && ParseVersion(folder.filename().string(), &version))
     return ScanFile((folder / "model.onnx").string(), name, options);
   if (files.size() > 1 && !has_standard) {
@@ -268,8 +319,8 @@ absl::StatusOr<std::vector<ServedModel>> ScanFolder(const std::string& path,
     found[0].name = given;
   }
   if (found.empty()) {
-    return absl::NotFoundError(
-        absl::StrCat("model '", path, "' is a folder without 1/model.onnx or an ONNX file"));
+    return absl::NotFoundError(absl::StrCat(
+        "model '", path, "' is a folder without 1/model.onnx or an ONNX file", MeantBelow(folder)));
   }
   return found;
 }

@@ -34,7 +34,8 @@ struct ScanOptions {
 
 // The versions in `directory`, which holds <model>/<integer version>/model.onnx and, if wanted,
 // <model>/labels.txt and <model>/config.pbtxt, whose version_policy says which versions are wanted;
-// sorted by name. Names that begin with a dot are skipped.
+// sorted by name. Names that begin with a dot are skipped, and versions with zeros ahead of their
+// number. In the place of model.onnx there may be a folder: OnnxFileAt().
 //   kNotFound          no such directory, or no model in it
 //   kPermissionDenied  it may not be read
 absl::StatusOr<std::vector<ServedModel>> ScanDirectory(const std::string& directory,
@@ -62,7 +63,13 @@ absl::StatusOr<std::vector<ServedModel>> ScanFolder(const std::string& folder,
                                                     const std::string& name,
                                                     const ScanOptions& options = {});
 
-// The names of the files *.onnx in `folder`, in order, without hidden ones.
+// The file of a model that lies at `path`: it, or, where it is a folder, model.onnx inside it,
+// beside which the model's other files lie. Neither need be there.
+std::string OnnxFileAt(const std::string& path);
+// The same of a version that has a folder and these settings.
+std::string OnnxFileOf(const ServedModel& served, const inference::ModelConfig& config);
+
+// The names of the files and folders *.onnx in `folder`, in order, without hidden ones.
 //   kNotFound, kPermissionDenied  it cannot be read
 absl::StatusOr<std::vector<std::string>> OnnxFiles(const std::string& folder);
 

@@ -15,6 +15,7 @@
 #include "engine/base/precision.h"
 #include "engine/model.h"
 #include "protos/model_config.pb.h"
+#include "service/models/model_config.h"
 #include "service/models/served_tensors.h"
 #include "service/models/statistics.h"
 
@@ -33,6 +34,7 @@ absl::string_view ModelStateName(ModelState state);
 // Immutable once it is published.
 struct ServedModel {
   std::string name;
+  NamedBy named_by = NamedBy::kFolder;
   int64_t version = 1;
   std::string path;    // of the ONNX file; no client gets to see it
   std::string folder;  // of all files of the version; empty: the file stands alone

@@ -115,6 +115,15 @@ TEST_F(ModelConfigTest, WhatHasNoEffectIsAcceptedAndNamed) {
   }
 }
 
+TEST_F(ModelConfigTest, ANameBesideAFlagsHasNoEffect) {
+  WriteFile(config(), "name: 'other' platform: 'onnx'");
+  const auto read = ReadSettings(config().string(), "echo", NamedBy::kFlag);
+  ASSERT_THAT(read.status(), IsOk());
+  EXPECT_THAT(Verdict(read->settings, /*strict=*/true), IsOk());
+  EXPECT_EQ(SettingsRemark(read->settings), "no effect: name");
+  EXPECT_EQ(read->settings[0].text, "the flag names it 'echo'");
+}
+
 TEST_F(ModelConfigTest, AnUnknownNameIsAWarningOrIfAskedAnError) {
   for (const char* text : {"fps: 3", "input { name: 'a' fps: 3 }", "fps { deep { deeper: 'x' } }",
                            "parameters { key: 'fps' value { string_value: '3' } }"}) {

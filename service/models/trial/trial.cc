@@ -16,6 +16,7 @@
 #include "engine/base/utf8.h"
 #include "protos/trial.pb.h"
 #include "service/models/model_config.h"
+#include "service/models/repository_scan.h"
 #include "service/models/trial/child_process.h"
 #include "service/models/trial/trial_frames.h"
 #include "service/models/trial/trial_process.h"
@@ -53,6 +54,7 @@ TrialRequest RequestFor(const ServedModel& found, const std::vector<Dims>& shape
   request.set_default_file(found.default_file);
   request.set_config_path(found.config_path);
   request.set_strict_config(found.strict_config);
+  request.set_named_by_flag(found.named_by == NamedBy::kFlag);
   if (found.given_config != nullptr)
     request.set_given_config(found.given_config->SerializeAsString());
   request.set_memory_bytes(memory.load_bytes + memory.load_bytes / 8 + memory.run_bytes);
@@ -159,7 +161,7 @@ absl::Status Judged(const Outcome& outcome, const TrialMemory& memory) {
 void SetFile(const Outcome& outcome, ServedModel* found) {
   const std::string file = outcome.end.has_value() ? outcome.end->file() : "";
   if (file.empty() || found->folder.empty() || !IsFileName(file)) return;
-  found->path = (std::filesystem::path(found->folder) / file).string();
+  found->path = OnnxFileAt((std::filesystem::path(found->folder) / file).string());
 }
 
 }  // namespace

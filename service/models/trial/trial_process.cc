@@ -160,6 +160,7 @@ absl::StatusOr<ServedModel> ModelOf(const trial::TrialRequest& request) {
   model.default_file = request.default_file();
   model.config_path = request.config_path();
   model.strict_config = request.strict_config();
+  if (request.named_by_flag()) model.named_by = NamedBy::kFlag;
   if (!request.has_given_config()) return model;
   auto config = std::make_shared<inference::ModelConfig>();
   if (!config->ParseFromString(request.given_config()))

@@ -34,6 +34,19 @@ TEST_F(LoaderTest, AFileThatChangesIsLoadedAgainBesideTheOneThatServes) {
   EXPECT_EQ(Echo("2")->model, untouched);
 }
 
+TEST_F(LoaderTest, AFileInsideAVersionsFolderIsFollowed) {
+  const std::filesystem::path folder = directory_ / "parts/1/model.onnx";
+  WriteFile(folder / "model.onnx", "");
+  WriteFile(folder / "weights.bin", "one");
+  Until([&] { return models_->FindLoaded("parts", "").ok(); });
+  const std::shared_ptr<const Model> old = models_->Peek("parts", 1)->model;
+  WriteFile(folder / "weights.bin", "another");
+  Until([&] { return models_->Peek("parts", 1)->model != old; });
+  WriteFile(folder / "model.onnx", "broken");
+  Until([&] { return !models_->Peek("parts", 1)->load_status.ok(); });
+  EXPECT_THAT(ReasonOf(*models_->Peek("parts", 1)), HasSubstr("not an ONNX file"));
+}
+
 TEST_F(LoaderTest, WhatDoesNotLoadLeavesTheOldVersionWithTheReason) {
   const std::shared_ptr<const Model> old = Echo()->model;
   WriteFile(directory_ / "echo/1/model.onnx", "broken");

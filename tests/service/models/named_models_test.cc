@@ -7,6 +7,9 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <string>
+#include <tuple>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -19,6 +22,9 @@
 
 namespace tilewire::service {
 namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 class NamedModelsTest : public ::testing::Test {
  protected:
@@ -74,6 +80,67 @@ TEST_F(NamedModelsTest, AFolderWithAFileIsOneModel) {
   EXPECT_EQ(Scan({{"cats", "flat"}}), "cats:1:flat/model.onnx");
   std::filesystem::create_directories(folder_ / "empty");
   EXPECT_EQ(Scan({{"", "empty"}}), "NOT_FOUND");
+}
+
+TEST_F(NamedModelsTest, AVersionOfSeveralFilesIsAFolder) {
+  testing::WriteFile(folder_ / "parts/3/model.onnx/model.onnx", "");
+  testing::WriteFile(folder_ / "parts/3/model.onnx/weights.bin", "");
+  for (const char* path : {"parts", "parts/3", "parts/3/model.onnx", "parts/3/model.onnx/"})
+    EXPECT_EQ(Scan({{"", path}}), "parts:3:parts/3/model.onnx/model.onnx") << path;
+  const ServedModel found = ScanNamed({{"", (folder_ / "parts").string()}}).value()[0];
+  testing::FakeEngine engine;
+  EXPECT_EQ(LoadVersion(found, &engine, {}).state, ModelState::kReady);
+  EXPECT_EQ(StampOf(found).size(), 2) << "each file once";
+}
+
+TEST_F(NamedModelsTest, AFolderThatIsAVersionsFileHasOneInside) {
+  testing::WriteFile(folder_ / "hollow/1/model.onnx/other.onnx", "");
+  EXPECT_THAT(ScanNamed({{"", (folder_ / "hollow/1").string()}}).status(),
+              testing::StatusIs(absl::StatusCode::kNotFound,
+                                "hollow/1/model.onnx' is a folder without a file model.onnx"));
+  const ServedModel found = ScanNamed({{"", (folder_ / "hollow").string()}}).value()[0];
+  testing::FakeEngine engine;
+  EXPECT_THAT(LoadVersion(found, &engine, {}).load_status,
+              testing::StatusIs(absl::StatusCode::kNotFound,
+                                "the version's 'model.onnx' is a folder without 'model.onnx'"));
+}
+
+TEST_F(NamedModelsTest, ZerosAheadOfANumberAreNoVersion) {
+  for (const char* version : {"0", "7", "007", "08"})
+    testing::WriteFile(folder_ / "bond" / version / "model.onnx", "");
+  std::vector<std::string> remarks;
+  const auto found = ScanNamed(
+      {{"", (folder_ / "bond").string()}},
+      {.latest = 0, .remark = [&remarks](const std::string& line) { remarks.push_back(line); }});
+  ASSERT_THAT(found, testing::IsOk());
+  std::vector<int64_t> versions;
+  for (const ServedModel& served : *found) versions.push_back(served.version);
+  EXPECT_THAT(versions, ElementsAre(0, 7));
+  EXPECT_THAT(remarks, ElementsAre(HasSubstr("bond/007: skipped, the number of a version has no"),
+                                   HasSubstr("bond/08: skipped")));
+}
+
+TEST_F(NamedModelsTest, TheNameOfAFlagStandsAboveTheSettings) {
+  testing::WriteFile(folder_ / "echo/config.pbtxt", "name: 'bird'");
+  testing::FakeEngine engine;
+  for (const auto& [name, path, state] : {std::tuple("cats", "echo", ModelState::kReady),
+                                          {"cats", "echo/2", ModelState::kReady},
+                                          {"cats", "echo/2/model.onnx", ModelState::kReady},
+                                          {"", "echo", ModelState::kUnavailable}}) {
+    const auto found = ScanNamed({{name, (folder_ / path).string()}});
+    ASSERT_THAT(found, testing::IsOk());
+    EXPECT_EQ(LoadVersion((*found)[0], &engine, {}).state, state) << name << " " << path;
+  }
+}
+
+TEST_F(NamedModelsTest, AFolderOfModelsSaysWhatIsMeant) {
+  testing::WriteFile(folder_ / "models/digits/1/model.onnx", "");
+  const auto status = [this] { return ScanNamed({{"", (folder_ / "models").string()}}).status(); };
+  EXPECT_THAT(status(), testing::StatusIs(absl::StatusCode::kNotFound,
+                                          "it holds 'digits', which is a model folder: point at "
+                                          "it, or use --model_repository"));
+  testing::WriteFile(folder_ / "models/cats/1/model.onnx", "");
+  EXPECT_THAT(status(), testing::StatusIs(absl::StatusCode::kNotFound, "it holds 2 model folders"));
 }
 
 TEST_F(NamedModelsTest, TwoModelsMayNotShareNameAndVersion) {

@@ -91,6 +91,24 @@ TEST_F(TrialTest, SettingsAreReadThereToo) {
   EXPECT_EQ(std::filesystem::path(found.path).filename(), "other.onnx");
 }
 
+TEST_F(TrialTest, AFolderInThePlaceOfTheFileIsReadThereToo) {
+  ServedModel found = Write("parts", "");
+  std::filesystem::remove(found.path);
+  std::filesystem::create_directories(found.path);
+  tilewire::testing::WriteFile((std::filesystem::path(found.path) / "model.onnx").string(),
+                               Convolution());
+  EXPECT_THAT(Try(&found), IsOk());
+  EXPECT_EQ(found.path, (std::filesystem::path(found.folder) / "model.onnx/model.onnx").string());
+}
+
+TEST_F(TrialTest, WhoNamedTheModelIsKnownThereToo) {
+  ServedModel found = Write("model", Convolution());
+  tilewire::testing::WriteFile(found.config_path, "name: 'other'");
+  EXPECT_THAT(Try(&found), StatusIs(absl::StatusCode::kInvalidArgument, "'other' is not 'model'"));
+  found.named_by = NamedBy::kFlag;
+  EXPECT_THAT(Try(&found), IsOk());
+}
+
 TEST_F(TrialTest, WhatEndsItIsTold) {
   EXPECT_THAT(Try("crashes"), StatusIs(absl::StatusCode::kInternal,
                                        "its trial died of SIGSEGV (Segmentation fault), at: "
