@@ -36,6 +36,11 @@ class Descriptor {
   int fd_;
 };
 
+// Many kernels take a core from a thread only between its calls. A call that fills fresh memory
+// takes 0.15 ms for as many bytes as this, and 11 ms for the weights of a large layer (9 MB, on Zen
+// 3): a request that comes to the core of a load would wait for the end of it.
+constexpr int64_t kPieceOfARead = 128 << 10;
+
 bool Equal(const timespec& a, const timespec& b) {
   return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
 }
@@ -53,9 +58,7 @@ class FileSource final : public ByteSource, public std::enable_shared_from_this<
     }
     char* out = static_cast<char*>(dst);
     while (count > 0) {
-      // One call reads 2 GiB at most.
-      const ssize_t got =
-          pread(file_.get(), out, std::min<int64_t>(count, int64_t{1} << 30), offset);
+      const ssize_t got = pread(file_.get(), out, std::min(count, kPieceOfARead), offset);
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) return InvalidArgument("cannot read the file: ", strerror(errno));
       if (got == 0) return InvalidArgument("the file became shorter while it was read");
