@@ -3,12 +3,12 @@
 """The latency that swaps, loads and unloads of a large model add to the requests of others.
 
 swaps: versions of --network replace each other while one client asks it and another the digits model;
-p50, p99 and the longest of each, before the swaps and during them, and how many answers were missing
-or had other bits.
+p50, p99 and the longest of each, during the swaps and in phases as long between them (turns.py), and how
+many answers were missing or had other bits.
 rounds: resident memory after each load and unload.
 frees: the longest request of the digits model while --network is unloaded, and as long without that.
-trials: latencies of the digits model before and while models are tried out that crash, abort, are killed, take
-memory and hang. The binary is //tests/integration:misbehaving_server.
+trials: latencies of the digits model while models are tried out that crash, abort, are killed, take memory and
+hang, one after the other, and in between. The binary is //tests/integration:misbehaving_server.
 
   bazel build -c opt //service:tilewire-server
   tests/bench/swap_bench.py bazel-bin/service/tilewire-server deploy/models swaps --network=resnet50
@@ -17,6 +17,7 @@ memory and hang. The binary is //tests/integration:misbehaving_server.
 import argparse
 import multiprocessing
 import pathlib
+import shutil
 import sys
 import time
 
@@ -25,10 +26,13 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "integra
 import image_networks  # noqa: E402
 import swaps  # noqa: E402
 import trials  # noqa: E402
-from real_server import INFER, Server, digits_request, expect, field  # noqa: E402
+import turns  # noqa: E402
+from real_server import INFER, Server, digits_request, expect, field, varint  # noqa: E402
 
 SIZE = 224
 PAUSE = 0.005  # of a client, after each answer
+POLL = 0.02  # between questions whether a version is ready, which come in all phases
+SETTLES = 0.5  # seconds after a swap, in which the memory of the version before is given back
 
 
 class Asked:
@@ -69,24 +73,30 @@ class Client:
         return times, wrong
 
 
-def between(times, begin, end):
-    """Latencies in milliseconds, in order, of the requests that overlap this time."""
-    return sorted((last - first) * 1000 for first, last in times if last > begin and first < end)
+def longest(times, spans):
+    """The longest request that overlaps each span, in order."""
+    return sorted(found.max(initial=0) for found in turns.latencies(times, spans))
 
 
-def percentile(latencies, share):
-    return latencies[min(len(latencies) - 1, int(len(latencies) * share))] if latencies else float("nan")
+def wait_asking(ask, seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        ask()
+        time.sleep(POLL)
 
 
-def summary(latencies):
-    return (f"{len(latencies):6} answers, p50 {percentile(latencies, .5):7.2f}, "
-            f"p99 {percentile(latencies, .99):7.2f}, longest {percentile(latencies, 1):7.2f} ms")
+def swap(server, channel, root, version):
+    """Adds the version, and waits for the end of the one before; returns the seconds until it answers."""
+    swaps.add_version(root, version, (version - 1) % 2)
+    seconds = swaps.until(lambda: is_ready(server, channel, version), f"version {version}", 300)
+    shutil.rmtree(root / f"models/swapped/{version - 1}")
+    wait_asking(lambda: is_ready(server, channel, version), SETTLES)
+    return seconds
 
 
-def report(name, times, alone, during):
-    before, after = between(times, *alone), between(times, *during)
-    print(f"{name}: before     {summary(before)}\n{name}: meanwhile  {summary(after)}\n"
-          f"{name}: p99 {percentile(after, .99) / percentile(before, .99):.2f} of that before")
+def is_ready(server, channel, version):
+    ready = field(1, b"swapped") + field(2, str(version).encode())
+    return server.ask(INFER + "ModelReady", ready, channel) == varint(1, 1)
 
 
 def swap_under_load(flags):
@@ -94,23 +104,24 @@ def swap_under_load(flags):
     files = [network(seed) for seed in (1, 2)]
     request = swaps.image_request(b"swapped", SIZE)
     right = swaps.answers_of(files, request)
-    with swaps.repository(files) as root, Server(f"--model_repository={root}/models", "--poll_seconds=0.05",
-                                                 f"--trial={flags.trial}") as server:
+    phases, seconds = turns.Phases(), []
+    with (swaps.repository(files) as root,
+          Server(f"--model_repository={root}/models", "--poll_seconds=0.05", f"--trial={flags.trial}") as server,
+          server.channel() as channel):
         digits = server.infer()
         own, other = Client(server, request, right), Client(server, digits_request(), [digits])
         time.sleep(3)
-        alone = time.monotonic(), time.monotonic() + flags.alone
-        time.sleep(flags.alone)
-        begin = time.monotonic()
-        seconds = [swaps.swap(server, root, version, (version - 1) % 2, 300)
-                   for version in range(2, flags.count + 2)]
-        during = begin, time.monotonic()
+        for version in range(2, flags.count + 2):
+            seconds.append(phases.round(
+                lambda version=version: swap(server, channel, root, version),
+                lambda span, version=version: wait_asking(lambda: is_ready(server, channel, version), span)))
         (own_times, own_wrong), (other_times, other_wrong) = own.end(), other.end()
         server.end()
-    print(f"{flags.count} swaps of {flags.network}, {min(seconds):.2f} to {max(seconds):.2f} s each: "
+    print(f"{flags.count} swaps of {flags.network}, {min(seconds):.2f} to {max(seconds):.2f} s each, median "
+          f"{sorted(seconds)[len(seconds) // 2]:.2f}: "
           f"{own_wrong + other_wrong} of {len(own_times) + len(other_times)} answers missing or wrong")
-    report("its own", own_times, alone, during)
-    report("another", other_times, alone, during)
+    turns.report("its own", own_times, phases)
+    turns.report("another", other_times, phases)
 
 
 def loading_server(root, flags):
@@ -146,13 +157,11 @@ def free_beside_requests(flags):
             others.append((end + 0.5, end + 0.5 + end - begin))
         times, wrong = other.end()
         server.end()
-    def longest(spans):
-        return sorted(max(between(times, *span), default=0) for span in spans)
     print(f"{flags.count} unloads of {flags.network}, {min(e - b for b, e in frees) * 1000:.0f} to "
           f"{max(e - b for b, e in frees) * 1000:.0f} ms each; {wrong} wrong answers")
     for name, spans in (("while it is freed", frees), ("without that", others)):
-        found = longest(spans)
-        print(f"longest request {name}: median {percentile(found, .5):.2f}, most {found[-1]:.2f} ms")
+        found = longest(times, spans)
+        print(f"longest request {name}: median {found[len(found) // 2]:.2f}, most {found[-1]:.2f} ms")
 
 
 def bad_trials(flags):
@@ -163,19 +172,19 @@ def bad_trials(flags):
             trials.add(folder, name)
         other = Client(server, digits_request(), [server.infer()])
         time.sleep(3)
-        alone = time.monotonic(), time.monotonic() + flags.alone
-        time.sleep(flags.alone)
-        begin = time.monotonic()
-        for number in range(flags.count):
-            name = names[number % len(names)]
+        phases = turns.Phases()
+
+        def try_out(name):
             refused = server.ask(INFER + "RepositoryModelLoad", field(2, name.encode()), timeout=60)
             assert refused in server.reasons, f"{name} was loaded"
-        during = begin, time.monotonic()
+
+        for number in range(flags.count):
+            phases.round(lambda name=names[number % len(names)]: try_out(name), time.sleep)
         times, wrong = other.end()
         server.end()
-    print(f"{flags.count} trials that ended badly in {during[1] - during[0]:.1f} s: {wrong} of {len(times)} answers "
-          "missing or wrong")
-    report("another", times, alone, during)
+    print(f"{flags.count} trials that ended badly in {sum(e - b for b, e in phases.meanwhile):.1f} s: {wrong} of "
+          f"{len(times)} answers missing or wrong")
+    turns.report("another", times, phases)
 
 
 def main():
@@ -185,9 +194,9 @@ def main():
     parser.add_argument("what", choices=("swaps", "rounds", "frees", "trials"))
     parser.add_argument("--network", default="resnet50", choices=("resnet50", "vgg16"))
     parser.add_argument("--count", type=int, default=100)
-    parser.add_argument("--alone", type=float, default=15, help="seconds before the swaps")
     parser.add_argument("--trial", default="process", choices=("process", "none"))
     flags = parser.parse_args()
+    print(turns.machine())
     {"swaps": swap_under_load, "rounds": load_rounds, "frees": free_beside_requests,
      "trials": bad_trials}[flags.what](flags)
 
