@@ -11,7 +11,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
+#include <fstream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -93,6 +95,13 @@ std::optional<int> ChildProcess::PollEnd() {
   if (waitpid(process_, &status, WNOHANG) != process_) return std::nullopt;
   process_ = -1;
   return status;
+}
+
+// The second of three numbers, in nanoseconds.
+absl::Duration ChildProcess::WaitedForACore() const {
+  std::ifstream times(absl::StrCat("/proc/", process_, "/schedstat"));
+  int64_t ran = 0, waited = 0;
+  return times >> ran >> waited ? absl::Nanoseconds(waited) : absl::ZeroDuration();
 }
 
 int ChildProcess::KillAndWait() {
