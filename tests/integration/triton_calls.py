@@ -364,7 +364,7 @@ def perf_analyzer_sequence():
 def what_flags_open():
     """Settings of the log, changed where --open_rights opens them; loads say why they are refused."""
     with Server('--open_rights=repository,settings') as server:
-        assert b'model_repository' in ask(server, 'ServerMetadata').all(3)
+        assert b'model_repository' not in ask(server, 'ServerMetadata').all(3), 'every load is refused'
         told = ask(server, 'LogSettings', entry(1, b'log_verbose_level', varint(2, 1))).entries(1)
         expect(told['log_verbose_level'].one(2), 1)
         refused(server, 'LogSettings', entry(1, b'log_file', field(3, b'/tmp/x')),
@@ -372,7 +372,12 @@ def what_flags_open():
         refused(server, 'TraceSetting', entry(1, b'trace_level', field(1, b'TIMESTAMPS')),
                 grpc.StatusCode.FAILED_PRECONDITION, 'trace_level')
         refused(server, 'RepositoryModelLoad', field(2, NAME),
-                grpc.StatusCode.FAILED_PRECONDITION, 'request')
+                grpc.StatusCode.FAILED_PRECONDITION, "failed to load 'digits': ")
+        server.end()
+    explicit = '--model_control=explicit', '--load_model=digits', f'--model_repository={sys.argv[2]}'
+    with Server('--open_rights=repository', *explicit) as server:
+        assert b'model_repository' in ask(server, 'ServerMetadata').all(3)
+        ask(server, 'RepositoryModelLoad', field(2, NAME))
         server.end()
 
 
