@@ -65,7 +65,7 @@ struct Explanation {
   double peak_gflops = 0;  // of one such thread, measured beside the runs; 0 without runs
 };
 
-// A plan that is kept, and its runs since it was made.
+// A plan that is kept, and its counted runs since it was made.
 struct LivePlan {
   std::vector<Dims> dims;  // of every input of the model
   // It is a later one of the plans that a run goes through (see Explanation::steps), for sizes that

@@ -24,6 +24,7 @@
 
 namespace tilewire {
 
+class LongestSteps;     // engine/longest_steps.h
 struct ExplainOptions;  // engine/explanation.h
 struct Explanation;
 struct LivePlan;
@@ -75,6 +76,11 @@ struct RunOptions {
   // Where not null: the time that goes into reading inputs into the layouts of the first steps and
   // writing outputs in those of the requests is added to it. Otherwise it is not measured.
   absl::Duration* reorder_time = nullptr;
+  // Whether LiveProfile() counts the run. Runs that no request asked for are not to be counted.
+  bool is_counted = true;
+  // Where not null: keeps the longest steps of the run, of all its stages. Otherwise they are not
+  // looked for.
+  LongestSteps* longest_steps = nullptr;
 };
 
 // Immutable: any number of threads may call Run() on one model. Results do not depend on batch
@@ -112,8 +118,8 @@ class Model {
   //   kResourceExhausted  memory; inputs or outputs larger than the limits allow
   //   what `options.limits.interrupted` returned
   virtual absl::StatusOr<Explanation> Explain(const ExplainOptions& options) const = 0;
-  // Where the time of Run() went so far, for each plan that is kept, the last used first. Does not
-  // wait for runs, which go on meanwhile.
+  // Where the time of counted runs went so far, for each plan that is kept, the last used first.
+  // Does not wait for runs, which go on meanwhile.
   virtual std::vector<LivePlan> LiveProfile() const = 0;
   virtual int64_t weights_bytes() const = 0;  // as they are in the file
   // The memory that it holds while nothing runs, with the plans for the shapes so far.

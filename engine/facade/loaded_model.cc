@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/facade/staged_run.h"
+#include "engine/facade/step_laps.h"
 #include "engine/onnx/deciding_inputs.h"
 #include "engine/runtime/executor.h"
 #include "engine/runtime/tensor_layout.h"
@@ -243,12 +244,14 @@ absl::StatusOr<std::vector<OutputTensor>> LoadedModel::RunPlan(
   const runtime::Plan& plan = *last.plan;
   ABSL_ASSIGN_OR_RETURN(AllOutputBytes output_bytes, DescribeOutputs(plan, requests));
   ABSL_RETURN_IF_ERROR(runtime::CheckOutputBytes(output_bytes, options.max_output_bytes));
+  StepLaps laps(plan, options.longest_steps);
   const runtime::ExecutionContext context{.scratchpads = &shared_->scratchpads,
                                           .team = shared_->TeamFor(options),
                                           .interrupted = &options.interrupted,
                                           .allocate_output = &options.allocate_output,
+                                          .laps = laps.laps(),
                                           .reorder_time = options.reorder_time,
-                                          .times = last.times.get()};
+                                          .times = options.is_counted ? last.times.get() : nullptr};
   const int64_t bytes = RunBytes(plan, output_bytes);
   if (stages != nullptr) {
     ABSL_RETURN_IF_ERROR(stages->Reserve(bytes));
@@ -256,6 +259,7 @@ absl::StatusOr<std::vector<OutputTensor>> LoadedModel::RunPlan(
     ABSL_RETURN_IF_ERROR(options.reserve(bytes));
   }
   ABSL_RETURN_IF_ERROR(runtime::Execute(plan, inputs, absl::MakeSpan(output_bytes), context));
+  laps.Keep();
 
   std::vector<OutputTensor> results;
   results.reserve(requests.size());

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/facade/step_laps.h"
 
 namespace tilewire {
 namespace {
@@ -72,12 +73,16 @@ absl::Status StagedRun::Execute(const PlannedStage& stage,
     bytes += desc.SizeBytes();
   }
   ABSL_RETURN_IF_ERROR(Reserve(bytes));
-  const runtime::ExecutionContext context{.scratchpads = &shared_.scratchpads,
-                                          .team = shared_.TeamFor(options_),
-                                          .interrupted = &options_.interrupted,
-                                          .reorder_time = options_.reorder_time,
-                                          .times = stage.times.get()};
+  StepLaps laps(plan, options_.longest_steps);
+  const runtime::ExecutionContext context{
+      .scratchpads = &shared_.scratchpads,
+      .team = shared_.TeamFor(options_),
+      .interrupted = &options_.interrupted,
+      .laps = laps.laps(),
+      .reorder_time = options_.reorder_time,
+      .times = options_.is_counted ? stage.times.get() : nullptr};
   ABSL_RETURN_IF_ERROR(runtime::Execute(plan, inputs, absl::MakeSpan(outputs), context));
+  laps.Keep();
   for (size_t i = 0; i < cut.outputs.size(); ++i) {
     const StagedTensor& tensor = cut.outputs[i];
     scope->held[tensor.id] = {tensor,

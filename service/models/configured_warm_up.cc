@@ -133,7 +133,8 @@ absl::Status RunEntry(const ServedModel& served, const ModelWarmup& entry,
 
 }  // namespace
 
-absl::Status RunConfiguredWarmUp(const ServedModel& served, const RunOptions& options) {
+absl::Status RunConfiguredWarmUp(const ServedModel& served, RunOptions options) {
+  options.is_counted = false;  // live profiles are of requests
   for (const ModelWarmup& entry : served.config->model_warmup()) {
     const absl::Status status = RunEntry(served, entry, options);
     if (absl::IsCancelled(status)) return status;

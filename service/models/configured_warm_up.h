@@ -21,7 +21,7 @@ namespace tilewire::service {
 //                        unknown, dims or a type that do not fit, a file that is not there, has
 //                        another size or more than 64 MB; the message names entry and input
 //   the errors of Model::Run(), with the entry's name
-absl::Status RunConfiguredWarmUp(const ServedModel& served, const RunOptions& options);
+absl::Status RunConfiguredWarmUp(const ServedModel& served, RunOptions options);
 
 }  // namespace tilewire::service
 

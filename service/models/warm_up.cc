@@ -54,7 +54,8 @@ std::optional<Zeros> ZerosFor(const ModelSignature& signature) {
   return ZerosOf(signature, shapes);
 }
 
-void RunOnZeros(const ServedModel& served, const Zeros& zeros, const RunOptions& options) {
+void RunOnZeros(const ServedModel& served, const Zeros& zeros, RunOptions options) {
+  options.is_counted = false;
   const absl::Status status =
       WithinMemory([&] { return served.model->Run(zeros.inputs, {}, options).status(); });
   const bool is_length = zeros.may_be_length && absl::IsInvalidArgument(status);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A run of each model on zeros and a batch of one, so that the first request finds its memory in
-// place. A model's plan, and all that may fail, is there before: it is made when the model is
-// loaded.
+// place. Live profiles are of requests and do not count it. A model's plan, and all that may fail,
+// is there before: it is made when the model is loaded.
 #ifndef SERVICE_MODELS_WARM_UP_H_
 #define SERVICE_MODELS_WARM_UP_H_
 

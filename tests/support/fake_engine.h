@@ -7,6 +7,7 @@
 #define TESTS_SUPPORT_FAKE_ENGINE_H_
 
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <functional>
@@ -20,6 +21,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/engine.h"
 #include "engine/explanation.h"
+#include "engine/longest_steps.h"
 #include "engine/primitive_engine.h"
 #include "engine/threading/arena.h"
 
@@ -41,6 +43,7 @@ class FakeModel final : public Model {
   }
 
   int runs() const { return runs_.load(); }  // that have begun
+  int counted_runs() const { return counted_runs_.load(); }
   const ModelSignature& signature() const override { return signature_; }
   // One step; as many microseconds as runs.
   absl::StatusOr<Explanation> Explain(const ExplainOptions& options) const override {
@@ -90,6 +93,10 @@ class FakeModel final : public Model {
     for (const InputTensor& input : inputs) bytes += *ElementCount(input.dims) * sizeof(float);
     if (options.reserve) ABSL_RETURN_IF_ERROR(options.reserve(bytes));
     ++runs_;
+    if (options.is_counted) ++counted_runs_;
+    if (options.longest_steps != nullptr) {
+      options.longest_steps->Add("copy", LongestSteps::Clock::now(), std::chrono::microseconds(3));
+    }
     if (*on_run_) (*on_run_)();
     do {
       if (options.interrupted) ABSL_RETURN_IF_ERROR(options.interrupted());
@@ -132,7 +139,7 @@ class FakeModel final : public Model {
   ModelSignature signature_;
   const std::function<void()>* on_run_;
   const std::atomic<bool>* endless_;
-  mutable std::atomic<int> runs_{0};
+  mutable std::atomic<int> runs_{0}, counted_runs_{0};
 };
 
 // Loads every file as a FakeModel, but those that contain "broken". One compute thread.

@@ -3,11 +3,13 @@
 // A loaded model: what it refuses, how its runs end early, and what it explains.
 #include <atomic>
 #include <map>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "engine/longest_steps.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/engine/lowering/subject.h"
@@ -157,6 +159,35 @@ TEST_F(ModelTest, TheLiveProfileSumsTheTimesOfAllRunsForEachShape) {
       EXPECT_GT(step.time, absl::ZeroDuration()) << step.node;
     }
   }
+}
+
+TEST_F(ModelTest, TheLiveProfileLeavesOutRunsThatAreNotCounted) {
+  const std::vector<InputTensor> inputs = {{{1, 3, 9, 7}, Layout::kNchw, {BytesOf(image_)}}};
+  for (int run = 0; run < 3; ++run) ASSERT_TRUE(RunOn(inputs, {}, {.is_counted = false}).ok());
+  ASSERT_TRUE(RunOn(inputs).ok());
+  const std::vector<LivePlan> live = subject_.model->LiveProfile();
+  ASSERT_EQ(live.size(), 1);
+  EXPECT_EQ(live[0].runs, 1);
+}
+
+TEST_F(ModelTest, ARunKeepsItsLongestStepsWhereItIsAskedTo) {
+  const std::vector<InputTensor> inputs = {{{1, 3, 9, 7}, Layout::kNchw, {BytesOf(image_)}}};
+  ASSERT_TRUE(RunOn(inputs).ok());
+  LongestSteps longest;
+  const auto begin = LongestSteps::Clock::now();
+  ASSERT_TRUE(RunOn(inputs, {}, {.longest_steps = &longest}).ok());
+  const auto end = LongestSteps::Clock::now();
+  std::set<std::string> nodes;
+  const std::vector<LivePlan> live = subject_.model->LiveProfile();
+  for (const PlanStep& step : live[0].steps) nodes.insert(step.node);
+  ASSERT_GT(longest.steps().size(), 1u);
+  ASSERT_LE(longest.steps().size(), LongestSteps::kMost);
+  for (const LongestSteps::Step& step : longest.steps()) {
+    EXPECT_TRUE(nodes.contains(std::string(step.name()))) << step.name();
+    EXPECT_GE(step.start, begin) << step.name();
+    EXPECT_LE(step.start + step.time, end) << step.name();
+  }
+  EXPECT_EQ(live[0].runs, 2) << "such runs are counted as all are";
 }
 
 TEST_F(ModelTest, TheLiveProfileLosesNothingOfRunsSideBySide) {

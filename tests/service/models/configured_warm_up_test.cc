@@ -30,7 +30,9 @@ class ConfiguredWarmUpTest : public LoaderTest {
     });
     const auto now = models_->Peek("warm", 1);
     if (now->model == nullptr) return now->load_status;
-    runs_ = static_cast<const tilewire::testing::FakeModel&>(*now->model).runs();
+    const auto& model = static_cast<const tilewire::testing::FakeModel&>(*now->model);
+    runs_ = model.runs();
+    EXPECT_EQ(model.counted_runs(), 0) << "live profiles are of requests";
     return now->load_status;
   }
   int runs_ = 0;

@@ -324,6 +324,10 @@ class WarmUpTest : public LoaderTest {
     return static_cast<const tilewire::testing::FakeModel&>(*served.model).runs();
   }
 
+  static int CountedRuns(const ServedModel& served) {
+    return static_cast<const tilewire::testing::FakeModel&>(*served.model).counted_runs();
+  }
+
   threading::Mutex mutex_;
   bool held_ ABSL_GUARDED_BY(mutex_) = false;
 };
@@ -337,6 +341,8 @@ TEST_F(WarmUpTest, AModelServesBeforeItsRunOnZerosHasEnded) {
   Until([&] { return Runs(*Echo()) == 1; });
   Hold(false);
   Until([&] { return Runs(*Echo("2")) == 1; });
+  EXPECT_EQ(CountedRuns(*Echo()), 0) << "live profiles are of requests";
+  EXPECT_EQ(CountedRuns(*Echo("2")), 0);
 }
 
 TEST_F(WarmUpTest, IfAskedForAModelServesOnlyOnceItHasRun) {
@@ -356,6 +362,7 @@ TEST_F(WarmUpTest, AVersionTakesThePlaceOfAnotherOnlyOnceItHasRun) {
   WriteFile(directory_ / "echo/1/model.onnx", "another");
   Until([&] { return Echo()->model != old; });
   EXPECT_EQ(Runs(*Echo()), 1);
+  EXPECT_EQ(CountedRuns(*Echo()), 0);
 }
 
 TEST_F(WarmUpTest, WhatARequestHasRunNeedsNoRunOnZeros) {
