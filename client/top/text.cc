@@ -186,7 +186,7 @@ std::vector<std::string> HeaderOf(const TopInterval& top, absl::string_view addr
       absl::StrCat("  memory ", BytesText(top.work_bytes), " of ", BytesText(top.work_limit_bytes));
   const std::string unnamed = top.unnamed_errors_per_s > 0
                                   ? absl::StrCat(", ", RateText(top.unnamed_errors_per_s),
-                                                 " errors/s that named no model here")
+                                                 " errors/s that named no version here")
                                   : "";
   return {LineOf({ShownText(top.state), absl::StrCat("  tilewire ", ShownText(top.server_version)),
                   absl::StrCat(" at ", address), absl::StrCat("  up ", UptimeText(top.uptime)),

@@ -28,12 +28,9 @@ void AddAsTriton(const ServedModel& served, const VersionStatistics::Sums& sums,
                  MetricsText* text) {
   const std::string version = absl::StrCat(served.version);
   const absl::string_view labels[] = {served.name, version};
-  const auto ended = [&sums](absl::StatusCode code) {
-    return sums.by_code[static_cast<size_t>(code)];
-  };
-  const int64_t refused = sums.Refused();
-  const int64_t cancelled = ended(absl::StatusCode::kCancelled);
-  const int64_t broken = ended(absl::StatusCode::kInternal);
+  const int64_t refused = sums.ends.Refused();
+  const int64_t cancelled = sums.ends.Of(absl::StatusCode::kCancelled);
+  const int64_t broken = sums.ends.Of(absl::StatusCode::kInternal);
   const std::pair<const char*, int64_t> failures[] = {
       {"REJECTED", refused},
       {"CANCELED", cancelled},

@@ -56,8 +56,8 @@ SizeCounts RowsOfRuns(const VersionStatistics::Sums& sums) {
   return counts;
 }
 
-void AddEnds(const Version& of, const VersionStatistics::Sums& sums, MetricsText* text) {
-  for (size_t code = 0; code < VersionStatistics::kCodes; ++code) {
+void AddEnds(const Version& of, const FailureCounts::Sums& sums, MetricsText* text) {
+  for (size_t code = 0; code < FailureCounts::kCodes; ++code) {
     const auto status = static_cast<absl::StatusCode>(code);
     const bool told =
         std::count(std::begin(kCodesFromTheStart), std::end(kCodesFromTheStart), status) > 0;
@@ -94,7 +94,7 @@ void AddVersion(const ServedModel& served, const MetricsDialects& dialects, Metr
   const std::string number = absl::StrCat(served.version);
   const Version of = {served.name, number};
   const VersionStatistics::Sums sums = served.statistics->Sum();
-  AddEnds(of, sums, text);
+  AddEnds(of, sums.ends, text);
   AddRuns(of, *served.statistics, sums, text);
   if (dialects.triton) AddAsTriton(served, sums, text);
   if (dialects.ovms) AddAsOvms(served, sums, text);
@@ -113,6 +113,7 @@ void AddModels(const WatchedServer& server, const ServerLoad& load, MetricsText*
     AddVersion(*served, server.dialects, text);
     const auto [at, is_new] = models.emplace(served->name, served->version);
     if (!is_new && served->state == ModelState::kReady) at->second = served->version;
+    if (is_new) AddEnds({served->name, ""}, served->absent->Sum(), text);
   }
   AddEnds({"", ""}, statistics.unnamed().Sum(), text);
   for (const auto& [name, version] : models) {

@@ -27,6 +27,7 @@ ModelRepository::ModelRepository(std::vector<ServedModel> found) {
 
 std::shared_ptr<const ServedModel> ModelRepository::Counted(ServedModel served) {
   served.statistics = statistics_.Of(served.name, served.version);
+  served.absent = statistics_.OfAbsentVersions(served.name);
   return std::make_shared<const ServedModel>(std::move(served));
 }
 
@@ -58,9 +59,11 @@ void ModelRepository::Remove(const ServedModel& served) {
   const auto model = next->find(served.name);
   if (model == next->end()) return;
   model->second.erase(served.version);
-  if (model->second.empty()) next->erase(model);
+  const bool was_last = model->second.empty();
+  if (was_last) next->erase(model);
   snapshot_.store(std::move(next));
   statistics_.Forget(served.name, served.version);
+  if (was_last) statistics_.ForgetModel(served.name);
 }
 
 void ModelRepository::Unload(const ServedModel& served) {
@@ -129,6 +132,16 @@ absl::StatusOr<ModelRepository::Served> ModelRepository::FindLoaded(
   ABSL_ASSIGN_OR_RETURN(Served served, Find(name, version));
   ABSL_RETURN_IF_ERROR(Usable(*served));
   return served;
+}
+
+void ModelRepository::CountUnserved(absl::string_view name, absl::StatusCode code,
+                                    RequestRefusal refusal) {
+  const std::shared_ptr<const Snapshot> models = snapshot();
+  const auto versions = models->find(name);
+  const bool is_there = versions != models->end();
+  FailureCounts* const counts =
+      is_there ? versions->second.begin()->second->absent.get() : &statistics_.unnamed();
+  counts->Count(code, refusal);
 }
 
 std::vector<std::string> ModelRepository::Names() const {

@@ -38,6 +38,10 @@ class ModelRepository {
   //   the errors of Usable()
   absl::StatusOr<Served> FindLoaded(absl::string_view name, absl::string_view version) const;
 
+  // A request that Find() has no version for has ended: counts it for the model of that name, in
+  // whatever state its versions are, or as one that named none. Takes no lock.
+  void CountUnserved(absl::string_view name, absl::StatusCode code, RequestRefusal refusal);
+
   // The version in whatever state it is; null if there is none.
   Served Peek(const std::string& name, int64_t version) const;
 

@@ -62,11 +62,13 @@ struct ServedModel {
   std::vector<std::string> output_labels;   // per output of the signature; set if kReady
   int64_t max_batch = 0;                    // the largest batch of a request; 0: no bound
   Precision precision = Precision::kExact;  // that its settings name, or the server's
-  // Counts of its requests: the repository's, whatever is published.
+  // Counts of its requests, and of those for versions that its model does not have: the
+  // repository's, whatever is published.
   std::shared_ptr<VersionStatistics> statistics;
 };
 
 // Whether it is one of the model's versions for clients: neither unloaded nor on the way to it.
+  std::shared_ptr<FailureCounts> absent;
 bool IsLive(const ServedModel& served);
 
 // The labels of an output's classes, of a version that is kReady; empty where it has none. They

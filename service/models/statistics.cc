@@ -61,11 +61,7 @@ void VersionStatistics::Failed(absl::StatusCode code, RequestRefusal refusal,
   Shard& shard = shards_[ShardOfThread()];
   AddTo(&shard.values[kFail], 1);
   AddTo(&shard.values[kFailNs], absl::ToInt64Nanoseconds(total));
-  const auto number = static_cast<size_t>(code);
-  const auto unknown = static_cast<size_t>(absl::StatusCode::kUnknown);
-  AddTo(&shard.values[kFirstCode + (number < kCodes ? number : unknown)], 1);
-  if (refusal != RequestRefusal::kNone)
-    AddTo(&shard.values[kFirstRefusal + static_cast<size_t>(refusal)], 1);
+  failures_.Count(code, refusal);
 }
 
 void VersionStatistics::HeldCores(absl::Duration core_time) {
@@ -106,11 +102,10 @@ VersionStatistics::Sums VersionStatistics::Sum() const {
               .core_ns = sums[kCoreNs],
               .rows = sums[kRows],
               .runs = runs,
-              .last_ms = sums[kLastMs]};
+              .last_ms = sums[kLastMs],
+              .ends = failures_.Sum()};
   for (const auto& [rows, batch] : batches) all.batches.push_back(batch);
-  std::copy_n(&sums[kFirstCode], kCodes, all.by_code.begin());
-  std::copy_n(&sums[kFirstRefusal], kRefusals, all.by_refusal.begin());
-  all.by_code[static_cast<size_t>(absl::StatusCode::kOk)] = runs;
+  all.ends.by_code[static_cast<size_t>(absl::StatusCode::kOk)] = runs;
   return all;
 }
 
@@ -131,6 +126,18 @@ Statistics::Name Statistics::NameOf(uint32_t number) const {
 void Statistics::Forget(const std::string& name, int64_t version) {
   threading::MutexLock lock(&mutex_);
   all_.erase({name, version});
+}
+
+std::shared_ptr<FailureCounts> Statistics::OfAbsentVersions(const std::string& name) {
+  threading::MutexLock lock(&mutex_);
+  std::shared_ptr<FailureCounts>& found = absent_[name];
+  if (found == nullptr) found = std::make_shared<FailureCounts>();
+  return found;
+}
+
+void Statistics::ForgetModel(const std::string& name) {
+  threading::MutexLock lock(&mutex_);
+  absent_.erase(name);
 }
 
 void Statistics::Loaded(const std::string& name, int64_t version, bool ok, absl::Duration taken) {

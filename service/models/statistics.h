@@ -15,11 +15,11 @@
 #include <utility>
 #include <vector>
 
-#include "absl/algorithm/container.h"
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "engine/threading/mutex.h"
+#include "service/observe/failure_counts.h"
 #include "service/observe/histogram.h"
 #include "service/observe/refusal.h"
 #include "service/observe/thread_shard.h"
@@ -41,7 +41,6 @@ class VersionStatistics {
  public:
   // More sizes of batches than this get no row of their own.
   static constexpr size_t kMostBatchSizes = 64;
-  static constexpr size_t kCodes = 17;  // of absl::StatusCode
 
   explicit VersionStatistics(uint32_t number = 0) : number_(number) {}
 
@@ -61,10 +60,7 @@ class VersionStatistics {
     int64_t rows = 0, runs = 0;
     int64_t last_ms = 0;         // since 1970, of the last success; 0: none
     std::vector<Batch> batches;  // by rows, ascending
-    std::array<int64_t, kCodes> by_code = {};
-    std::array<int64_t, kRefusals> by_refusal = {};
-
-    int64_t Refused() const { return absl::c_accumulate(by_refusal, int64_t{0}); }
+    FailureCounts::Sums ends;    // of all requests: what was answered ended with kOk
   };
   // Durations of the requests that were answered: from arrival to answer; of them waiting; of them
   // running, from the start of the run to the answer.
@@ -111,9 +107,7 @@ class VersionStatistics {
     kWriteNs,
     kCoreNs,
     kRows,
-    kFirstCode,
-    kFirstRefusal = kFirstCode + kCodes,
-    kLastMs = kFirstRefusal + kRefusals,  // the latest, where the others are sums
+    kLastMs,  // the latest, where the others are sums
     kCounters
   };
   static constexpr int64_t kFree = -1;
@@ -132,6 +126,7 @@ class VersionStatistics {
 
   const uint32_t number_;
   std::array<Shard, kThreadShards> shards_;
+  FailureCounts failures_;
   Durations durations_;
   Value held_bytes_{0}, load_ns_{0};
 };
@@ -152,9 +147,14 @@ class Statistics {
   // The version that has or had this number; empty where none had.
   Name NameOf(uint32_t number) const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Requests of inference that named no version that is served.
-  VersionStatistics& unnamed() { return unnamed_; }
-  const VersionStatistics& unnamed() const { return unnamed_; }
+  // Requests of inference that named no model that there is.
+  FailureCounts& unnamed() { return unnamed_; }
+  const FailureCounts& unnamed() const { return unnamed_; }
+  // Requests that named the model, and no version of it that is served; made at the first call.
+  std::shared_ptr<FailureCounts> OfAbsentVersions(const std::string& name)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // The model has no versions any more.
+  void ForgetModel(const std::string& name) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // A load of the version has ended.
   void Loaded(const std::string& name, int64_t version, bool ok, absl::Duration taken)
@@ -166,11 +166,12 @@ class Statistics {
   std::map<std::string, Loads> loads() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  VersionStatistics unnamed_;
+  FailureCounts unnamed_;
   mutable threading::Mutex mutex_;
   std::vector<Name> names_ ABSL_GUARDED_BY(mutex_);  // of the numbers from 1 up
   std::map<std::pair<std::string, int64_t>, std::shared_ptr<VersionStatistics>> all_
       ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::shared_ptr<FailureCounts>> absent_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, Loads> loads_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -152,8 +152,7 @@ void Call::Account(const absl::Status& status) {
   times_.end = SteadyNow();
   const RequestRefusal why = refusal() != RequestRefusal::kNone ? refusal() : ticket_.refusal();
   if (job_ == nullptr) {
-    if (method_.right == Right::kInfer)
-      host_.unnamed->Failed(status.code(), why, times_.end - times_.arrival);
+    if (method_.right == Right::kInfer) host_.unnamed->Count(status.code(), why);
     return;
   }
   if (!status.ok()) failed_id_ = std::string(job_->RequestId());

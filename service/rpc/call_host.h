@@ -25,7 +25,7 @@ struct CallHost {
   Admission* admission = nullptr;
   UnreadAnswers* unread = nullptr;
   RequestLog* log = nullptr;
-  VersionStatistics* unnamed = nullptr;  // of requests of inference that name no served version
+  FailureCounts* unnamed = nullptr;  // of requests of inference that were not decoded
   FlightRecorder* flights = nullptr;
   Tracer* tracer = nullptr;  // null: nothing is traced
   AnswerPool* answers = nullptr;

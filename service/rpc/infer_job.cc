@@ -32,7 +32,6 @@ OwnedJob InferJob::Start(const Setting& setting, const CallHost& host,
   if (job == nullptr) job = std::make_unique<InferJob>(setting.idle);
   job->models_ = setting.models;
   job->answers_ = host.answers;
-  job->unnamed_ = host.unnamed;
   job->in_stream_ = setting.in_stream;
   job->request_ = &request;
   job->response_ = response;
@@ -152,7 +151,10 @@ std::shared_ptr<VersionStatistics> InferJob::Account(const CallTimes& times,
 void InferJob::Count(const CallTimes& times, const absl::Status& status, RequestRefusal refusal,
                      const FlightRecord& record) {
   const absl::Duration total = times.end - times.arrival;
-  if (served_ == nullptr) return unnamed_->Failed(status.code(), refusal, total);
+  if (served_ == nullptr) {
+    const absl::string_view named = decoded_.parsed() ? decoded_.model_name() : "";
+    return models_->CountUnserved(named, status.code(), refusal);
+  }
   if (!is_ready_) refusal = RequestRefusal::kNotReady;
   if (record.core_ns > 0) served_->statistics->HeldCores(absl::Nanoseconds(record.core_ns));
   if (!status.ok()) return served_->statistics->Failed(status.code(), refusal, total);

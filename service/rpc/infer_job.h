@@ -57,7 +57,6 @@ class InferJob final : public Job {
   IdleSlots<InferJob>* const idle_;
   ModelRepository* models_ = nullptr;
   AnswerPool* answers_ = nullptr;
-  VersionStatistics* unnamed_ = nullptr;
   const grpc::ByteBuffer* request_ = nullptr;
   grpc::ByteBuffer* response_ = nullptr;
   bool in_stream_ = false;

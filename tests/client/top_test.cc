@@ -362,7 +362,7 @@ TEST(TopTextTest, TellsErrorsThatBelongToNoModelAndAServerWithoutAny) {
   TopInterval top = Busy();
   top.unnamed_errors_per_s = 2.5;
   EXPECT_THAT(TopText(top, "", {}),
-              HasSubstr("2 running, 2.5 errors/s that named no model here\n"));
+              HasSubstr("2 running, 2.5 errors/s that named no version here\n"));
   EXPECT_THAT(TopText(Busy(), "", {}), Not(HasSubstr("named no model")));
   top.models.clear();
   EXPECT_THAT(TopText(top, "", {}), HasSubstr("\nthe server has no models\n"));

@@ -131,7 +131,7 @@ class HoldingService final : public inference::GRPCInferenceService::WithRawMeth
   RequestLog log_{absl::Seconds(10)};
   Admission admission_{1 << 20};
   UnreadAnswers unread_{absl::Seconds(30), &admission_};
-  VersionStatistics unnamed_;
+  FailureCounts unnamed_;
   const CallHost host_{.dispatcher = &dispatcher_,
                        .admission = &admission_,
                        .unread = &unread_,

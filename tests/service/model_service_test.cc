@@ -223,6 +223,8 @@ TEST_F(ModelServiceTest, TellsHowTheServerIsAndWhatItServed) {
   ASSERT_TRUE(Infer(request, &answer).ok());
   request.mutable_inputs(0)->set_shape(1, 99);
   EXPECT_FALSE(Infer(request, &answer).ok());
+  request.set_model_version("77");
+  EXPECT_FALSE(Infer(request, &answer).ok());
   request.set_model_name("unknown");
   EXPECT_FALSE(Infer(request, &answer).ok());
 
@@ -232,7 +234,7 @@ TEST_F(ModelServiceTest, TellsHowTheServerIsAndWhatItServed) {
   EXPECT_GT(status.uptime_ns(), 0);
   EXPECT_LT(absl::AbsDuration(absl::FromUnixNanos(status.at_ns()) - absl::Now()), absl::Minutes(5));
   EXPECT_EQ(status.work_limit_bytes(), options_.max_work_bytes);
-  EXPECT_EQ(status.unnamed_failed(), 1);
+  EXPECT_EQ(status.unnamed_failed(), 2);
   ASSERT_EQ(status.models_size(), 2);
   const v1::VersionStatus& bad = status.models(0).versions(0);
   EXPECT_EQ(status.models(0).name(), "bad");

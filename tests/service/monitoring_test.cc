@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <thread>
@@ -66,12 +67,38 @@ class MonitoringTest : public ServedFixture {
   std::unique_ptr<HttpDaemon> daemon_;
 };
 
+TEST_F(MonitoringTest, RequestsForAVersionThatIsAbsentCountUnderTheirModel) {
+  WriteFile(directory_ / "gone/1/model.onnx", "broken");
+  Start();
+  const std::string of_model = "tilewire_requests_total{model=\"echo\",version=\"\",";
+  const std::string of_none = "tilewire_requests_total{model=\"\",version=\"\",";
+  const std::string not_found = "protocol=\"grpc\",code=\"NOT_FOUND\"}";
+  ExpectTold(of_model + not_found, 0);
+  const std::string before = MetricsOf(server_->Watched(), &machine_);
+  for (int version = 100; version < 120; ++version)
+    EXPECT_FALSE(InferOn("echo", absl::StrCat(version)).ok());
+  ExpectTold(of_model + not_found, 20);
+  EXPECT_FALSE(InferOn("echo", "newest").ok());
+  ExpectTold(of_model + "protocol=\"grpc\",code=\"INVALID_ARGUMENT\"}", 1);
+  ExpectTold(of_none + not_found, 0);
+  const std::string after = MetricsOf(server_->Watched(), &machine_);
+  EXPECT_EQ(std::count(after.begin(), after.end(), '\n'),
+            std::count(before.begin(), before.end(), '\n'))
+      << "what clients send made new series";
+  // The last version of a model takes the counts of its model with it.
+  EXPECT_FALSE(InferOn("gone", "7").ok());
+  const std::string of_gone = "tilewire_requests_total{model=\"gone\",version=\"\",";
+  ExpectTold(of_gone + not_found, 1);
+  models_->Remove(*models_->Peek("gone", 1));
+  EXPECT_EQ(Told(of_gone + not_found), -1);
+}
+
 TEST_F(MonitoringTest, CountsRequestsOfTheirVersionAndOthersUnderNone) {
   Start();
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(InferOn("echo").ok());
   ASSERT_TRUE(InferOn("echo", "1").ok());
   EXPECT_FALSE(InferOn("a client's \"name\"").ok());
-  EXPECT_FALSE(InferOn("echo", "77").ok());
+  EXPECT_FALSE(InferOn("").ok());
   const auto requests = [](const char* model, const char* version, const char* code) {
     return absl::StrCat("tilewire_requests_total{model=\"", model, "\",version=\"", version,
                         "\",protocol=\"grpc\",code=\"", code, "\"}");
@@ -79,7 +106,8 @@ TEST_F(MonitoringTest, CountsRequestsOfTheirVersionAndOthersUnderNone) {
   ExpectTold(requests("echo", "2", "OK"), 3);
   ExpectTold(requests("echo", "1", "OK"), 1);
   ExpectTold(requests("echo", "2", "NOT_FOUND"), 0);
-  ExpectTold(requests("", "", "NOT_FOUND"), 2);
+  ExpectTold(requests("", "", "NOT_FOUND"), 1);
+  ExpectTold(requests("", "", "INVALID_ARGUMENT"), 1);
   EXPECT_THAT(MetricsOf(server_->Watched(), &machine_), Not(HasSubstr("client's")));
   ExpectTold("tilewire_runs_total{model=\"echo\",version=\"2\"}", 3);
   ExpectTold("tilewire_rows_total{model=\"echo\",version=\"2\"}", 3);

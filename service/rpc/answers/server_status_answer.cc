@@ -27,7 +27,7 @@ void EncodeCounts(const VersionStatistics& statistics, v1::VersionStatus* messag
   const VersionStatistics::Sums sums = statistics.Sum();
   message->set_answered(sums.success.count);
   message->set_failed(sums.fail.count);
-  message->set_refused(sums.Refused());
+  message->set_refused(sums.ends.Refused());
   message->set_rows(sums.rows);
   message->set_request_ns(sums.success.ns);
   message->set_queue_ns(sums.queue.ns);
@@ -64,6 +64,18 @@ void EncodeModels(const ModelRepository& models, const DispatcherLoad& work,
   }
 }
 
+// The requests that named no model that there is, or a version that is not served.
+int64_t FailedUnnamed(const ModelRepository& models) {
+  int64_t failed = models.statistics().unnamed().Sum().All();
+  std::string counted;
+  for (const std::shared_ptr<const ServedModel>& served : models.All()) {
+    if (served->absent == nullptr || served->name == counted) continue;
+    counted = served->name;
+    failed += served->absent->Sum().All();
+  }
+  return failed;
+}
+
 }  // namespace
 
 absl::Status AnswerServerStatus(const ModelRepository& models, const ServerNumbers& server,
@@ -81,7 +93,7 @@ absl::Status AnswerServerStatus(const ModelRepository& models, const ServerNumbe
   response->set_work_limit_bytes(server.work_limit_bytes);
   response->set_connections(server.connections);
   EncodeModels(models, server.work, request, response);
-  response->set_unnamed_failed(models.statistics().unnamed().Sum().fail.count);
+  response->set_unnamed_failed(FailedUnnamed(models));
   return absl::OkStatus();
 }
 

@@ -88,15 +88,14 @@ TEST(StatisticsTest, CountByCodeAndByRefusal) {
   statistics.Failed(absl::StatusCode::kInvalidArgument, RequestRefusal::kNone, {});
   statistics.Failed(static_cast<absl::StatusCode>(99), RequestRefusal::kNone, {});
   const VersionStatistics::Sums sums = statistics.Sum();
-  const auto of_code = [&sums](absl::StatusCode code) {
-    return sums.by_code[static_cast<size_t>(code)];
-  };
+  const auto of_code = [&sums](absl::StatusCode code) { return sums.ends.Of(code); };
   EXPECT_EQ(of_code(absl::StatusCode::kOk), 1);
   EXPECT_EQ(of_code(absl::StatusCode::kUnavailable), 2);
   EXPECT_EQ(of_code(absl::StatusCode::kInvalidArgument), 1);
   EXPECT_EQ(of_code(absl::StatusCode::kUnknown), 1) << "codes that there are not";
-  EXPECT_EQ(sums.by_refusal[static_cast<size_t>(RequestRefusal::kTooLate)], 2);
-  EXPECT_EQ(sums.by_refusal[static_cast<size_t>(RequestRefusal::kQueue)], 0);
+  EXPECT_EQ(sums.ends.by_refusal[static_cast<size_t>(RequestRefusal::kTooLate)], 2);
+  EXPECT_EQ(sums.ends.by_refusal[static_cast<size_t>(RequestRefusal::kQueue)], 0);
+  EXPECT_EQ(sums.ends.Refused(), 2);
   EXPECT_EQ(sums.fail.count, 4);
 }
 
