@@ -19,16 +19,21 @@ std::string TensorsText(const std::vector<TensorMetadata>& tensors) {
   });
 }
 
+absl::string_view StateText(const ModelEntry& model, bool is_ready) {
+  if (is_ready) return " ready";
+  return model.state == "LOADING" ? " loading" : " not ready";
+}
+
 }  // namespace
 
 std::string ModelText(const ModelEntry& model, bool is_ready,
                       const std::optional<ModelMetadata>& metadata) {
   const std::string version =
       !model.version.empty() || !metadata ? model.version : absl::StrJoin(metadata->versions, ",");
-  std::string text = absl::StrCat(PaddedAfter(ShownText(model.name), kNameWidth), " version ",
-                                  PaddedAfter(ShownText(version), kVersionWidth),
-                                  is_ready ? " ready" : " not ready",
-                                  model.reason.empty() ? "" : "  ", ShownText(model.reason), "\n");
+  std::string text =
+      absl::StrCat(PaddedAfter(ShownText(model.name), kNameWidth), " version ",
+                   PaddedAfter(ShownText(version), kVersionWidth), StateText(model, is_ready),
+                   model.reason.empty() ? "" : "  ", ShownText(model.reason), "\n");
   if (!metadata) return text;
   absl::StrAppend(&text, "  inputs   ", TensorsText(metadata->inputs), "\n  outputs  ",
                   TensorsText(metadata->outputs), "\n");

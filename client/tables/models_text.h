@@ -11,9 +11,9 @@
 
 namespace tilewire::client {
 
-// Name, version, whether it is ready, and the reason if not; of a model whose metadata are known,
-// also its inputs, outputs and precision, a line each. Without a version in the entry, those of the
-// metadata are told. Control characters of all that the server says are shown as '?'.
+// Name, version, whether it is ready or loading, and the reason if not; of a model whose metadata
+// are known, also its inputs, outputs and precision, a line each. Without a version in the entry,
+// those of the metadata are told. Control characters of all that the server says are shown as '?'.
 std::string ModelText(const ModelEntry& model, bool is_ready,
                       const std::optional<ModelMetadata>& metadata);
 

@@ -32,15 +32,17 @@ constexpr absl::string_view kProtocol = "grpc";  // the only one that serves inf
 // Sizes of batches that get a bound.
 constexpr int64_t kRowBounds[] = {1, 2, 4, 8, 16, 32, 64, 128, 256};
 
-constexpr std::pair<ModelState, const char*> kStates[] = {{ModelState::kLoading, "LOADING"},
-                                                          {ModelState::kReady, "READY"},
-                                                          {ModelState::kUnavailable, "UNAVAILABLE"},
-                                                          {ModelState::kUnloading, "UNLOADING"},
-                                                          {ModelState::kUnloaded, "UNLOADED"}};
+constexpr absl::string_view kStates[] = {"LOADING", "READY", "UNAVAILABLE", "UNLOADING",
+                                         "UNLOADED"};
 
 struct Version {
   absl::string_view model, version;
 };
+
+// The name of the state. One that is unloaded has not failed, which UNAVAILABLE means to alerts.
+absl::string_view StateOf(const ServedModel& served) {
+  return served.state == ModelState::kUnloaded ? "UNLOADED" : ModelStateName(served.state);
+}
 
 double Seconds(int64_t ns) { return ns * 1e-9; }
 
@@ -98,8 +100,9 @@ void AddVersion(const ServedModel& served, const MetricsDialects& dialects, Metr
   AddRuns(of, *served.statistics, sums, text);
   if (dialects.triton) AddAsTriton(served, sums, text);
   if (dialects.ovms) AddAsOvms(served, sums, text);
-  for (const auto& [state, name] : kStates)
-    text->Add(Metric::kModelState, {of.model, of.version, name}, served.state == state ? 1 : 0);
+  const absl::string_view now = StateOf(served);
+  for (const absl::string_view state : kStates)
+    text->Add(Metric::kModelState, {of.model, of.version, state}, state == now ? 1 : 0);
   text->Add(Metric::kModelBytes, {of.model, of.version},
             static_cast<double>(served.statistics->held_bytes()));
   text->Add(Metric::kModelLoadSeconds, {of.model, of.version},

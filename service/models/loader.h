@@ -106,9 +106,8 @@ class Loader final : public ModelControl {
   using Key = std::pair<std::string, int64_t>;  // name and version
   static Key KeyOf(const ServedModel& served);
 
-  // The stamp of a version's files when it was last loaded, and at the last look.
   struct Watched {
-    FileStamp loaded, seen;
+    FileStamp loaded, seen;  // of a version when it was last loaded, and at the last look
   };
   struct Request {
     bool load = false;  // else unload
@@ -146,6 +145,7 @@ class Loader final : public ModelControl {
 
   // In loader_loads.cc, those of trials in loader_trials.cc.
   void LoadFound(ServedModel found);
+  void ShowLoading(const ServedModel& found);
   absl::Status AwaitRoom() ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status BeginLoad(const FileStamp& files);
   void EndLoad();

@@ -113,8 +113,29 @@ ServedModel Loader::LoadNow(const ServedModel& found, bool is_replacement,
   return loaded;
 }
 
+// Lets clients see that the load has begun. Readiness stays as it is, and so does an error that is
+// tried again by itself.
+void Loader::ShowLoading(const ServedModel& found) {
+  const ModelRepository::Served now = models_->Peek(found.name, found.version);
+  if (now == nullptr || !IsLive(*now)) {
+    ServedModel arriving = found;
+    arriving.state = ModelState::kArriving;
+    arriving.load_status = absl::OkStatus();
+    return models_->Publish(std::move(arriving));
+  }
+  models_->Change(*now, [](ServedModel* shown) {
+    const bool failed = shown->state == ModelState::kUnavailable;
+    if (shown->model != nullptr) {
+      shown->is_loading_next = true;
+    } else if (failed && !absl::IsUnavailable(shown->load_status)) {
+      shown->state = ModelState::kLoading;
+    }
+  });
+}
+
 void Loader::LoadFound(ServedModel found) {
   found.model = nullptr;
+  ShowLoading(found);
   Watched watched;
   watched.loaded = watched.seen = StampOf(found);  // before any of it is read
   ModelRepository::Served replaced = ReplacedBy(found);
@@ -158,7 +179,10 @@ void Loader::Report(const ServedModel& found, ServedModel loaded) {
     models_->Publish(std::move(loaded));
     return;
   }
-  models_->Change(found, [&loaded](ServedModel* now) { now->load_status = loaded.load_status; });
+  models_->Change(found, [&loaded](ServedModel* now) {
+    now->load_status = loaded.load_status;
+    now->is_loading_next = false;
+  });
 }
 
 }  // namespace tilewire::service

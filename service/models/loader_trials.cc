@@ -4,6 +4,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "engine/base/status_macros.h"
 #include "service/models/loader.h"
+#include "spdlog/spdlog.h"
 
 namespace tilewire::service {
 
@@ -44,7 +45,10 @@ absl::Status Loader::Prove(const FileStamp& files, const std::vector<Shapes>& sh
     *unloads = false;
     room = BeginTrial(files, &memory);
   }
-  return room.ok() ? RunTrial(files, memory, shapes, found) : room;
+  if (!room.ok()) return room;
+  spdlog::info("model '{}' version {}: tried out in another process before it is loaded",
+               found->name, found->version);
+  return RunTrial(files, memory, shapes, found);
 }
 
 }  // namespace tilewire::service

@@ -178,8 +178,7 @@ std::vector<ModelRepository::Served> ModelRepository::NotReady() const {
     const bool has_stand_in =
         best != nullptr && best->state == ModelState::kReady && best->stands_in;
     for (const auto& [number, served] : versions) {
-      const bool excused = has_stand_in && served->state == ModelState::kUnavailable;
-      if (IsLive(*served) && !excused && !Usable(*served).ok()) missing.push_back(served);
+      if (IsLive(*served) && !has_stand_in && !Usable(*served).ok()) missing.push_back(served);
     }
   }
   return missing;

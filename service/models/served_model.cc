@@ -11,6 +11,7 @@ namespace tilewire::service {
 absl::string_view ModelStateName(ModelState state) {
   switch (state) {
     case ModelState::kLoading:
+    case ModelState::kArriving:
       return "LOADING";
     case ModelState::kReady:
       return "READY";
@@ -24,7 +25,8 @@ absl::string_view ModelStateName(ModelState state) {
 }
 
 bool IsLive(const ServedModel& served) {
-  return served.state != ModelState::kUnloading && served.state != ModelState::kUnloaded;
+  return served.state == ModelState::kLoading || served.state == ModelState::kReady ||
+         served.state == ModelState::kUnavailable;
 }
 
 std::vector<absl::string_view> LabelsOf(const ServedModel& served, int output) {
@@ -40,9 +42,10 @@ absl::Status Usable(const ServedModel& served) {
     case ModelState::kLoading:
       return absl::UnavailableError(
           absl::StrCat("model ", Quoted(served.name), " is still loading"));
+    case ModelState::kArriving:
     case ModelState::kUnloading:
     case ModelState::kUnloaded:
-      return absl::NotFoundError(absl::StrCat("model ", Quoted(served.name), " is unloaded"));
+      return absl::NotFoundError(absl::StrCat("model ", Quoted(served.name), " is not loaded"));
     case ModelState::kUnavailable:
       break;
   }
@@ -55,7 +58,13 @@ absl::Status Usable(const ServedModel& served) {
 }
 
 std::string ReasonOf(const ServedModel& served) {
+  if (served.state == ModelState::kArriving) return "it is tried out and loaded";
   if (!IsLive(served)) return served.state == ModelState::kUnloaded ? "unloaded" : "";
+  if (served.is_loading_next) {
+    return absl::StrCat(served.state == ModelState::kReady ? "what was loaded before serves"
+                                                           : Usable(served).message(),
+                        "; the files there now are tried out and loaded");
+  }
   if (served.state == ModelState::kReady && !served.load_status.ok()) {
     return absl::StrCat("what was loaded before serves; the files there now failed to load: ",
                         served.load_status.message());

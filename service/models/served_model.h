@@ -22,13 +22,14 @@
 namespace tilewire::service {
 
 enum class ModelState : uint8_t {
-  kLoading,      // not loaded yet
+  kLoading,      // not loaded yet: requests for it are to come again
+  kArriving,     // tried out or loaded for the first time; clients see it in the index only
   kReady,        // it serves
   kUnavailable,  // it failed to load, or its file was written to while it served
   kUnloading,    // it takes no more requests, and some still run
   kUnloaded,     // it is on disk and not loaded; clients see it in the index only
 };
-// "LOADING"; as in Triton, what is unloaded is "UNAVAILABLE".
+// "LOADING", also of kArriving; as in Triton, what is unloaded is "UNAVAILABLE".
 absl::string_view ModelStateName(ModelState state);
 
 // Immutable once it is published.
@@ -51,6 +52,8 @@ struct ServedModel {
   // Why it is kUnavailable: kUnavailable if it will be loaded again by itself, else the error of
   // the load. Of a model that is kReady: why what lies on disk now did not load.
   absl::Status load_status;
+  // Whether the files there now are tried out or loaded, to replace `model`, which serves or did.
+  bool is_loading_next = false;
   // Whether it serves in the place of a version that is to be served and does not yet, or cannot.
   bool stands_in = false;
   std::shared_ptr<const Model> model;  // set if kReady
@@ -65,10 +68,11 @@ struct ServedModel {
   // Counts of its requests, and of those for versions that its model does not have: the
   // repository's, whatever is published.
   std::shared_ptr<VersionStatistics> statistics;
+  std::shared_ptr<FailureCounts> absent;
 };
 
-// Whether it is one of the model's versions for clients: neither unloaded nor on the way to it.
-  std::shared_ptr<FailureCounts> absent;
+// Whether it is one of the model's versions for clients: neither unloaded, nor on the way to it,
+// nor there for the first time and not loaded yet.
 bool IsLive(const ServedModel& served);
 
 // The labels of an output's classes, of a version that is kReady; empty where it has none. They

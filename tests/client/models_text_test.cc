@@ -23,6 +23,8 @@ TEST(ModelTextTest, IsTheModelAndWhatItTakes) {
             "cats                 version 6,7  ready\n" + tensors);
   EXPECT_EQ(ModelText({"cats", "6", "UNAVAILABLE", "no memory"}, false, {}),
             "cats                 version 6    not ready  no memory\n");
+  EXPECT_EQ(ModelText({"cats", "8", "LOADING", "it is tried out and loaded"}, false, {}),
+            "cats                 version 8    loading  it is tried out and loaded\n");
   EXPECT_EQ(ModelText({"\u6A21\u578B", "1", "READY", ""}, true, {}),
             "\u6A21\u578B                 version 1    ready\n");
 }

@@ -82,6 +82,10 @@ def bad_models_leave_the_others_alone():
 def a_model_that_hangs_is_ended_after_its_time():
     """So that others are loaded."""
     with serving('--trial_seconds=3') as (server, folder):
+        add(folder, 'hangs_longer')
+        until(lambda: b'LOADING' in index(server), 'the index does not show what is tried out')
+        expect(server.health(), True)
+        until(lambda: b'LOADING' not in index(server), 'it is tried out without end')
         add_bad(server, folder, {'hangs': b'its trial did not end within 3s (--trial_seconds), at: '})
         server.end()
 

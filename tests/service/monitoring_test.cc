@@ -198,6 +198,26 @@ TEST_F(MonitoringTest, TellsStatesAndTheServer) {
   EXPECT_EQ(Told("tilewire_connections{protocol=\"grpc\"}"), 1);
 }
 
+TEST_F(MonitoringTest, AVersionThatIsTriedOutIsLoadingEverywhere) {
+  StartAll();
+  ServedModel arriving = *models_->Peek("echo", 1);
+  arriving.version = 3;
+  arriving.model = nullptr;
+  arriving.state = ModelState::kArriving;
+  models_->Publish(std::move(arriving));
+  const std::string series = "tilewire_model_state{model=\"echo\",version=\"3\",state=\"";
+  EXPECT_EQ(Told(series + "LOADING\"}"), 1);
+  for (const char* state : {"READY", "UNAVAILABLE", "UNLOADING", "UNLOADED"})
+    EXPECT_EQ(Told(absl::StrCat(series, state, "\"}")), 0) << state;
+  EXPECT_THAT(Get("/statusz.json"), HasSubstr("\"state\":\"LOADING\""));
+  EXPECT_THAT(Get("/statusz"), HasSubstr("it is tried out and loaded"));
+  EXPECT_THAT(Get("/readyz"), Not(HasSubstr("version 3")));
+  const auto index = Ask(&Stub::RepositoryIndex, inference::RepositoryIndexRequest());
+  ASSERT_EQ(index.models_size(), 4);
+  EXPECT_EQ(index.models(3).version(), "3");
+  EXPECT_EQ(index.models(3).state(), "LOADING");
+}
+
 TEST_F(MonitoringTest, TheTimerTellsWhatWaitsAndRuns) {
   engine_.endless = true;
   options_.queue.express = false;  // no thread beside the one

@@ -26,7 +26,8 @@ class ConfiguredWarmUpTest : public LoaderTest {
     if (before == nullptr) WriteFile(directory_ / "warm/1/model.onnx", "");
     Until([&] {
       const auto now = models_->Peek("warm", 1);
-      return now != nullptr && now != before && now->state != ModelState::kLoading;
+      return now != nullptr && now != before && IsLive(*now) && !now->is_loading_next &&
+             now->state != ModelState::kLoading;
     });
     const auto now = models_->Peek("warm", 1);
     if (now->model == nullptr) return now->load_status;

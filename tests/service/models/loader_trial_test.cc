@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/match.h"
 #include "engine/threading/mutex.h"
 #include "tests/service/models/loader_fixture.h"
 #include "tests/support/status_matchers.h"
@@ -14,6 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using tilewire::testing::IsOk;
+using tilewire::testing::StatusIs;
 
 // Thread-safe. Trials wait while they are held.
 class FakeTrial final : public Trial {
@@ -65,6 +67,10 @@ class LoaderTrialTest : public LoaderTest {
     Start(/*warm_up_first=*/false, memory);
     started_.WaitForNotification();
   }
+  bool HasFailed(int64_t version) {
+    const auto now = models_->Peek("echo", version);
+    return now != nullptr && now->state == ModelState::kUnavailable;
+  }
   void TearDown() override {
     fake_.Hold(false);
     loader_ = nullptr;
@@ -86,7 +92,7 @@ TEST_F(LoaderTrialTest, WhatFailsItsTrialIsNeverOpened) {
   Begin();
   fake_.SetResult(absl::InternalError("its trial died of SIGSEGV"));
   WriteFile(directory_ / "echo/3/model.onnx", "");
-  Until([&] { return models_->Peek("echo", 3) != nullptr; });
+  Until([&] { return HasFailed(3); });
   Until([&] { return Echo("2")->stands_in; });
   EXPECT_EQ(Echo("3")->state, ModelState::kUnavailable);
   EXPECT_THAT(ReasonOf(*Echo("3")), HasSubstr("its trial died of SIGSEGV"));
@@ -173,7 +179,7 @@ TEST_F(LoaderTrialTest, WhereMemoryDoesNotSufficeForATrialNothingIsLoaded) {
                       .held = [] { return int64_t{30} << 20; }});
   Begin(&memory);
   WriteFile(directory_ / "echo/3/model.onnx", "");
-  Until([&] { return models_->Peek("echo", 3) != nullptr; });
+  Until([&] { return HasFailed(3); });
   EXPECT_THAT(ReasonOf(*Echo("3")), HasSubstr("trying it out takes about 52 MB, and the server "
                                               "holds 30 MB of 80 MB granted by a group"));
   EXPECT_THAT(fake_.tried(), ElementsAre());
@@ -185,7 +191,7 @@ TEST_F(LoaderTrialTest, WhatIsToGoFirstStaysWhereItsSuccessorFails) {
   Begin();
   fake_.SetResult(absl::InternalError("its trial died of SIGSEGV"));
   WriteFile(directory_ / "echo/3/model.onnx", "");
-  Until([&] { return models_->Peek("echo", 3) != nullptr; });
+  Until([&] { return HasFailed(3); });
   EXPECT_THAT(Run(), IsOk());
 }
 
@@ -195,7 +201,55 @@ TEST_F(LoaderTrialTest, TheServersEndEndsATrial) {
   WriteFile(directory_ / "echo/3/model.onnx", "");
   Until([&] { return !fake_.tried().empty(); });
   loader_ = nullptr;
-  EXPECT_EQ(models_->Peek("echo", 3), nullptr);
+  EXPECT_THAT(models_->Versions("echo"), ElementsAre(2));
+}
+
+TEST_F(LoaderTrialTest, AVersionThatIsTriedOutIsShownAsLoadingAndIsNotWaitedFor) {
+  Begin();
+  fake_.Hold(true);
+  WriteFile(directory_ / "echo/3/model.onnx", "");
+  Until([&] { return !fake_.tried().empty(); });
+  const auto shown = models_->Peek("echo", 3);
+  ASSERT_NE(shown, nullptr);
+  EXPECT_EQ(ModelStateName(shown->state), "LOADING");
+  EXPECT_EQ(ReasonOf(*shown), "it is tried out and loaded");
+  EXPECT_THAT(models_->Find("echo", "3").status(), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(models_->Versions("echo"), ElementsAre(2));
+  EXPECT_TRUE(models_->AllReady());
+  fake_.Hold(false);
+  Until([&] { return models_->FindLoaded("echo", "3").ok(); });
+  EXPECT_EQ(ReasonOf(*Echo("3")), "");
+}
+
+TEST_F(LoaderTrialTest, AVersionWhoseNewFileIsTriedOutServesAndSaysSo) {
+  Begin();
+  fake_.Hold(true);
+  fake_.SetResult(absl::InternalError("its trial died of SIGSEGV"));
+  WriteFile(directory_ / "echo/2/model.onnx", "another");
+  Until([&] { return !fake_.tried().empty(); });
+  EXPECT_EQ(Echo("2")->state, ModelState::kReady);
+  EXPECT_EQ(ReasonOf(*Echo("2")),
+            "what was loaded before serves; the files there now are tried out and loaded");
+  EXPECT_TRUE(models_->AllReady());
+  fake_.Hold(false);
+  Until([&] { return absl::StrContains(ReasonOf(*Echo("2")), "failed to load: its trial died"); });
+  fake_.SetResult(absl::OkStatus());
+  WriteFile(directory_ / "echo/2/model.onnx", "mended, at last");
+  Until([&] { return ReasonOf(*Echo("2")).empty(); });
+}
+
+TEST_F(LoaderTrialTest, AVersionThatFailedIsShownAsLoadingWhenItIsTriedAgain) {
+  Begin();
+  fake_.SetResult(absl::InternalError("its trial died of SIGSEGV"));
+  WriteFile(directory_ / "echo/3/model.onnx", "");
+  Until([&] { return HasFailed(3) && Echo("2")->stands_in; });
+  fake_.Hold(true);
+  WriteFile(directory_ / "echo/3/model.onnx", "mended");
+  Until([&] { return fake_.tried().size() == 2; });
+  EXPECT_EQ(Echo("3")->state, ModelState::kLoading);
+  EXPECT_TRUE(models_->AllReady()) << "another version stands in for it";
+  fake_.Hold(false);
+  Until([&] { return HasFailed(3); });
 }
 
 }  // namespace
