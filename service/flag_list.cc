@@ -141,7 +141,8 @@ void AddDiagnostics(CLI::App* app, Flags* flags, GivenFlags* given) {
       ->delimiter(',')
       ->envname("TILEWIRE_METRICS_COMPATIBILITY")
       ->check(CLI::IsMember({"triton", "ovms"}));
-  Add(app, "log_level", &flags->log_level, "trace | debug | info | warning | error | off")
+  Add(app, "log_level", &flags->log_level,
+      "trace | debug (each request gets a line) | info | warning | error | off")
       ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error", "off"}));
   Add(app, "log_format", &given->log_format,
       "Lines on standard error: text; or json, an object each, with the request's and the trace's "

@@ -14,7 +14,7 @@ LogLevels CurrentLogLevels() {
   return levels;
 }
 
-absl::Status SetLogLevels(const LogLevels& levels) {
+absl::Status CheckLogLevels(const LogLevels& levels) {
   const bool ordered = (levels.error || !levels.warning) && (levels.warning || !levels.info) &&
                        (levels.info || levels.verbose == 0);
   if (!ordered) {
@@ -22,6 +22,10 @@ absl::Status SetLogLevels(const LogLevels& levels) {
         "one threshold decides which lines are logged: log_verbose_level needs log_info, log_info "
         "needs log_warning, log_warning needs log_error");
   }
+  return absl::OkStatus();
+}
+
+void SetLogLevels(const LogLevels& levels) {
   spdlog::level::level_enum level = spdlog::level::off;
   if (levels.error) level = spdlog::level::err;
   if (levels.warning) level = spdlog::level::warn;
@@ -29,7 +33,6 @@ absl::Status SetLogLevels(const LogLevels& levels) {
   if (levels.verbose > 0) level = spdlog::level::debug;
   if (levels.verbose > 1) level = spdlog::level::trace;
   spdlog::set_level(level);
-  return absl::OkStatus();
 }
 
 }  // namespace tilewire::service

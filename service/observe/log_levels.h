@@ -14,12 +14,14 @@ namespace tilewire::service {
 
 struct LogLevels {
   bool error = true, warning = true, info = true;
-  uint32_t verbose = 0;  // 1: debug, 2 and above: trace
+  uint32_t verbose = 0;  // 1: debug, with a line for each request; 2 and above: trace
 };
 
 LogLevels CurrentLogLevels();
 //   kInvalidArgument  less severe lines are wanted without the more severe ones
-absl::Status SetLogLevels(const LogLevels& levels);
+absl::Status CheckLogLevels(const LogLevels& levels);
+// `levels` are some that CheckLogLevels() finds to be good.
+void SetLogLevels(const LogLevels& levels);
 
 }  // namespace tilewire::service
 

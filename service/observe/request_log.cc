@@ -14,6 +14,9 @@ namespace {
 // A client that gave up says nothing about the server.
 bool IsWorthALine(const absl::Status& status) { return !status.ok() && !absl::IsCancelled(status); }
 
+// As Triton's clients ask for by log_verbose_level=1; one load of a number.
+bool IsVerbose() { return spdlog::default_logger_raw()->should_log(spdlog::level::debug); }
+
 // For people.
 std::string NameOf(absl::string_view model) { return model.empty() ? "-" : std::string(model); }
 
@@ -60,8 +63,8 @@ void RequestLog::Ended(const EndedRequest& request) {
   const bool slow = request.waited + request.ran > slow_;
   if (slow) by_code_.Add(kSlow);
   const bool bad = slow || IsWorthALine(status);
-  const bool wanted = access_ == AccessLog::kAll || (access_ == AccessLog::kBad && bad);
-  if (!wanted || (access_ == AccessLog::kBad && !MayWrite(kEnded))) return;
+  const bool all = access_ == AccessLog::kAll || IsVerbose();
+  if (!all && (access_ == AccessLog::kOff || !bad || !MayWrite(kEnded))) return;
   const RequestOrigin origin = request.origin();
   const double waited_ms = absl::ToDoubleMilliseconds(request.waited);
   const double ran_ms = absl::ToDoubleMilliseconds(request.ran);
@@ -72,7 +75,8 @@ void RequestLog::Ended(const EndedRequest& request) {
       status.message());
   LogFields fields = FieldsOf(request, origin);
   fields.numbers = {{"waited_ms", waited_ms}, {"ran_ms", ran_ms}};
-  LogLine(bad ? spdlog::level::warn : spdlog::level::info, text, fields);
+  const auto good = access_ == AccessLog::kAll ? spdlog::level::info : spdlog::level::debug;
+  LogLine(bad ? spdlog::level::warn : good, text, fields);
 }
 
 void RequestLog::EndedUnread(const EndedRequest& request) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Counts every request by its outcome, and writes one line for each that was refused, failed or
-// slow, at most kLinesPerSecond of them; the next line says how many were left out. (With
-// AccessLog::kAll, one for each request.) Likewise for
-// answers that were not read, so that what was refused for want of their memory does not hide them.
-// Lines hold no payload. Thread-safe.
+// slow, at most kLinesPerSecond of them; the next line says how many were left out. With
+// AccessLog::kAll, and while lines of level debug are logged, there is one for each request.
+// Likewise for answers that were not read, so that what was refused for want of their memory does
+// not hide them. Lines hold no payload. Thread-safe.
 #ifndef SERVICE_OBSERVE_REQUEST_LOG_H_
 #define SERVICE_OBSERVE_REQUEST_LOG_H_
 

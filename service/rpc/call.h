@@ -58,6 +58,9 @@ class Call : private Work, private UnreadAnswer {
   RunOptions LimitsOfWork();
 
  protected:
+  // Who sent the request, for a line of the log.
+  RequestOrigin Origin() const;
+
   Call(const Method& method, const CallHost& host)
       : method_(method), host_(host), ticket_(host.admission) {}
   ~Call() override { Record(); }
@@ -116,7 +119,6 @@ class Call : private Work, private UnreadAnswer {
   void BeginTrace();
   void Record();
   void AddPushback();
-  RequestOrigin Origin() const;
   void LogUnread(const absl::Status& why);
 
   void Run(Lane lane) override;

@@ -65,7 +65,7 @@ void InferenceService::Await(CallQueue* queue) {
 ServeFunction InferenceService::Infer(bool in_stream) {
   const InferJob::Setting setting = {
       .idle = idle_jobs_.get(), .models = models_, .in_stream = in_stream};
-  return [this, setting](const grpc::ByteBuffer& request, grpc::ByteBuffer* response) {
+  return [this, setting](const Call&, const grpc::ByteBuffer& request, grpc::ByteBuffer* response) {
     return InferJob::Start(setting, host_, request, response);
   };
 }
@@ -131,11 +131,11 @@ void InferenceService::AddModels() {
 
 void InferenceService::AddRepository() {
   methods_.Add(Row("RepositoryModelLoad"), this, &InferenceService::RequestRepositoryModelLoad,
-               [this](const grpc::ByteBuffer& request, grpc::ByteBuffer* response) {
+               [this](const Call&, const grpc::ByteBuffer& request, grpc::ByteBuffer* response) {
                  return LoadModelJob(control_.load(), host_, request, response);
                });
   methods_.Add(Row("RepositoryModelUnload"), this, &InferenceService::RequestRepositoryModelUnload,
-               [this](const grpc::ByteBuffer& request, grpc::ByteBuffer* response) {
+               [this](const Call&, const grpc::ByteBuffer& request, grpc::ByteBuffer* response) {
                  return UnloadModelJob(control_.load(), host_, request, response);
                });
   TILEWIRE_ADD(RepositoryIndex, [this](const auto& asked, auto* answer) {
@@ -145,15 +145,19 @@ void InferenceService::AddRepository() {
 }
 
 void InferenceService::AddSettings() {
-  TILEWIRE_ADD(LogSettings, [this](const auto& asked, auto* answer) {
-    return AnswerLogSettings(host_.open_rights, asked, answer);
+  const auto origin_of = [](const Call& call) { return [&call] { return call.Origin(); }; };
+  TILEWIRE_ADD(LogSettings, [this, origin_of](const Call& call, const auto& asked, auto* answer) {
+    return AnswerLogSettings({host_.open_rights, origin_of(call)}, asked, answer);
   });
-  TILEWIRE_ADD(TraceSetting, [this](const auto& asked, auto* answer) -> absl::Status {
-    if (!asked.model_name().empty()) {
-      ABSL_RETURN_IF_ERROR(models_->Find(asked.model_name(), "").status());
-    }
-    return AnswerTraceSetting(host_.open_rights, host_.tracer, asked, answer);
-  });
+  TILEWIRE_ADD(
+      TraceSetting,
+      [this, origin_of](const Call& call, const auto& asked, auto* answer) -> absl::Status {
+        if (!asked.model_name().empty()) {
+          ABSL_RETURN_IF_ERROR(models_->Find(asked.model_name(), "").status());
+        }
+        return AnswerTraceSetting({host_.open_rights, origin_of(call)}, host_.tracer, asked,
+                                  answer);
+      });
 }
 
 // There are no regions: all of them are unregistered, and the status of all is empty.

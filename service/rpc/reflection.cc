@@ -38,7 +38,7 @@ StreamMethod::Terms Reflection::TermsOf(const Method& row, Service* service) {
                         grpc::ServerCompletionQueue* queue, Event* arrived) {
                 service->RequestServerReflectionInfo(context, stream, queue, queue, arrived->tag());
               },
-          .serve = [this](const grpc::ByteBuffer& request,
+          .serve = [this](const Call&, const grpc::ByteBuffer& request,
                           grpc::ByteBuffer* response) { return Answer(request, response); },
           .in_flight = 1,
           .most_streams = kMostStreams};

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/rpc/settings.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "engine/base/status_macros.h"
+#include "service/observe/log_fields.h"
 #include "service/observe/log_levels.h"
 #include "service/trace/trace_sampler.h"
 #include "service/wire/status_text.h"
@@ -20,6 +24,9 @@ namespace {
 
 using LogValue = inference::LogSettingsRequest::SettingValue;
 using LogAnswer = inference::LogSettingsResponse::SettingValue;
+// Higher levels are the same.
+constexpr uint32_t kMostVerbose = 2;
+
 using TraceValues = google::protobuf::RepeatedPtrField<std::string>;
 
 absl::Status CheckMayChange(const OpenRights& open) {
@@ -46,7 +53,7 @@ absl::Status ChangeLog(absl::string_view name, const LogValue& value, LogLevels*
     if (value.parameter_choice_case() != LogValue::kUint32Param) {
       return InvalidSetting(name, "it is not an integer");
     }
-    levels->verbose = value.uint32_param();
+    levels->verbose = std::min(value.uint32_param(), kMostVerbose);
     return absl::OkStatus();
   }
   if (name == "log_file" || name == "log_format") {
@@ -55,6 +62,49 @@ absl::Status ChangeLog(absl::string_view name, const LogValue& value, LogLevels*
   return InvalidSetting(name,
                         "unknown; known are 'log_error', 'log_warning', 'log_info' and "
                         "'log_verbose_level'");
+}
+
+// Settings by name, as text.
+using Told = std::map<std::string, std::string>;
+
+// One line for those that a client has changed; none where it has changed nothing.
+void LogChange(const char* rpc, const Told& before, const Told& after,
+               absl::FunctionRef<RequestOrigin()> origin_of) {
+  std::vector<std::string> changes;
+  for (const auto& [name, value] : after) {
+    const std::string& old = before.at(name);
+    if (old != value) changes.push_back(absl::StrCat(name, " from ", old, " to ", value));
+  }
+  if (changes.empty()) return;
+  const RequestOrigin origin = origin_of();
+  const std::string changed = absl::StrJoin(changes, ", ");
+  LogLine(spdlog::level::info,
+          absl::StrCat("settings changed by ", rpc, " id ", origin.id, " from ", origin.peer, ": ",
+                       changed),
+          {.texts = {{"method", rpc},
+                     {"peer", origin.peer},
+                     {"request_id", origin.id},
+                     {"trace_id", origin.trace_id},
+                     {"changed", changed}},
+           .numbers = {}});
+}
+
+Told TextOf(const LogLevels& levels) {
+  const auto text = [](bool on) { return on ? "true" : "false"; };
+  return {{"log_error", text(levels.error)},
+          {"log_warning", text(levels.warning)},
+          {"log_info", text(levels.info)},
+          {"log_verbose_level", absl::StrCat(levels.verbose)}};
+}
+
+// Sets the levels and writes the line of the change where either the old or the new ones show it.
+absl::Status SetLevels(const LogLevels& levels, absl::FunctionRef<RequestOrigin()> origin_of) {
+  ABSL_RETURN_IF_ERROR(CheckLogLevels(levels));
+  const LogLevels before = CurrentLogLevels();
+  if (before.info) LogChange("LogSettings", TextOf(before), TextOf(levels), origin_of);
+  SetLogLevels(levels);
+  if (!before.info) LogChange("LogSettings", TextOf(before), TextOf(levels), origin_of);
+  return absl::OkStatus();
 }
 
 using LogTold = google::protobuf::Map<std::string, LogAnswer>;
@@ -149,10 +199,8 @@ absl::Status CheckHasTracer(const Tracer* tracer, absl::string_view name,
                    "--otlp_endpoint=HOST:PORT"));
 }
 
-using TraceTold = std::map<std::string, std::string>;
-
 // Every setting of traces as it is now.
-TraceTold TraceSettings(const Tracer* tracer) {
+Told TraceSettings(const Tracer* tracer) {
   const TraceTerms terms = tracer != nullptr ? tracer->sampler().terms() : TraceTerms{.on = false};
   return {{"trace_level", terms.on ? "TIMESTAMPS" : "OFF"},
           {"trace_rate", absl::StrCat(terms.rate)},
@@ -163,7 +211,7 @@ TraceTold TraceSettings(const Tracer* tracer) {
 }
 
 // Whether a client sends back what it was told.
-bool Stays(const TraceTold& told, const std::string& name, const TraceValues& values) {
+bool Stays(const Told& told, const std::string& name, const TraceValues& values) {
   const auto found = told.find(name);
   return found != told.end() && values.size() == 1 && values[0] == found->second;
 }
@@ -171,7 +219,7 @@ bool Stays(const TraceTold& told, const std::string& name, const TraceValues& va
 absl::Status ReadChanges(const Tracer* tracer, const inference::TraceSettingRequest& request,
                          TraceChange* changes) {
   const TraceTerms first = tracer != nullptr ? tracer->sampler().first() : TraceTerms{.on = false};
-  const TraceTold told = TraceSettings(tracer);
+  const Told told = TraceSettings(tracer);
   for (const auto& [name, setting] : request.settings()) {
     if (Stays(told, name, setting.value())) continue;
     ABSL_RETURN_IF_ERROR(CheckTraceName(name));
@@ -194,34 +242,48 @@ absl::Status ReadChanges(const Tracer* tracer, const inference::TraceSettingRequ
   return absl::OkStatus();
 }
 
+// The settings that the request names: the count of traces goes down by itself meanwhile.
+Told OnlyNamed(const inference::TraceSettingRequest& request, const Told& all) {
+  Told named;
+  for (const auto& [name, value] : all) {
+    if (request.settings().contains(name)) named[name] = value;
+  }
+  return named;
+}
+
 }  // namespace
 
-absl::Status AnswerLogSettings(const OpenRights& open, const inference::LogSettingsRequest& request,
+absl::Status AnswerLogSettings(const SettingsClient& client,
+                               const inference::LogSettingsRequest& request,
                                inference::LogSettingsResponse* response) {
   if (!request.settings().empty()) {
-    ABSL_RETURN_IF_ERROR(CheckMayChange(open));
+    ABSL_RETURN_IF_ERROR(CheckMayChange(client.open));
     LogLevels levels = CurrentLogLevels();
     const LogTold told = LogSettings();
     for (const auto& [name, value] : request.settings()) {
       if (Stays(told, name, value)) continue;
       ABSL_RETURN_IF_ERROR(ChangeLog(name, value, &levels));
     }
-    ABSL_RETURN_IF_ERROR(SetLogLevels(levels));
+    ABSL_RETURN_IF_ERROR(SetLevels(levels, client.origin));
   }
   *response->mutable_settings() = LogSettings();
   return absl::OkStatus();
 }
 
-absl::Status AnswerTraceSetting(const OpenRights& open, Tracer* tracer,
+absl::Status AnswerTraceSetting(const SettingsClient& client, Tracer* tracer,
                                 const inference::TraceSettingRequest& request,
                                 inference::TraceSettingResponse* response) {
   if (!request.settings().empty()) {
-    ABSL_RETURN_IF_ERROR(CheckMayChange(open));
+    ABSL_RETURN_IF_ERROR(CheckMayChange(client.open));
     TraceChange changes;
     ABSL_RETURN_IF_ERROR(ReadChanges(tracer, request, &changes));
     // One model has nothing of its own that could be cleared.
     const bool of_all = request.model_name().empty();
-    if (tracer != nullptr && of_all) tracer->sampler().Change(changes);
+    if (tracer != nullptr && of_all) {
+      const Told before = OnlyNamed(request, TraceSettings(tracer));
+      tracer->sampler().Change(changes);
+      LogChange("TraceSetting", before, OnlyNamed(request, TraceSettings(tracer)), client.origin);
+    }
   }
   for (const auto& [name, value] : TraceSettings(tracer)) {
     (*response->mutable_settings())[name].add_value(value);

@@ -24,9 +24,10 @@
 namespace tilewire::service {
 
 // Makes the job of a request. Without a job, `response` is the answer or the status the error.
-// `request` and `response` live as long as the job, which alone may use them.
-using ServeFunction = std::function<absl::StatusOr<OwnedJob>(const grpc::ByteBuffer& request,
-                                                             grpc::ByteBuffer* response)>;
+// `request` and `response` live as long as the job, which alone may use them; `call` is the one
+// that asks.
+using ServeFunction = std::function<absl::StatusOr<OwnedJob>(
+    const Call& call, const grpc::ByteBuffer& request, grpc::ByteBuffer* response)>;
 
 // A call whose request and answer are gRPC's buffers.
 class BufferedCall : public Call {
@@ -36,7 +37,7 @@ class BufferedCall : public Call {
 
   absl::Status Receive(Ticket* ticket, int64_t most) override;
   int64_t RequestBytes() const override { return BytesOf(request_); }
-  absl::StatusOr<OwnedJob> MakeJob() override { return serve_(request_, &response_); }
+  absl::StatusOr<OwnedJob> MakeJob() override { return serve_(*this, request_, &response_); }
   void ForgetRequest() override { request_.Clear(); }
   int64_t AnswerBytes() const override { return BytesOf(response_); }
   void ForgetAnswer() override { response_.Clear(); }

@@ -5,6 +5,7 @@
 #define SERVICE_RPC_UNARY_METHODS_H_
 
 #include <deque>
+#include <type_traits>
 #include <utility>
 
 #include "service/rpc/parsed_request.h"
@@ -35,16 +36,24 @@ class UnaryMethods {
   template <typename Service, typename Base>
   void Add(const Method& row, Service* service, AskFunction<Base> ask,
            JobOrAnswer (Service::*serve)(const grpc::ByteBuffer&, grpc::ByteBuffer*)) {
-    Add(row, service, ask, [service, serve](const auto& request, auto* response) {
+    Add(row, service, ask, [service, serve](const Call&, const auto& request, auto* response) {
       return (service->*serve)(request, response);
     });
   }
-  // The same for a method whose requests hold names and numbers (see AnswerNames()).
+  // The same for a method whose requests hold names and numbers (see AnswerNames()); `work` may
+  // take the call that asks as a first argument.
   template <typename Request, typename Response, typename Service, typename Base, typename Work>
   void AddNames(const Method& row, const CallHost* host, Service* service, AskFunction<Base> ask,
                 Work work) {
-    Add(row, service, ask, [host, work](const auto& request, auto* response) {
-      return AnswerNames<Request, Response>(*host, request, response, work);
+    Add(row, service, ask, [host, work](const Call& call, const auto& request, auto* response) {
+      return AnswerNames<Request, Response>(
+          *host, request, response, [&](const Request& asked, Response* answer) {
+            if constexpr (std::is_invocable_v<Work, const Call&, const Request&, Response*>) {
+              return work(call, asked, answer);
+            } else {
+              return work(asked, answer);
+            }
+          });
     });
   }
 

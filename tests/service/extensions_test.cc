@@ -18,12 +18,14 @@
 #include "service/models/model_control.h"
 #include "spdlog/spdlog.h"
 #include "tests/service/served_fixture.h"
+#include "tests/support/captured_log.h"
 
 namespace tilewire::service {
 namespace {
 
 using grpc::StatusCode;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 class ExtensionsTest : public ServedFixture {
@@ -323,6 +325,52 @@ TEST_F(ExtensionsTest, LogSettingsThatAreSentBackAsToldChangeNothing) {
   (*request.mutable_settings())["log_file"].set_bool_param(false);
   Ask(&Stub::LogSettings, request);
   EXPECT_EQ(status_.error_code(), StatusCode::INVALID_ARGUMENT) << "the type is another one";
+}
+
+TEST_F(ExtensionsTest, AChangeOfTheLogIsALineWithOldAndNewValuesAndThePeer) {
+  tilewire::testing::CapturedLog log;
+  options_.open_rights.Open(Right::kSettings);
+  Start();
+  ConnectOverTcp();
+  inference::LogSettingsRequest request;
+  auto& settings = *request.mutable_settings();
+  settings["log_verbose_level"].set_uint32_param(1);
+  for (int i = 0; i < 2; ++i) Ask(&Stub::LogSettings, request);
+  std::vector<std::string> lines = log.LinesWith("settings changed");
+  ASSERT_EQ(lines.size(), 1) << "the second request changes nothing";
+  EXPECT_THAT(lines[0], HasSubstr("[info] settings changed by LogSettings id "));
+  EXPECT_THAT(lines[0], HasSubstr(" from ipv4:127.0.0.1:"));
+  EXPECT_THAT(lines[0], EndsWith(": log_verbose_level from 0 to 1"));
+  settings["log_verbose_level"].set_uint32_param(0);
+  settings["log_info"].set_bool_param(false);
+  Ask(&Stub::LogSettings, request);
+  settings["log_info"].set_bool_param(true);
+  Ask(&Stub::LogSettings, request);
+  settings["log_error"].set_bool_param(false);
+  Ask(&Stub::LogSettings, request);
+  EXPECT_EQ(status_.error_code(), StatusCode::INVALID_ARGUMENT);
+  lines = log.LinesWith("settings changed");
+  ASSERT_EQ(lines.size(), 3) << "what is refused changes nothing";
+  EXPECT_THAT(lines[1], EndsWith(": log_info from true to false, log_verbose_level from 1 to 0"))
+      << "written before lines like it are hidden";
+  EXPECT_THAT(lines[2], EndsWith(": log_info from false to true"));
+  server_ = nullptr;
+}
+
+TEST_F(ExtensionsTest, TheVerboseLevelGivesEachRequestALine) {
+  tilewire::testing::CapturedLog log;
+  options_.open_rights.Open(Right::kSettings);
+  Start();
+  inference::ModelInferResponse response;
+  ASSERT_TRUE(Infer(GoodRequest(), &response).ok());
+  EXPECT_TRUE(log.LinesWith("request ModelInfer").empty());
+  inference::LogSettingsRequest request;
+  (*request.mutable_settings())["log_verbose_level"].set_uint32_param(1);
+  Ask(&Stub::LogSettings, request);
+  ASSERT_TRUE(status_.ok()) << status_.error_message();
+  ASSERT_TRUE(Infer(GoodRequest(), &response).ok());
+  EXPECT_EQ(log.LinesWith("[debug] request ModelInfer echo id 7 from ").size(), 1);
+  server_ = nullptr;
 }
 
 TEST_F(ExtensionsTest, SettingsAreToldButNotChangedUnlessThatIsOpen) {

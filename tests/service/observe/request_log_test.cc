@@ -6,16 +6,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <memory>
-#include <sstream>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_split.h"
 #include "nlohmann/json.hpp"
-#include "service/observe/log_formatter.h"
-#include "spdlog/sinks/ostream_sink.h"
 #include "spdlog/spdlog.h"
+#include "tests/support/captured_log.h"
 
 namespace tilewire::service {
 namespace {
@@ -25,23 +22,13 @@ using ::testing::HasSubstr;
 
 class RequestLogTest : public ::testing::Test {
  protected:
-  void TearDown() override {
-    SetLogForm(LogForm::kText);
-    spdlog::set_default_logger(before_);
-  }
-
   // Lines go to lines() from now on.
   void Log(LogForm form) {
-    SetLogForm(form);
-    auto sink = std::make_shared<spdlog::sinks::ostream_sink_mt>(written_);
-    auto logger = std::make_shared<spdlog::logger>("tilewire", sink);
-    logger->set_formatter(LogFormatter(form));
-    spdlog::set_default_logger(logger);
+    log_.reset();
+    log_.emplace(form);
   }
 
-  std::vector<std::string> lines() const {
-    return absl::StrSplit(written_.str(), '\n', absl::SkipEmpty());
-  }
+  std::vector<std::string> lines() const { return log_->lines(); }
 
   static void End(RequestLog* log, const absl::Status& status, const std::string& model = "cats") {
     log->Ended({.method = "ModelInfer",
@@ -55,8 +42,7 @@ class RequestLogTest : public ::testing::Test {
                 .ran = absl::Milliseconds(2)});
   }
 
-  const std::shared_ptr<spdlog::logger> before_ = spdlog::default_logger();
-  std::ostringstream written_;
+  std::optional<tilewire::testing::CapturedLog> log_;
 };
 
 TEST_F(RequestLogTest, ALineIsTextWithTheRequestsId) {
@@ -101,7 +87,6 @@ TEST_F(RequestLogTest, WhoGetsALineIsTheOperatorsChoice) {
     int lines;  // of one request each that is good, failed, left, and slow
   } cases[] = {{AccessLog::kBad, 2}, {AccessLog::kOff, 0}, {AccessLog::kAll, 4}};
   for (const auto& c : cases) {
-    written_.str("");
     Log(LogForm::kText);
     RequestLog quick(absl::Seconds(10), c.access), slow(absl::Milliseconds(1), c.access);
     for (const absl::Status& status : {ok, failed, left}) End(&quick, status);
@@ -111,9 +96,24 @@ TEST_F(RequestLogTest, WhoGetsALineIsTheOperatorsChoice) {
   }
 }
 
+TEST_F(RequestLogTest, WhileLinesAreVerboseEachRequestGetsOne) {
+  for (const AccessLog access : {AccessLog::kBad, AccessLog::kOff, AccessLog::kAll}) {
+    Log(LogForm::kJson);
+    RequestLog log(absl::Seconds(10), access);
+    const absl::Status ok;
+    spdlog::set_level(spdlog::level::debug);
+    for (int i = 0; i < 30; ++i) End(&log, ok);
+    ASSERT_EQ(lines().size(), 30) << static_cast<int>(access);
+    EXPECT_EQ(nlohmann::json::parse(lines()[0])["level"],
+              access == AccessLog::kAll ? "info" : "debug");
+    spdlog::set_level(spdlog::level::info);
+    End(&log, ok);
+    EXPECT_EQ(lines().size(), access == AccessLog::kAll ? 31 : 30);
+  }
+}
+
 TEST_F(RequestLogTest, OnlyWhereAllAreAskedForThereIsNoBoundPerSecond) {
   for (const AccessLog access : {AccessLog::kBad, AccessLog::kAll}) {
-    written_.str("");
     Log(LogForm::kText);
     RequestLog log(absl::Seconds(10), access);
     for (int i = 0; i < 100; ++i) End(&log, absl::InternalError("x"));
