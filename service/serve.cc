@@ -313,6 +313,7 @@ int Serve(Flags flags) {
   notify.Stopping("draining");
   loader.Stop();
   Drain(flags, **engine, server->get(), &drain_signals);
+  traces.End();  // while the monitoring port tells what was lost
   return first_loads.nothing_to_serve() ? Refuse(first_loads.Reason(), kMisconfigured) : 0;
 }
 

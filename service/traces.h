@@ -26,6 +26,10 @@ class Traces {
   // does not start leaves the file as it is.
   //   the errors of TraceFile::Begin()
   absl::Status Begin();
+  // After the last request: see Tracer::Finish().
+  void End() {
+    if (tracer_ != nullptr) tracer_->Finish();
+  }
 
  private:
   TraceFile* file_ = nullptr;  // one of the tracer's sinks

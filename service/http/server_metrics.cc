@@ -138,10 +138,7 @@ void AddModels(const WatchedServer& server, const ServerLoad& load, MetricsText*
 }
 
 void AddTraces(const WatchedServer& server, MetricsText* text) {
-  constexpr std::pair<TraceLoss, const char*> kLosses[] = {{TraceLoss::kQueueFull, "queue_full"},
-                                                           {TraceLoss::kFile, "file"},
-                                                           {TraceLoss::kCollector, "collector"}};
-  for (const auto& [loss, name] : kLosses) {
+  for (const auto& [loss, name] : kTraceLosses) {
     const int64_t dropped = server.tracer != nullptr ? server.tracer->Dropped(loss) : 0;
     text->Add(Metric::kTracesDropped, {name}, static_cast<double>(dropped));
   }

@@ -12,11 +12,14 @@
 
 namespace tilewire::service {
 
-inline absl::Time SteadyNow() {
+// The steady clock's point of time.
+inline absl::Time SteadyTime(std::chrono::steady_clock::time_point at) {
   static const std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
   static const absl::Time begin_of_day = absl::Now();
-  return begin_of_day + absl::FromChrono(std::chrono::steady_clock::now() - begin);
+  return begin_of_day + absl::FromChrono(at - begin);
 }
+
+inline absl::Time SteadyNow() { return SteadyTime(std::chrono::steady_clock::now()); }
 
 // A time of day as it lies from now, in the terms of SteadyNow().
 inline absl::Time Steady(absl::Time time_of_day) {

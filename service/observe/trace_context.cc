@@ -2,7 +2,11 @@
 #include "service/observe/trace_context.h"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cstddef>
+#include <cstring>
+#include <random>
 
 #include "absl/strings/ascii.h"
 
@@ -22,6 +26,20 @@ bool IsZero(absl::string_view text) {
 
 int ValueOf(char digit) { return absl::ascii_isdigit(digit) ? digit - '0' : digit - 'a' + 10; }
 
+std::array<uint64_t, 2> SeedsOfSystem() {
+  std::random_device system;
+  const auto word = [&system] { return (uint64_t{system()} << 32) | system(); };
+  return {word(), word()};
+}
+
+// Neighbouring numbers to distant ones, no two to the same (the last steps of SplitMix64).
+uint64_t Scattered(uint64_t number) {
+  number *= 0x9E3779B97F4A7C15;
+  number = (number ^ (number >> 30)) * 0xBF58476D1CE4E5B9;
+  number = (number ^ (number >> 27)) * 0x94D049BB133111EB;
+  return number ^ (number >> 31);
+}
+
 // The text up to the next '-', which it takes off the header too.
 absl::string_view NextField(absl::string_view* header) {
   const absl::string_view field = header->substr(0, header->find('-'));
@@ -30,6 +48,19 @@ absl::string_view NextField(absl::string_view* header) {
 }
 
 }  // namespace
+
+TraceId MadeTraceId() {
+  static const std::array<uint64_t, 2> seeds = SeedsOfSystem();
+  static std::atomic<uint64_t> made{0};
+  const uint64_t number = made.fetch_add(1, std::memory_order_relaxed);
+  TraceId id = {};
+  for (size_t i = 0; i < seeds.size(); ++i) {
+    const uint64_t word = Scattered(seeds[i] + number);
+    std::memcpy(id.data() + i * sizeof(word), &word, sizeof(word));
+  }
+  id[0] |= 1;  // zeros stand for none
+  return id;
+}
 
 // A later version may add fields after the flags.
 TraceContext ParseTraceParent(absl::string_view header) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The trace that a request is a part of, as the header `traceparent` names it (W3C Trace Context):
-// "00-<trace id, 32 hex digits>-<parent id, 16>-<flags, 2>". Pure functions; no memory is taken.
+// "00-<trace id, 32 hex digits>-<parent id, 16>-<flags, 2>". No function takes memory.
 #ifndef SERVICE_OBSERVE_TRACE_CONTEXT_H_
 #define SERVICE_OBSERVE_TRACE_CONTEXT_H_
 
@@ -25,6 +25,9 @@ struct TraceContext {
 
 // Without a trace where the header is not one: the request is served all the same.
 TraceContext ParseTraceParent(absl::string_view header);
+
+// A new id, most likely unlike all others. Thread-safe; no lock.
+TraceId MadeTraceId();
 
 // The bytes that lower-case hex digits stand for; as many as there are two digits each.
 void ReadHexDigits(absl::string_view digits, absl::Span<uint8_t> bytes);

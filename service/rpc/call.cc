@@ -5,6 +5,7 @@
 #include <random>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
@@ -68,6 +69,10 @@ bool Call::Serve(absl::Time deadline) {
     End(status);
     return false;
   }
+  WithoutExceptions([this] {
+    BeginTrace();
+    return absl::OkStatus();
+  }).IgnoreError();
   WorkTerms terms;
   status = WithoutExceptions([&] { return Prepare(&terms); });
   set_terms(std::move(terms));
@@ -121,7 +126,8 @@ RunOptions Call::LimitsOfWork() {
           .max_output_bytes = host_.max_message_bytes,
           .reserve = [this](int64_t bytes) { return ChargeWork(bytes); },
           .allocate_output = [this](size_t bytes) { return host_.answers->Take(bytes); },
-          .serial = lane_ == Lane::kExpress};
+          .serial = lane_ == Lane::kExpress,
+          .longest_steps = longest_steps_.get()};
 }
 
 // The engine asks for memory when it has the plan.
@@ -179,31 +185,36 @@ void Call::BeginRecord(const absl::Status& status) {
                   (makes_for_others() ? FlightRecord::kMadePlan : 0) |
                   (serial ? FlightRecord::kRanSerially : 0);
   record_id_ = FlightIdOf(job_->RequestId());
-  const bool may_trace = host_.tracer != nullptr && method_.right == Right::kInfer;
-  if (!may_trace || !host_.tracer->sampler().IsOn()) return;
+  if (!is_traced_) return;
   WithoutExceptions([this] {
-    BeginTrace();
+    if (TextOf(record_id_).empty()) record_id_ = FlightIdOf(Header("x-request-id"));
+    if (TextOf(record_id_).empty()) record_id_ = MadeId();
     return absl::OkStatus();
   }).IgnoreError();
 }
 
-// Whether it is traced, and as a part of which trace. The client's headers are gone later.
+// Whether it is traced, and as a part of which trace.
 void Call::BeginTrace() {
+  const bool may_trace = host_.tracer != nullptr && method_.right == Right::kInfer;
+  if (!may_trace || !host_.tracer->sampler().IsOn()) return;
   const TraceContext context = ParseTraceParent(Header("traceparent"));
-  is_traced_ = host_.tracer->sampler().Take(context.sampled);
-  if (!is_traced_) return;
+  if (!host_.tracer->sampler().Take(context.sampled)) return;
   ReadHexDigits(context.trace_id, absl::MakeSpan(trace_id_));
   ReadHexDigits(context.parent_id, absl::MakeSpan(parent_id_));
-  if (TextOf(record_id_).empty()) record_id_ = FlightIdOf(Header("x-request-id"));
-  if (TextOf(record_id_).empty()) record_id_ = MadeId();
+  if (context.trace_id.empty()) trace_id_ = MadeTraceId();
+  longest_steps_ = std::make_unique<LongestSteps>();
+  is_traced_ = true;
 }
 
 // Once, when its answer has left or never will.
 void Call::Record() {
   if (!std::exchange(has_record_, false)) return;
   if (is_traced_) {
-    host_.tracer->Add(
-        {.record = record_, .id = record_id_, .trace_id = trace_id_, .parent_id = parent_id_});
+    host_.tracer->Add({.record = record_,
+                       .id = record_id_,
+                       .trace_id = trace_id_,
+                       .parent_id = parent_id_,
+                       .longest_steps = *longest_steps_});
   }
   if (host_.flights == nullptr) return;
   WithoutExceptions([this] {
@@ -251,6 +262,10 @@ RequestOrigin Call::Origin() const {
   if (origin.id.empty()) origin.id = std::string(TextOf(MadeId()));
   if (origin.id.size() > kMostOfAnId) origin.id.resize(kMostOfAnId);
   origin.trace_id = std::string(ParseTraceParent(Header("traceparent")).trace_id);
+  if (is_traced_) {
+    origin.trace_id =
+        absl::BytesToHexString({reinterpret_cast<const char*>(trace_id_.data()), trace_id_.size()});
+  }
   return origin;
 }
 

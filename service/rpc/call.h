@@ -19,6 +19,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "engine/longest_steps.h"
 #include "engine/model.h"
 #include "engine/threading/core_time.h"
 #include "service/front/method_table.h"
@@ -57,10 +58,10 @@ class Call : private Work, private UnreadAnswer {
   // ticket, and refuses answers that no message may hold. Valid as long as the call.
   RunOptions LimitsOfWork();
 
- protected:
   // Who sent the request, for a line of the log.
   RequestOrigin Origin() const;
 
+ protected:
   Call(const Method& method, const CallHost& host)
       : method_(method), host_(host), ticket_(host.admission) {}
   ~Call() override { Record(); }
@@ -137,6 +138,7 @@ class Call : private Work, private UnreadAnswer {
   std::shared_ptr<VersionStatistics> answered_;  // is told when the answer has been written
   FlightId record_id_ = {};
   bool is_traced_ = false;
+  std::unique_ptr<LongestSteps> longest_steps_;  // of its run, if it is traced
   TraceId trace_id_ = {};
   SpanId parent_id_ = {};
   OwnedJob job_;

@@ -95,7 +95,7 @@ void AddSpans(const Trace& trace, otlp::ScopeSpans* spans) {
     otlp::Span* const span = spans->add_spans();
     span->set_trace_id(BytesOf(trace.id));
     span->set_span_id(BytesOf(one.id));
-    span->set_parent_span_id(BytesOf(is_request ? trace.parent_id : trace.request().id));
+    span->set_parent_span_id(BytesOf(one.parent_id));
     span->set_name(one.name);
     span->set_kind(otlp::Span::SPAN_KIND_INTERNAL);
     span->set_start_time_unix_nano(one.start_ns);
@@ -140,13 +140,25 @@ OtlpSink::OtlpSink(const std::string& endpoint, const std::string& instance)
       collector_(otlp::TraceService::NewStub(ChannelTo(endpoint))) {}
 
 OtlpSink::~OtlpSink() {
-  if (sending_ != nullptr) sending_->context.TryCancel();
+  End();
   queue_.Shutdown();
   void* tag = nullptr;
   bool ok = false;
   while (queue_.Next(&tag, &ok)) {
   }
+}
+
+// A call that is cancelled ends at once; the collector may have taken its traces all the same.
+void OtlpSink::End() {
+  if (sending_ != nullptr) {
+    sending_->context.TryCancel();
+    void* tag = nullptr;
+    bool ok = false;
+    if (queue_.Next(&tag, &ok)) Sent();
+  }
   const size_t left = batch_.size() + waiting_.size();
+  batch_.clear();
+  waiting_.clear();
   if (left > 0) {
     Drop(static_cast<int64_t>(left),
          absl::StrCat("the collector at ", endpoint_, " has not taken them before the end"));

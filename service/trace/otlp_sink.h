@@ -42,11 +42,12 @@ class OtlpSink final : public TraceSink {
 
   // The endpoint is one that CheckOtlpEndpoint() finds to be good.
   OtlpSink(const std::string& endpoint, const std::string& instance);
-  // Drops what waits.
   ~OtlpSink() override;
 
   void Write(absl::Span<const Trace> traces) override;
   bool Advance(absl::Duration longest) override;
+  // Cancels what is on its way.
+  void End() override;
 
  private:
   // A call that gRPC has.

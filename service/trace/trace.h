@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A request as spans: the whole of it, and the stages that it reached, one after the other: decode,
-// queue, plan, run, encode, write. Thread-compatible.
+// A request as spans: the whole of it, the stages that it reached, one after the other: decode,
+// queue, plan, run, encode, write; and of the run its longest steps. Thread-compatible.
 #ifndef SERVICE_TRACE_TRACE_H_
 #define SERVICE_TRACE_TRACE_H_
 
@@ -19,8 +19,9 @@ namespace tilewire::service {
 
 // Times in nanoseconds since 1970.
 struct TraceSpan {
-  const char* name = "";
+  std::string name;  // of a stage; of a step: the node's, the beginning of it
   SpanId id = {};
+  SpanId parent_id = {};
   int64_t start_ns = 0, end_ns = 0;
 };
 
@@ -32,7 +33,9 @@ struct Trace {
   int64_t version = 0;
   std::string request_id;  // the beginning of it; empty: it has none
   FlightRecord record;
-  std::vector<TraceSpan> spans;  // the first is the request, the others are its parts
+  // The first is the request, which its stages follow in their order; the last are the longest
+  // steps of the run, which is their parent.
+  std::vector<TraceSpan> spans;
 
   const TraceSpan& request() const { return spans.front(); }
 };
@@ -51,8 +54,9 @@ class TraceMaker {
   Trace Make(const TracedRequest& request);
 
  private:
-  template <typename Id>
-  Id NewId();
+  SpanId NewSpanId();
+  void AddStages(const FlightRecord& record, Trace* trace);
+  void AddSteps(const LongestSteps& steps, const TraceSpan& run, Trace* trace);
 
   const NameOf name_of_;
   std::mt19937_64 random_;

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "engine/longest_steps.h"
 #include "service/observe/flight_record.h"
 #include "service/observe/trace_context.h"
 
@@ -17,9 +18,10 @@ namespace tilewire::service {
 
 struct TracedRequest {
   FlightRecord record;
-  FlightId id = {};       // of the request; empty: it has none
-  TraceId trace_id = {};  // the client's; zeros: it named none
-  SpanId parent_id = {};  // the client's
+  FlightId id = {};            // of the request; empty: it has none
+  TraceId trace_id = {};       // the client's; else one that was made
+  SpanId parent_id = {};       // the client's; zeros: it named none
+  LongestSteps longest_steps;  // of its run
 };
 
 // Add() by any thread, Take() by one at a time. Neither takes a lock or memory.

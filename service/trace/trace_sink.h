@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "absl/time/time.h"
 #include "absl/types/span.h"
@@ -15,8 +16,12 @@
 
 namespace tilewire::service {
 
-// Why traces are lost, as the metric names it.
+// Why traces are lost, and how the metric and the log name it.
 enum class TraceLoss { kQueueFull, kFile, kCollector };
+inline constexpr std::pair<TraceLoss, const char*> kTraceLosses[] = {
+    {TraceLoss::kQueueFull, "queue_full"},
+    {TraceLoss::kFile, "file"},
+    {TraceLoss::kCollector, "collector"}};
 
 class TraceSink {
  public:
@@ -28,6 +33,8 @@ class TraceSink {
   virtual void Write(absl::Span<const Trace> traces) = 0;
   // Goes on with what it has taken, for `longest` at most; whether all of it is away.
   virtual bool Advance(absl::Duration /*longest*/) { return true; }
+  // Gives up what is not away, and counts it as lost.
+  virtual void End() {}
 
   TraceLoss loss() const { return loss_; }
   // Traces that were lost. Any thread may ask.

@@ -3,10 +3,13 @@
 
 #include <cstddef>
 #include <new>
+#include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "service/observe/steady_time.h"
+#include "spdlog/spdlog.h"
 
 namespace tilewire::service {
 namespace {
@@ -26,11 +29,29 @@ Tracer::Tracer(Options options, std::vector<std::unique_ptr<TraceSink>> sinks)
       sampler_(options_.terms),
       queue_(options_.places),
       maker_(options_.name_of),
-      thread_("tw-trace", [this] { Run(); }) {}
+      thread_(std::in_place, "tw-trace", [this] { Run(); }) {}
 
-Tracer::~Tracer() {
-  threading::MutexLock lock(&mutex_);
-  stopping_ = true;
+Tracer::~Tracer() { Finish(); }
+
+void Tracer::Finish() {
+  if (!thread_.has_value()) return;
+  {
+    threading::MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  thread_.reset();
+  LogLosses();
+}
+
+void Tracer::LogLosses() const {
+  int64_t all = 0;
+  std::string losses;
+  for (const auto& [loss, name] : kTraceLosses) {
+    const int64_t dropped = Dropped(loss);
+    all += dropped;
+    if (dropped > 0) absl::StrAppend(&losses, losses.empty() ? "" : ", ", name, " ", dropped);
+  }
+  if (all > 0) spdlog::warn("traces that were lost since the start: {} ({})", all, losses);
 }
 
 int64_t Tracer::Dropped(TraceLoss loss) const {
@@ -73,6 +94,7 @@ void Tracer::Run() {
   const absl::Time end = SteadyNow() + kLongestEnd;
   for (const auto& sink : sinks_) {
     while (!sink->Advance(end - SteadyNow()) && SteadyNow() < end) absl::SleepFor(kLastLooks);
+    sink->End();
   }
 }
 

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,8 +37,13 @@ class Tracer {
   };
 
   Tracer(Options options, std::vector<std::unique_ptr<TraceSink>> sinks);
-  // Writes what was added, within kLongestEnd.
+  // As Finish().
   ~Tracer();
+
+  // Writes what was added, within kLongestEnd, and gives up the rest: from then on Dropped() knows
+  // all losses, and a line of the log has told them, if there are any. Once; nothing may be added
+  // afterwards.
+  void Finish() ABSL_LOCKS_EXCLUDED(mutex_);
 
   TraceSampler& sampler() { return sampler_; }
   const TraceSampler& sampler() const { return sampler_; }
@@ -56,6 +62,7 @@ class Tracer {
   void Run() ABSL_LOCKS_EXCLUDED(mutex_);
   bool AwaitStop() ABSL_LOCKS_EXCLUDED(mutex_);
   void WriteAdded();
+  void LogLosses() const;
   void Look();
 
   const Options options_;
@@ -66,7 +73,7 @@ class Tracer {
   std::atomic<int64_t> not_queued_{0};
   threading::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  threading::BackgroundThread thread_;  // last: it stops before what it uses goes
+  std::optional<threading::BackgroundThread> thread_;  // last: it stops before what it uses goes
 };
 
 }  // namespace tilewire::service

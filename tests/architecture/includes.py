@@ -46,7 +46,7 @@ HEADERS = {
                         "engine/base/utf8.h",
                         "engine/threading/mutex.h"],
     "service/trace": ["engine/base/status_macros.h", "engine/base/utf8.h",
-                      "engine/threading/background_thread.h",
+                      "engine/longest_steps.h", "engine/threading/background_thread.h",
                       "engine/threading/mutex.h", "service/version.h"],
     # The list of primitives is a list of names.
     "service/wire": ["engine/primitives/primitive_list.inc", "engine/threading/mutex.h",

@@ -95,7 +95,7 @@ def number_of(text):
 
 
 def a_file_for_chrome():
-    """An array of complete events: each request with its ids, and its stages within it."""
+    """An array of complete events: each request with its ids, its stages within it, and its longest steps."""
     with folder() as place:
         path = place / 'trace.json'
         with Server(f'--trace_file={path}', '--trace_rate=1') as server:
@@ -114,6 +114,13 @@ def a_file_for_chrome():
         assert second['args']['trace_id'] != TRACE and 'parent_id' not in second['args'], second
         stages = [event for event in events if event['name'] != 'request'][:len(STAGES)]
         expect([stage['name'] for stage in stages], STAGES)
+        run = stages[STAGES.index('run')]
+        steps = events[1 + len(STAGES):events.index(second)]
+        assert 2 <= len(steps) <= 5, steps
+        for step in steps:
+            assert step['name'] and step['name'] not in STAGES, step
+            assert run['ts'] - 0.01 <= step['ts'] and step['ts'] + step['dur'] <= run['ts'] + run['dur'] + 0.01, step
+        assert steps == sorted(steps, key=lambda step: step['ts']), steps
         end = first['ts'] + first['dur'] + 0.01
         assert all(first['ts'] <= stage['ts'] and stage['ts'] + stage['dur'] <= end for stage in stages), events
         expect({event['tid'] for event in events}, {1})
@@ -187,7 +194,7 @@ def a_server_that_does_not_start_leaves_the_file():
 
 
 def a_collector_takes_spans():
-    """OTLP: the client's ids, a span for the request and one within it for each stage."""
+    """OTLP: the client's ids, a span for the request, one within it for each stage, and the longest steps."""
     with Collector() as collector:
         with Server(f'--otlp_endpoint={collector.address}', '--trace_rate=1000000') as server:
             send(server)  # the first of a million
@@ -196,17 +203,20 @@ def a_collector_takes_spans():
         told = attributes(collector.requests[0].messages(1)[0].message(1), 1)
         expect(told['service.name'], 'tilewire-server')
         spans = [span for span in collector.spans() if span.one(1).hex() == TRACE]
-        expect([span.one(5).decode() for span in spans], [INFER[1:] + 'ModelInfer', *STAGES])
-        request = spans[0]
+        expect([span.one(5).decode() for span in spans[:1 + len(STAGES)]], [INFER[1:] + 'ModelInfer', *STAGES])
+        request, run = spans[0], spans[1 + STAGES.index('run')]
+        steps = spans[1 + len(STAGES):]
+        assert 2 <= len(steps) <= 5, len(steps)
         expect((request.one(4).hex(), request.one(6)), (PARENT, 2))
         told = attributes(request, 9)
         expect((told['tilewire.model'], told['tilewire.request_id']), ('digits', HOSTILE))
         begin, end = number_of(request.one(7)), number_of(request.one(8))
         assert abs(begin / 1e9 - time.time()) < PATIENCE, begin
         for span in spans[1:]:
-            expect(span.one(4), request.one(2))
+            expect(span.one(4), run.one(2) if span in steps else request.one(2))
             assert begin <= number_of(span.one(7)) <= number_of(span.one(8)) <= end
-        assert len({span.one(2) for span in collector.spans()}) == 14, 'ids of spans are not unique'
+        ids = [span.one(2) for span in collector.spans()]
+        expect(len(set(ids)), len(ids))
 
 
 def a_file_and_a_collector_get_the_same():
@@ -239,6 +249,7 @@ def a_collector_that_is_away():
             server.end()
             taken_seconds = time.time() - begin
         expect(server.log.count('traces are lost'), 1)
+        expect(server.log.count('traces that were lost since the start: 4 (collector 4)'), 1)
         assert 'tilewire_traces_dropped_total' in server.log
         print(f'  ended in {taken_seconds:.1f} s')
         assert taken_seconds < 20, taken_seconds
@@ -255,6 +266,7 @@ def a_collector_that_says_nothing():
             server.end()
             assert time.time() - begin < 20, time.time() - begin
         expect(server.log.count('traces are lost'), 1)
+        expect(server.log.count('traces that were lost since the start: 20 (collector 20)'), 1)
 
 
 def a_full_disk():

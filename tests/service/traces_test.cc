@@ -17,8 +17,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "nlohmann/json.hpp"
 #include "service/trace/tracer.h"
 #include "tests/service/served_fixture.h"
+#include "tests/support/captured_log.h"
 
 namespace tilewire::service {
 namespace {
@@ -122,6 +124,12 @@ TEST_F(TracesTest, ATraceHasTheIdsOfTheClientAndTheStagesOfTheRequest) {
       trace.spans, [](const TraceSpan& span) { return absl::string_view(span.name) == "run"; });
   ASSERT_NE(run, trace.spans.end());
   EXPECT_GE(run->end_ns - run->start_ns, 5'000'000);
+  const TraceSpan& step = trace.spans.back();
+  EXPECT_EQ(step.name, "copy") << "the longest step of the run";
+  EXPECT_EQ(step.parent_id, run->id);
+  EXPECT_EQ(step.end_ns - step.start_ns, 3000);
+  EXPECT_GE(step.start_ns, run->start_ns);
+  EXPECT_LE(step.end_ns, run->end_ns);
 }
 
 TEST_F(TracesTest, TakesOneInSoManyBesideThoseThatClientsTrace) {
@@ -192,6 +200,38 @@ TEST_F(TracesTest, SettingsChangeWhatIsTraced) {
   EXPECT_EQ(Change("trace_count", {}), "-1");
   ASSERT_TRUE(Send(GoodRequest()).ok());
   EXPECT_THAT(End(), SizeIs(2 + 1));
+}
+
+TEST_F(TracesTest, AChangeIsALineWithOldAndNewValues) {
+  tilewire::testing::CapturedLog log(LogForm::kJson);
+  StartWith({.rate = 1, .count = 9});
+  ASSERT_TRUE(Send(GoodRequest()).ok()) << "which lowers the count";
+  Change("trace_rate", {"5"});
+  Change("trace_rate", {"5"});
+  Change("trace_colour", {"red"});
+  const std::vector<std::string> lines = log.LinesWith("settings changed");
+  ASSERT_THAT(lines, SizeIs(1));
+  const auto line = nlohmann::json::parse(lines[0]);
+  EXPECT_EQ(line["level"], "info");
+  EXPECT_EQ(line["method"], "TraceSetting");
+  EXPECT_EQ(line["changed"], "trace_rate from 1 to 5");
+  EXPECT_NE(line["peer"], "");
+  End();
+}
+
+TEST_F(TracesTest, TheLineOfATracedRequestHasTheIdOfItsTrace) {
+  tilewire::testing::CapturedLog log(LogForm::kJson);
+  StartWith({.rate = 2});
+  inference::ModelInferRequest bad = GoodRequest();
+  bad.set_raw_input_contents(1, "123");
+  for (int i = 0; i < 2; ++i) EXPECT_FALSE(Send(bad).ok());
+  EXPECT_FALSE(Send(bad, TraceParent(true)).ok());
+  const std::vector<Trace> traces = End();
+  std::vector<std::string> ids;
+  for (const std::string& line : log.LinesWith("request ModelInfer"))
+    ids.push_back(nlohmann::json::parse(line)["trace_id"]);
+  ASSERT_THAT(traces, SizeIs(2));
+  EXPECT_THAT(ids, ElementsAre(HexDigits(traces[0].id), "", kTraceId));
 }
 
 TEST_F(TracesTest, SettingsAreRefusedByName) {

@@ -36,6 +36,21 @@ TEST(TraceContextTest, ReadsTheBytesOfDigits) {
   EXPECT_EQ(id[0], 0xb7) << "without digits nothing is read";
 }
 
+TEST(TraceContextTest, IdsThatAreMadeDifferAndAreNotNone) {
+  constexpr int kThreads = 4, kEach = 5000;
+  std::vector<std::vector<TraceId>> made(kThreads);
+  std::vector<std::thread> threads;
+  for (auto& mine : made) {
+    threads.emplace_back([&mine] {
+      for (int i = 0; i < kEach; ++i) mine.push_back(MadeTraceId());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::set<TraceId> all = {TraceId()};
+  for (const auto& mine : made) all.insert(mine.begin(), mine.end());
+  EXPECT_EQ(all.size(), 1 + kThreads * kEach);
+}
+
 TEST(TraceContextTest, AHeaderThatIsNoneIsNoTrace) {
   const std::string zeros(32, '0');
   for (const std::string& header :

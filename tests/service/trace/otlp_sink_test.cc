@@ -147,6 +147,15 @@ TEST(OtlpSinkTest, OnlyFailuresOfTheServerAreErrors) {
   }
 }
 
+TEST(OtlpSinkTest, TheLongestStepsAreChildrenOfTheRun) {
+  const Trace trace = testing::TraceOf(testing::WithSteps(testing::RequestAt(0)));
+  const auto request = ExportRequestOf({trace}, "pod-7f");
+  const auto& spans = request.resource_spans(0).scope_spans(0).spans();
+  ASSERT_THAT(spans, SizeIs(12));
+  EXPECT_EQ(spans[0].parent_span_id(), "") << "of no client's";
+  for (int i = 7; i < 12; ++i) EXPECT_EQ(spans[i].parent_span_id(), spans[4].span_id());
+}
+
 TEST(OtlpSinkTest, SendsInBatches) {
   Collector collector;
   OtlpSink sink(collector.address(), "");
@@ -223,6 +232,10 @@ TEST(OtlpSinkTest, ASilentCollectorHoldsTheEndUpNoLongerThanIsSaid) {
   sink->Write(testing::SomeTraces(3));
   const absl::Time begin = SteadyNow();
   EXPECT_FALSE(sink->Advance(absl::Milliseconds(50)));
+  EXPECT_EQ(sink->dropped(), 0);
+  sink->End();
+  EXPECT_EQ(sink->dropped(), 3) << "before the sink has gone, with which its count goes";
+  EXPECT_TRUE(sink->Advance(absl::ZeroDuration())) << "nothing is left";
   sink = nullptr;
   EXPECT_LT(SteadyNow() - begin, OtlpSink::kLongestExport);
   silent.may_answer.Notify();

@@ -40,6 +40,30 @@ TEST(TraceTextTest, SpansFollowEachOther) {
   EXPECT_EQ(trace.parent_id, SpanId());
 }
 
+TEST(TraceTextTest, TheFiveLongestStepsArePartsOfTheRun) {
+  const Trace trace = testing::TraceOf(testing::WithSteps(testing::RequestAt(10)));
+  ASSERT_EQ(trace.spans.size(), 7u + 5u);
+  const TraceSpan& run = trace.spans[4];
+  EXPECT_EQ(run.name, "run");
+  std::vector<std::string> names;
+  for (size_t i = 7; i < trace.spans.size(); ++i) {
+    const TraceSpan& step = trace.spans[i];
+    names.push_back(step.name);
+    EXPECT_EQ(step.parent_id, run.id);
+    EXPECT_GE(step.start_ns, run.start_ns);
+    EXPECT_LE(step.end_ns, run.end_ns);
+    EXPECT_GE(step.start_ns, trace.spans[i - 1].start_ns) << "in the order in which they ran";
+  }
+  EXPECT_THAT(names, ElementsAre("conv0", "conv2", "conv4", "a\"}],\n<b>\\\x01?? b", "conv6"));
+  EXPECT_EQ(trace.spans[8].start_ns - run.start_ns, 2000);
+  EXPECT_EQ(trace.spans[8].end_ns - trace.spans[8].start_ns, 5000);
+  const std::string text = TraceText(TraceForm::kChrome, testing::kBegin).Of(trace);
+  EXPECT_EQ(Parsed(text).size(), 12u) << text;
+  TracedRequest refused = testing::WithSteps(testing::RequestAt(0));
+  refused.record.run_ns = 0;
+  EXPECT_EQ(testing::TraceOf(refused).spans.size(), 6u) << "without a run there are no steps";
+}
+
 TEST(TraceTextTest, AStageThatWasNotReachedIsNoSpan) {
   TracedRequest refused = testing::RequestAt(0);
   refused.record.plan_ns = refused.record.run_ns = refused.record.encode_ns = 0;

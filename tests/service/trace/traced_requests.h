@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -14,6 +15,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "service/observe/steady_time.h"
 #include "service/trace/trace.h"
 #include "service/trace/trace_queue.h"
 
@@ -40,7 +43,29 @@ inline TracedRequest RequestAt(int64_t at_us, absl::string_view id = "") {
   request.record.write_ns = 6000;
   request.record.model = 7;
   request.record.rows = 3;
+  request.trace_id = MadeTraceId();
   std::copy_n(id.begin(), std::min(id.size(), request.id.size()), request.id.begin());
+  return request;
+}
+
+// The steady clock when the server's clock says so.
+inline LongestSteps::Clock::time_point SteadyAt(int64_t ns) {
+  const LongestSteps::Clock::time_point first;
+  return first + absl::ToChronoNanoseconds(absl::FromUnixNanos(ns) - SteadyTime(first));
+}
+
+// With seven steps in its run, each after 1 us and as long as its number says; the last but one has
+// a hostile name.
+inline TracedRequest WithSteps(TracedRequest request) {
+  const int64_t run_ns = request.record.arrival_ns + request.record.decode_ns +
+                         request.record.queue_ns + request.record.plan_ns;
+  int64_t number = 0;
+  for (const int us : {3, 1, 5, 2, 6, 4, 7}) {
+    const std::string node = number == 5 ? Hostile() : absl::StrCat("conv", number);
+    request.longest_steps.Add(node, SteadyAt(run_ns + number * 1000),
+                              std::chrono::microseconds(us));
+    ++number;
+  }
   return request;
 }
 

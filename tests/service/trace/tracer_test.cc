@@ -17,11 +17,13 @@
 #include "absl/types/span.h"
 #include "service/observe/steady_time.h"
 #include "tests/service/trace/traced_requests.h"
+#include "tests/support/captured_log.h"
 
 namespace tilewire::service {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 // A sink that keeps the ids; it waits in its first write if it is told to, and is never done.
 class KeepingSink final : public TraceSink {
@@ -30,6 +32,7 @@ class KeepingSink final : public TraceSink {
     std::vector<std::string> ids;
     absl::Notification writes, may_go_on;
     bool waits = false, is_never_done = false;
+    int lost_at_end = 0;
   };
 
   explicit KeepingSink(Kept* kept) : TraceSink(TraceLoss::kFile), kept_(*kept) {}
@@ -43,6 +46,9 @@ class KeepingSink final : public TraceSink {
     Drop(2, "for a test");
   }
   bool Advance(absl::Duration) override { return !kept_.is_never_done; }
+  void End() override {
+    if (kept_.lost_at_end > 0) Drop(kept_.lost_at_end, "at the end");
+  }
 
  private:
   Kept& kept_;
@@ -85,6 +91,30 @@ TEST(TracerTest, AFullQueueDropsAndCounts) {
   EXPECT_EQ(tracer->Dropped(TraceLoss::kFile), 2) << "the sink's own";
   tracer = nullptr;
   EXPECT_EQ(kept.ids.size(), 9u);
+}
+
+TEST(TracerTest, TheLastLossesAreCountedAndToldInOneLine) {
+  tilewire::testing::CapturedLog log;
+  KeepingSink::Kept kept;
+  auto tracer = TracerOf(&kept);
+  tracer->Add(testing::RequestAt(0));
+  kept.lost_at_end = 5;
+  tracer->Finish();
+  EXPECT_EQ(tracer->Dropped(TraceLoss::kFile), 5) << "as the metrics read it";
+  tracer->Finish();
+  tracer = nullptr;
+  const auto lines = log.LinesWith("lost since the start");
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_THAT(lines[0], HasSubstr("[warning] traces that were lost since the start: 5 (file 5)"));
+}
+
+TEST(TracerTest, WhereNothingIsLostTheEndSaysNothing) {
+  tilewire::testing::CapturedLog log;
+  KeepingSink::Kept kept;
+  auto tracer = TracerOf(&kept);
+  tracer->Add(testing::RequestAt(0));
+  tracer = nullptr;
+  EXPECT_THAT(log.lines(), ElementsAre());
 }
 
 TEST(TracerTest, TheEndWaitsForASinkNoLongerThanItSays) {
