@@ -120,7 +120,7 @@ absl::Status InferJob::Encode(std::vector<OutputTensor> outputs, absl::Time star
                            .says_final = in_stream_ && decoded_.asks_for_final(),
                            .in_stream = in_stream_};
   return EncodeInferResponse({served_->name, served_->version, decoded_.id()},
-                             served_->model->signature(), std::move(outputs), form, answers_,
+                             served_->tensors.signature(), std::move(outputs), form, answers_,
                              response_);
 }
 

@@ -5,9 +5,12 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <numeric>
+#include <optional>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/memory/narrow_floats.h"
@@ -15,13 +18,37 @@
 namespace tilewire::service {
 namespace {
 
-absl::Status CheckDims(const Dims& dims) {
-  bool fits = !dims.empty();
-  for (size_t i = 2; i < dims.size(); ++i) fits &= dims[i] == 1 || dims[i] < 0;
-  if (fits) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("parameter 'classification': the output is ", DimsToString(dims),
-                   ", not rows of classes [N,C] (or [N,C,1,1]) or one row [C]"));
+absl::Status Refusal(const Dims& dims) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "parameter 'classification': the output is ", DimsToString(dims),
+      ", not rows of classes [N,C] (or [N,C,1,1]) or one row [C] (or [1,C], [C,1,1])"));
+}
+
+struct Rows {
+  int64_t rows = 1, classes = 1;
+  bool are_told = false;  // in the shape of the answer
+};
+
+// Nothing where the dimensions are not those of rows.
+std::optional<Rows> RowsOf(absl::Span<const int64_t> dims, bool has_batch) {
+  if (dims.empty()) return std::nullopt;
+  if (has_batch) {
+    const std::optional<Rows> row = RowsOf(dims.subspan(1), /*has_batch=*/false);
+    if (!row.has_value() || row->are_told) return std::nullopt;
+    return Rows{.rows = dims[0], .classes = row->classes, .are_told = true};
+  }
+  const auto larger = absl::c_count_if(dims, [](int64_t dim) { return dim != 1; });
+  if (larger < 2)
+    return Rows{.classes = absl::c_accumulate(dims, int64_t{1}, std::multiplies<int64_t>())};
+  // A batch that is not open.
+  if (larger == 2 && dims.size() > 1 && dims[0] != 1 && dims[1] != 1)
+    return Rows{.rows = dims[0], .classes = dims[1], .are_told = true};
+  return std::nullopt;
+}
+
+// Whether the first of `rank` dimensions counts rows, whatever it is.
+bool HasBatch(const TensorSpec& spec, size_t rank) {
+  return rank > 1 && (spec.any_rank || (!spec.dims.empty() && spec.dims[0] < 0));
 }
 
 // The number of type `T` that stands at `bytes`, as a `Value` that holds it exactly.
@@ -128,23 +155,26 @@ absl::StatusOr<std::string> EncodeAs(DataType type, const uint8_t* values, const
 
 }  // namespace
 
+// Dimensions that are open may turn out to be 1.
 absl::Status CheckClassified(const TensorSpec& spec) {
-  return spec.any_rank ? absl::OkStatus() : CheckDims(spec.dims);
+  if (spec.any_rank) return absl::OkStatus();
+  Dims dims = spec.dims;
+  for (int64_t& dim : dims) dim = dim < 0 ? 1 : dim;
+  return RowsOf(dims, HasBatch(spec, dims.size())).has_value() ? absl::OkStatus()
+                                                               : Refusal(spec.dims);
 }
 
-absl::StatusOr<Classes> Classify(const OutputTensor& output, DataType type, int64_t most,
+absl::StatusOr<Classes> Classify(const OutputTensor& output, const TensorSpec& spec, int64_t most,
                                  absl::Span<const absl::string_view> labels, ChargeClasses charge) {
-  ABSL_RETURN_IF_ERROR(CheckDims(output.dims));
-  const bool is_one_row = output.dims.size() == 1;
-  const int64_t rows = is_one_row ? 1 : output.dims[0];
-  const int64_t classes = output.dims[is_one_row ? 0 : 1];
-  const int64_t per_row = std::min(most, classes);
-  Classes answer = {.shape = is_one_row ? Dims{per_row} : Dims{rows, per_row}};
+  const std::optional<Rows> found = RowsOf(output.dims, HasBatch(spec, output.dims.size()));
+  if (!found.has_value()) return Refusal(output.dims);
+  const int64_t per_row = std::min(most, found->classes);
+  Classes answer = {.shape = found->are_told ? Dims{found->rows, per_row} : Dims{per_row}};
   ABSL_ASSIGN_OR_RETURN(answer.bytes,
-                        EncodeAs(type, reinterpret_cast<const uint8_t*>(output.bytes.data()),
-                                 {.rows = rows,
-                                  .classes = classes,
-                                  .element_bytes = SizeOf(type),
+                        EncodeAs(spec.type, reinterpret_cast<const uint8_t*>(output.bytes.data()),
+                                 {.rows = found->rows,
+                                  .classes = found->classes,
+                                  .element_bytes = SizeOf(spec.type),
                                   .most = per_row,
                                   .labels = labels,
                                   .charge = charge}));

@@ -17,13 +17,14 @@
 
 namespace tilewire::service {
 
-// An output can be [rows, C], or have further dimensions that are 1, or be one row [C], as that of
-// a model without a batch is. Negative dims are open.
+// An output is rows of classes, [N,C] or [N,C,1,1], or one row, [C], [1,C] or [C,1,1]. Where the
+// first of several dimensions is open in the signature, it counts rows, whatever it is. Negative
+// dims are open.
 //   kInvalidArgument  it cannot be; the message says why
 absl::Status CheckClassified(const TensorSpec& spec);
 
 struct Classes {
-  Dims shape;  // [rows, per row], or [per row] of an output [C]
+  Dims shape;  // [rows, per row]; [per row] where there is one row and no dimension counts rows
   // The elements as BYTES travel: each has its length in four bytes ahead of it.
   std::string bytes;
 };
@@ -35,9 +36,10 @@ using ChargeClasses = absl::FunctionRef<absl::Status(int64_t bytes)>;
 // index first, what is not a number last. Each is "value:index", or "value:index:label" where
 // `labels` has a line for the index that is not empty; the value is the shortest decimal that gives
 // the same number (FP16 and BF16: the same float).
+// `spec` is the output's in the model's signature.
 //   kInvalidArgument  as CheckClassified(), of the dims that the output has
 //   what `charge` returned
-absl::StatusOr<Classes> Classify(const OutputTensor& output, DataType type, int64_t most,
+absl::StatusOr<Classes> Classify(const OutputTensor& output, const TensorSpec& spec, int64_t most,
                                  absl::Span<const absl::string_view> labels, ChargeClasses charge);
 
 }  // namespace tilewire::service

@@ -47,7 +47,7 @@ absl::Status PutClasses(const AnswerForm& form, int64_t most, const TensorSpec& 
   const auto charge = [&form](int64_t bytes) {
     return form.charge ? form.charge(bytes) : absl::OkStatus();
   };
-  absl::StatusOr<Classes> classes = Classify(*output, spec.type, most, labels, charge);
+  absl::StatusOr<Classes> classes = Classify(*output, spec, most, labels, charge);
   if (!classes.ok()) {
     return absl::Status(classes.status().code(),
                         absl::StrCat("output '", spec.name, "': ", classes.status().message()));

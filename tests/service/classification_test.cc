@@ -31,9 +31,16 @@ OutputTensor Output(const Dims& dims, const std::vector<T>& values) {
   return output;
 }
 
+absl::StatusOr<Classes> Classified(const OutputTensor& output, const TensorSpec& spec, int64_t most,
+                                   absl::Span<const absl::string_view> labels = {}) {
+  return Classify(output, spec, most, labels, [](int64_t) { return absl::OkStatus(); });
+}
+// The signature leaves the first of several dimensions open.
 absl::StatusOr<Classes> Classified(const OutputTensor& output, DataType type, int64_t most,
                                    absl::Span<const absl::string_view> labels) {
-  return Classify(output, type, most, labels, [](int64_t) { return absl::OkStatus(); });
+  Dims declared = output.dims;
+  if (declared.size() > 1) declared[0] = -1;
+  return Classified(output, TensorSpec{"x", type, declared}, most, labels);
 }
 
 TEST(ClassificationTest, TellsTheLargestOfEachRowWithIndexAndLabel) {
@@ -58,6 +65,40 @@ TEST(ClassificationTest, OneDimensionIsOneRow) {
                        Classified(Output<float>({0}, {}), DataType::kF32, 3, labels));
   EXPECT_THAT(none.shape, ElementsAre(0));
   EXPECT_EQ(none.bytes, "");
+}
+
+TEST(ClassificationTest, OnesAreNoRowsUnlessTheyAreABatch) {
+  const struct {
+    Dims declared, dims, shape;
+    const char* why;
+  } cases[] = {
+      {{1, 4}, {1, 4}, {2}, "a row that is closed"},
+      {{4, 1, 1}, {4, 1, 1}, {2}, "classes before ones"},
+      {{4, 1}, {4, 1}, {2}, "classes before a one"},
+      {{1, 4, 1, 1}, {1, 4, 1, 1}, {2}, "classes between ones"},
+      {{1, 1, 4}, {1, 1, 4}, {2}, "classes after ones"},
+      {{-1}, {4}, {2}, "one dimension is not a batch"},
+      {{1, -1}, {1, 4}, {2}, "open classes"},
+      {{-1, 4}, {1, 4}, {1, 2}, "a batch of one"},
+      {{-1, 4, 1, 1}, {1, 4, 1, 1}, {1, 2}, "a batch of one before ones"},
+      {{-1, 1, 4}, {1, 1, 4}, {1, 2}, "a batch of one, classes after a one"},
+      {{-1, 1}, {4, 1}, {4, 1}, "a batch of rows of one class"},
+      {{-1, 2}, {2, 2}, {2, 2}, "a batch"},
+      {{2, 2}, {2, 2}, {2, 2}, "a batch that is closed"},
+      {{1, 1}, {1, 1}, {1}, "one class"},
+  };
+  for (const auto& [declared, dims, shape, why] : cases) {
+    const TensorSpec spec = {"x", DataType::kF32, declared};
+    EXPECT_THAT(CheckClassified(spec), IsOk()) << why;
+    const auto classes = Classified(Output<float>(dims, {4, 3, 2, 1}), spec, /*most=*/2);
+    ASSERT_THAT(classes, IsOk()) << why;
+    EXPECT_EQ(classes->shape, shape) << why;
+    EXPECT_EQ(ElementsOfBytes(classes->bytes)[0], "4:0") << why;
+  }
+  TensorSpec open = {"x", DataType::kF32, {}};
+  open.any_rank = true;
+  ASSERT_OK_AND_ASSIGN(const Classes row, Classified(Output<float>({1, 2}, {1, 2}), open, 2));
+  EXPECT_THAT(row.shape, ElementsAre(1, 2)) << "of an open rank, the first of several is a batch";
 }
 
 TEST(ClassificationTest, EqualValuesStandInTheOrderOfTheirIndicesAndNoNumbersLast) {
@@ -112,7 +153,8 @@ TEST(ClassificationTest, TakesRowsOfClassesOnly) {
   EXPECT_THAT(CheckClassified({"x", DataType::kF32, {1000}}), IsOk());
   EXPECT_THAT(CheckClassified({"x", DataType::kF32, {-1, 1000, 1, 1}}), IsOk());
   EXPECT_THAT(CheckClassified({"x", DataType::kF32, {-1, 1000, -1, -1}}), IsOk());
-  for (const Dims& dims : {Dims{}, Dims{-1, 3, 2}, Dims{-1, 3, 1, 2}}) {
+  for (const Dims& dims :
+       {Dims{}, Dims{-1, 3, 2}, Dims{-1, 3, 1, 2}, Dims{3, 1, 2}, Dims{1, 3, 2}, Dims{2, 3, 4}}) {
     EXPECT_THAT(CheckClassified({"x", DataType::kF32, dims}),
                 StatusIs(absl::StatusCode::kInvalidArgument, "classification"));
   }
@@ -130,12 +172,13 @@ TEST(ClassificationTest, WhatItsTextTakesIsChargedBeforeItIsHeld) {
     charged += bytes;
     return charged <= most ? absl::OkStatus() : absl::UnavailableError("no room");
   };
-  ASSERT_OK_AND_ASSIGN(const Classes all, Classify(output, DataType::kF32, 1, labels, charge));
+  const TensorSpec spec = {"x", DataType::kF32, {-1, 1}};
+  ASSERT_OK_AND_ASSIGN(const Classes all, Classify(output, spec, 1, labels, charge));
   EXPECT_GE(charged, static_cast<int64_t>(all.bytes.size()));
   EXPECT_LE(charged, static_cast<int64_t>(all.bytes.size()) + kPiece);
   charged = 0;
   most = kPiece;
-  EXPECT_THAT(Classify(output, DataType::kF32, 1, labels, charge),
+  EXPECT_THAT(Classify(output, spec, 1, labels, charge),
               StatusIs(absl::StatusCode::kUnavailable, "no room"));
 }
 
