@@ -2,6 +2,7 @@
 #include "client/picture_input.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 
@@ -13,6 +14,15 @@ bool HasChannels(int64_t dim) { return dim == 1 || dim == 3; }
 absl::Status Unfit(const TensorMetadata& input, absl::string_view why) {
   return absl::InvalidArgumentError(
       absl::StrCat("input '", input.name, "' is ", ShapeText(input.shape), ", ", why));
+}
+
+using Shape = std::vector<int64_t>;
+
+// Whether a tensor of this shape may be the input.
+bool Fits(const TensorMetadata& input, const Shape& shape) {
+  return std::equal(
+      input.shape.begin(), input.shape.end(), shape.begin(), shape.end(),
+      [](int64_t declared, int64_t given) { return declared < 0 || declared == given; });
 }
 
 }  // namespace
@@ -41,6 +51,35 @@ absl::StatusOr<PictureInput> PictureInputOf(const TensorMetadata& input, int64_t
   picture.samples = channels_first ? layout : Layout::kNhwc;
   if (layout == Layout::kNhwc) std::rotate(shape.begin() + 1, shape.begin() + 2, shape.end());
   return picture;
+}
+
+absl::StatusOr<PictureInput> InputOfPicture(const TensorMetadata& input, int64_t channels,
+                                            int64_t height, int64_t width, Layout layout) {
+  Shape first = {channels, height, width}, last = {height, width, channels};
+  if (input.shape.size() == 4) {
+    first.insert(first.begin(), 1);
+    last.insert(last.begin(), 1);
+  }
+  const bool channels_first = Fits(input, first);
+  if (!channels_first && !Fits(input, last)) {
+    return Unfit(input, absl::StrCat("which one picture of ", ShapeText({channels, height, width}),
+                                     " does not fit"));
+  }
+  PictureInput picture = {
+      .tensor = {input.name, input.datatype, channels_first ? first : last, Layout::kNchw, ""},
+      .channels = channels,
+      .height = height,
+      .width = width,
+      .samples = channels_first ? Layout::kNchw : Layout::kNhwc};
+  if (layout == Layout::kNchw) return picture;
+  if (!HasBothLayouts(picture)) return Unfit(input, "which is sent as it is declared, not in nhwc");
+  picture.tensor.shape = last;
+  picture.tensor.layout = picture.samples = Layout::kNhwc;
+  return picture;
+}
+
+bool HasBothLayouts(const PictureInput& as_declared) {
+  return as_declared.tensor.shape.size() == 4 && as_declared.samples == Layout::kNchw;
 }
 
 }  // namespace tilewire::client

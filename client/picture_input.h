@@ -27,6 +27,15 @@ struct PictureInput {
 absl::StatusOr<PictureInput> PictureInputOf(const TensorMetadata& input, int64_t batch,
                                             int64_t free_size, Layout layout);
 
+// The same for one picture of known sizes, of any number of channels. Where it fits with its
+// channels first and last, they are first. kNhwc is the other order of [N,C,H,W] alone.
+//   kInvalidArgument  the picture does not fit; kNhwc of an input that has no other order
+absl::StatusOr<PictureInput> InputOfPicture(const TensorMetadata& input, int64_t channels,
+                                            int64_t height, int64_t width, Layout layout);
+
+// Whether InputOfPicture() takes kNhwc too.
+bool HasBothLayouts(const PictureInput& as_declared);
+
 }  // namespace tilewire::client
 
 #endif  // CLIENT_PICTURE_INPUT_H_

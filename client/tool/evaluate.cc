@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `tilewire evaluate`: a labelled set of pictures through a model, in both layouts, which must give
-// the same bits.
+// `tilewire evaluate`: a labelled set of pictures through a model, in both layouts where its input
+// has two, which must give the same bits.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -12,6 +12,7 @@
 #include "client/amount_text.h"
 #include "client/image.h"
 #include "client/latencies.h"
+#include "client/picture_input.h"
 #include "client/primitive_text.h"
 #include "client/progress.h"
 #include "client/scores.h"
@@ -21,8 +22,9 @@ namespace tilewire::client {
 namespace {
 
 constexpr char kEvaluateExamples[] =
-    R"(Sends the pictures one by one, each in both layouts. The exit status is 0 if the accuracy is
-reached and both layouts agree bit for bit on all outputs.
+    R"(Sends the pictures one by one, in both layouts if the model's input is [N,C,H,W], else as
+it is declared: [N,H,W,C], [C,H,W] or [H,W,C]. The exit status is 0 if the accuracy is reached and both
+layouts agree bit for bit on all outputs.
 
   tilewire evaluate --model=digits --images=heldout/images.u8 --labels=heldout/labels.u8 \
       --shape=3x24x20 --min_accuracy=0.98 --show=4)";
@@ -77,6 +79,7 @@ absl::StatusOr<LabelledSet> ReadSet(const EvaluateFlags& flags) {
 struct Evaluation {
   int64_t right = 0, done = 0, different = 0;
   int64_t requests_differ = 0;  // pictures whose bytes on the wire differed between the layouts
+  std::string only_shape;       // of the input as it is declared, where it has one layout
   std::string first_difference;
   Latencies latencies;
   absl::Duration elapsed;
@@ -108,20 +111,14 @@ std::string CompareLayouts(const Result& nchw, const Result& nhwc) {
 }
 
 absl::StatusOr<Result> AskOne(Client* client, const ModelMetadata& metadata, const Image& image,
-                              Layout layout, const EvaluateFlags& flags, std::string* sent,
+                              PictureInput input, const EvaluateFlags& flags, std::string* sent,
                               Evaluation* evaluation) {
-  Tensor tensor;
-  tensor.name = metadata.inputs[0].name;
-  tensor.datatype = metadata.inputs[0].datatype;
-  tensor.layout = layout;
-  tensor.shape = {1, image.channels, image.height, image.width};
-  if (layout == Layout::kNhwc)
-    std::rotate(tensor.shape.begin() + 1, tensor.shape.begin() + 2, tensor.shape.end());
-  auto bytes = ToInput(image, tensor.datatype, layout, flags.normalization);
+  Tensor& tensor = input.tensor;
+  auto bytes = ToInput(image, tensor.datatype, input.samples, flags.normalization);
   if (!bytes.ok()) return bytes.status();
   tensor.bytes = *sent = *std::move(bytes);
   InferOptions options;
-  options.outputs = AllOutputs(metadata, layout);
+  options.outputs = AllOutputs(metadata, tensor.layout);
   options.deadline = absl::Seconds(flags.timeout_s);
   const absl::Time start = absl::Now();
   auto result = client->Infer(flags.model, {std::move(tensor)}, options);
@@ -129,27 +126,48 @@ absl::StatusOr<Result> AskOne(Client* client, const ModelMetadata& metadata, con
   return result;
 }
 
+// Asks in nhwc too, and holds the answer against `nchw`, that of the bytes `sent`.
+absl::Status CompareWithNhwc(Client* client, const ModelMetadata& metadata, const Image& image,
+                             const EvaluateFlags& flags, const Result& nchw,
+                             const std::string& sent, Evaluation* evaluation) {
+  auto input =
+      InputOfPicture(metadata.inputs[0], image.channels, image.height, image.width, Layout::kNhwc);
+  if (!input.ok()) return input.status();
+  std::string other;
+  auto nhwc = AskOne(client, metadata, image, *std::move(input), flags, &other, evaluation);
+  if (!nhwc.ok()) return nhwc.status();
+  if (sent != other) ++evaluation->requests_differ;
+  const std::string output = CompareLayouts(nchw, *nhwc);
+  if (output.empty()) return absl::OkStatus();
+  ++evaluation->different;
+  if (evaluation->first_difference.empty()) {
+    evaluation->first_difference =
+        absl::StrCat("picture ", evaluation->done, ", output '", ShownText(output), "'");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status EvaluateOne(Client* client, const ModelMetadata& metadata, const LabelledSet& set,
                          int64_t index, const EvaluateFlags& flags, Evaluation* evaluation) {
   const Image image = set.At(index);
-  std::string sent[2];
-  auto nchw = AskOne(client, metadata, image, Layout::kNchw, flags, &sent[0], evaluation);
-  if (!nchw.ok()) return nchw.status();
-  auto nhwc = AskOne(client, metadata, image, Layout::kNhwc, flags, &sent[1], evaluation);
-  if (!nhwc.ok()) return nhwc.status();
-  if (nchw->outputs.empty()) return absl::InternalError("the server answered without outputs");
-  auto scores = nchw->outputs[0].Floats();
+  auto input =
+      InputOfPicture(metadata.inputs[0], image.channels, image.height, image.width, Layout::kNchw);
+  if (!input.ok()) return input.status();
+  const bool has_both = HasBothLayouts(*input);
+  if (!has_both) evaluation->only_shape = ShapeText(input->tensor.shape);
+  std::string sent;
+  auto answer = AskOne(client, metadata, image, *std::move(input), flags, &sent, evaluation);
+  if (!answer.ok()) return answer.status();
+  if (answer->outputs.empty()) return absl::InternalError("the server answered without outputs");
+  auto scores = answer->outputs[0].Floats();
   if (!scores.ok()) return scores.status();
   const std::vector<int> best = TopK(*scores, 1);
   evaluation->answers.push_back(best.empty() ? -1 : best[0]);
   if (evaluation->answers.back() == static_cast<uint8_t>(set.labels[index])) ++evaluation->right;
-  if (sent[0] != sent[1]) ++evaluation->requests_differ;
-  if (const std::string output = CompareLayouts(*nchw, *nhwc); !output.empty()) {
-    ++evaluation->different;
-    if (evaluation->first_difference.empty()) {
-      evaluation->first_difference =
-          absl::StrCat("picture ", index, ", output '", ShownText(output), "'");
-    }
+  if (has_both) {
+    const absl::Status compared =
+        CompareWithNhwc(client, metadata, image, flags, *answer, sent, evaluation);
+    if (!compared.ok()) return compared;
   }
   ++evaluation->done;
   return absl::OkStatus();
@@ -170,17 +188,23 @@ void ShowPictures(const LabelledSet& set, const ModelMetadata& metadata,
   }
 }
 
+std::string LayoutsText(const Evaluation& evaluation) {
+  if (!evaluation.only_shape.empty())
+    return absl::StrCat("the one that the input is declared in, ", evaluation.only_shape);
+  return absl::StrCat("nchw and nhwc, ", evaluation.requests_differ, " of ", evaluation.done,
+                      " requests differ in bytes; ",
+                      evaluation.different == 0
+                          ? "all outputs agree bit for bit"
+                          : absl::StrCat(evaluation.different, " answers differ, first ",
+                                         evaluation.first_difference));
+}
+
 // Prints the figures; 0 if they are good enough.
 int Judge(const Evaluation& evaluation, const EvaluateFlags& flags) {
   const double accuracy = static_cast<double>(evaluation.right) / evaluation.done;
   absl::PrintF("\naccuracy    %.4f (%d of %d), at least %.4f wanted\n", accuracy, evaluation.right,
                evaluation.done, flags.min_accuracy);
-  absl::PrintF("layouts     nchw and nhwc, %d of %d requests differ in bytes; ",
-               evaluation.requests_differ, evaluation.done);
-  absl::PrintF("%s\n", evaluation.different == 0
-                           ? "all outputs agree bit for bit"
-                           : absl::StrCat(evaluation.different, " answers differ, first ",
-                                          evaluation.first_difference));
+  absl::PrintF("layouts     %s\n", LayoutsText(evaluation));
   absl::PrintF("latency     %s\n", evaluation.latencies.ToString());
   absl::PrintF("throughput  %.1f requests/s, one at a time\n",
                evaluation.latencies.count() / absl::ToDoubleSeconds(evaluation.elapsed));
@@ -227,7 +251,8 @@ int RunEvaluate(const Server& server, const EvaluateFlags& flags) {
 }  // namespace
 
 void AddEvaluateCommand(CLI::App* app, const Server& server, int* exit_code) {
-  CLI::App* command = app->add_subcommand("evaluate", "Classify labelled pictures in both layouts");
+  CLI::App* command = app->add_subcommand(
+      "evaluate", "Classify labelled pictures, in both layouts if there are two");
   command->footer(kEvaluateExamples);
   auto flags = std::make_shared<EvaluateFlags>();
   command->add_option("--model", flags->model, "its first output gives the scores")->required();

@@ -53,6 +53,45 @@ TEST(PictureInputTest, FindsWhereChannelsRowsAndColumnsStand) {
   }
 }
 
+TEST(PictureInputTest, APictureOfKnownSizesFollowsTheRankAndOrderOfTheInput) {
+  const struct {
+    Shape declared, sent;
+    Layout samples;
+    bool has_both;
+  } cases[] = {
+      {{-1, 3, 24, 20}, {1, 3, 24, 20}, Layout::kNchw, true},
+      {{1, 3, -1, -1}, {1, 3, 24, 20}, Layout::kNchw, true},
+      {{-1, -1, -1, -1}, {1, 3, 24, 20}, Layout::kNchw, true},
+      {{-1, 24, 20, 3}, {1, 24, 20, 3}, Layout::kNhwc, false},
+      {{-1, -1, -1, 3}, {1, 24, 20, 3}, Layout::kNhwc, false},
+      {{3, 24, 20}, {3, 24, 20}, Layout::kNchw, false},
+      {{24, 20, 3}, {24, 20, 3}, Layout::kNhwc, false},
+      {{-1, -1, 3}, {24, 20, 3}, Layout::kNhwc, false},
+  };
+  for (const auto& one : cases) {
+    SCOPED_TRACE(ShapeText(one.declared));
+    const TensorMetadata input = {"x", "UINT8", one.declared};
+    ASSERT_OK_AND_ASSIGN(const PictureInput picture,
+                         InputOfPicture(input, 3, 24, 20, Layout::kNchw));
+    EXPECT_THAT(picture.tensor.shape, ElementsAreArray(one.sent));
+    EXPECT_EQ(picture.samples, one.samples);
+    EXPECT_EQ(picture.tensor.layout, Layout::kNchw);
+    EXPECT_EQ(HasBothLayouts(picture), one.has_both);
+    const auto other = InputOfPicture(input, 3, 24, 20, Layout::kNhwc);
+    EXPECT_EQ(other.ok(), one.has_both);
+    if (!other.ok()) continue;
+    EXPECT_THAT(other->tensor.shape, ElementsAreArray({1, 24, 20, 3}));
+    EXPECT_EQ(other->samples, Layout::kNhwc);
+    EXPECT_EQ(other->tensor.layout, Layout::kNhwc);
+  }
+  for (const Shape& declared : {Shape{-1, 4, 24, 20}, Shape{2, 3, 24, 20}, Shape{3, 20, 24},
+                                Shape{-1, 3}, Shape{1, 1, 3, 24, 20}, Shape{}}) {
+    EXPECT_THAT(
+        InputOfPicture({"x", "FP32", declared}, 3, 24, 20, Layout::kNchw),
+        StatusIs(absl::StatusCode::kInvalidArgument, "which one picture of 3x24x20 does not fit"));
+  }
+}
+
 TEST(PictureInputTest, NamesTheInputThatNoPictureFits) {
   const struct {
     Shape declared;

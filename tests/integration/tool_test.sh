@@ -47,6 +47,11 @@ expect 0 'agree bit for bit' "${evaluate[@]}" --labels="$digits/heldout/labels.u
   --min_accuracy="$(cat "$digits/accuracy.txt")"
 expect 1 'too low' "${evaluate[@]}" --labels="$digits/heldout/labels.u8" --min_accuracy=1
 expect 2 'bytes' "${evaluate[@]}" --labels="$digits/labels.txt"
+pictures=(--images="$digits/heldout/images.u8" --labels="$digits/heldout/labels.u8")
+expect 0 'layouts     the one that the input is declared in, 3x24x20$' evaluate \
+  --model=one_picture "${pictures[@]}" --shape=3x24x20 --min_accuracy="$(cat "$digits/accuracy.txt")"
+expect 1 'is Nx3x24x20, which one picture of 3x20x24 does not fit' evaluate \
+  --model=digits "${pictures[@]}" --shape=3x20x24
 
 # The first held-out digit as a colour picture: planes to pixels.
 picture=$TEST_TMPDIR/digit.ppm
