@@ -182,6 +182,7 @@ ServerNumbers Server::Numbers() const {
           .cores = engine_->options().threads,
           .work = Load().work,
           .throttled_ns = slow_.throttled_ns(),
+          .cpu_wait_share = slow_.cpu_wait().share,
           .work_bytes = admission_.HeldByRequests(),
           .work_limit_bytes = admission_.max_bytes(),
           .connections = listener_->OpenConnections()};

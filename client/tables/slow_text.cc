@@ -15,6 +15,9 @@ namespace {
 
 constexpr int kTextColumns = 80, kIndent = 9;
 
+// The least part of the last minute that is told: any machine shows less.
+constexpr double kWorthALine = 0.1;
+
 std::string InMilliseconds(int64_t ns) {
   const double ms = static_cast<double>(ns) * 1e-6;
   return ms >= 100 ? absl::StrFormat("%.0f", ms) : absl::StrFormat("%.2f", ms);
@@ -47,17 +50,31 @@ std::string RequestText(const v1::SlowRequest& request) {
   return absl::StrCat(ShownText(text), "\n", Wrapped(ShownText(request.words())));
 }
 
-}  // namespace
+// How long a core was held is not how long it computed: the system may have given it to others.
+std::string CpuWaitText(const v1::SlowRequestsResponse& slow) {
+  if (!slow.has_cpu_wait_share() || slow.cpu_wait_share() < kWorthALine) return "";
+  return absl::StrFormat(
+      "compute threads that could run waited %.0f %% of the last minute for a CPU:\n"
+      "other processes take it, or --threads is more than there are cores\n",
+      100 * slow.cpu_wait_share());
+}
 
-std::string SlowText(const v1::SlowRequestsResponse& slow) {
+std::string RequestsText(const v1::SlowRequestsResponse& slow) {
   if (slow.requests().empty()) return "no requests are known of that time\n";
   std::string text = "     UTC        ms   waiting   running   usually  model, version, id\n";
   for (const v1::SlowRequest& request : slow.requests()) text += RequestText(request);
+  return text;
+}
+
+}  // namespace
+
+std::string SlowText(const v1::SlowRequestsResponse& slow) {
+  std::string text = RequestsText(slow);
   if (slow.missed() > 0) {
     absl::StrAppend(&text, CountText(slow.missed(), "more request"),
                     " came too fast to be looked at\n");
   }
-  return text;
+  return text + CpuWaitText(slow);
 }
 
 }  // namespace tilewire::client

@@ -11,7 +11,8 @@
 namespace tilewire::client {
 
 // A line for each request: when it came, how long it took, waited and ran, how long its like run
-// usually, model, version and id; below it why it was slow. In 80 columns, but for long names.
+// usually, model, version and id; below it why it was slow. At the end, whether others took the CPU
+// in the last minute. In 80 columns, but for long names.
 // Control characters are shown as '?'.
 std::string SlowText(const v1::SlowRequestsResponse& slow);
 

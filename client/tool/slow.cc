@@ -23,8 +23,10 @@ The server keeps the eight slowest requests of each model and minute, for an
 hour. A line says when the request came, how long it took, waited and ran, how
 long requests of its shape usually run, and its id; the text below it what it
 waited for, who ran beside it, whether its plan had to be made, and whether the
-control group held the server back. `tilewire explain MODEL --live` shows where
-the time within runs goes.)";
+control group held the server back. The last line tells whether other processes
+took the CPU in the last minute: running is the time that cores were held, and
+includes that. `tilewire explain MODEL --live` shows where the time within runs
+goes.)";
 
 struct SlowOptions {
   std::string model;

@@ -106,6 +106,7 @@ TopInterval Since(const v1::ServerStatusResponse& before, const v1::ServerStatus
                      .work_bytes = after.work_bytes(),
                      .work_limit_bytes = after.work_limit_bytes(),
                      .connections = after.connections()};
+  if (after.has_cpu_wait_share()) top.cpu_wait_share = after.cpu_wait_share();
   const double seconds = absl::ToDoubleSeconds(top.length);
   if (seconds > 0 && top.cores > 0) {
     const auto throttled = static_cast<double>(after.throttled_ns() - before.throttled_ns());

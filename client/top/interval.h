@@ -45,6 +45,8 @@ struct TopInterval {
   int cores = 0;
   int64_t cores_busy = 0;      // now
   double throttled_share = 0;  // of the cores' time
+  // The part of the last minute that compute threads which could run waited for a CPU.
+  std::optional<double> cpu_wait_share;
   int64_t work_bytes = 0, work_limit_bytes = 0, held_bytes = 0;
   int64_t connections = 0;
   double unnamed_errors_per_s = 0;  // of requests that named no version that is served

@@ -51,6 +51,7 @@ std::string TopJson(const TopInterval& top) {
                     {"cores_used", top.Cores()},
                     {"cores_busy", top.cores_busy},
                     {"throttled_share", top.throttled_share},
+                    {"cpu_wait_share", JsonOf(top.cpu_wait_share)},
                     {"work_bytes", top.work_bytes},
                     {"work_limit_bytes", top.work_limit_bytes},
                     {"held_bytes", top.held_bytes},

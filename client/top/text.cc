@@ -168,6 +168,13 @@ std::string UptimeText(absl::Duration uptime) {
   return absl::StrFormat("%d s", seconds);
 }
 
+// Nothing where others hardly took the CPU.
+std::string CpuWaitText(const TopInterval& top) {
+  constexpr double kWorthAWord = 0.1;
+  if (top.cpu_wait_share.value_or(0) < kWorthAWord) return "";
+  return absl::StrFormat("  waited for a CPU %.0f %%", 100 * *top.cpu_wait_share);
+}
+
 // The parts that fit one line, whole; the first is cut if it does not.
 std::string LineOf(const std::vector<std::string>& parts, int columns) {
   std::string line = CutEnd(parts.front(), columns);
@@ -193,8 +200,8 @@ std::vector<std::string> HeaderOf(const TopInterval& top, absl::string_view addr
                   absl::StrCat("  ", CountText(top.connections, "connection"))},
                  columns),
           LineOf({absl::StrFormat("cores %.2f of %d busy", top.Cores(), top.cores),
-                  absl::StrFormat("  throttled %.1f %%", 100 * top.throttled_share), memory,
-                  absl::StrCat(", models ", BytesText(top.held_bytes))},
+                  absl::StrFormat("  throttled %.1f %%", 100 * top.throttled_share),
+                  CpuWaitText(top), memory, absl::StrCat(", models ", BytesText(top.held_bytes))},
                  columns),
           LineOf({absl::StrCat(RateText(top.RequestsPerSecond()), " requests/s"),
                   absl::StrFormat(" in the last %.1f s", absl::ToDoubleSeconds(top.length)),

@@ -148,6 +148,7 @@ void AddServer(const WatchedServer& server, const ServerLoad& load, MetricsText*
   text->Add(Metric::kReady, server.ready() ? 1 : 0);
   text->Add(Metric::kCores, server.engine->threads);
   text->Add(Metric::kCoresBusy, static_cast<double>(load.work.busy));
+  text->Add(Metric::kCpuWait, Seconds(server.slow->cpu_wait().waited_ns));
   text->Add(Metric::kPlans, static_cast<double>(load.plans.kept));
   text->Add(Metric::kPlansBuilt, static_cast<double>(load.plans.built));
   text->Add(Metric::kPlanSeconds, absl::ToDoubleSeconds(load.plans.building));

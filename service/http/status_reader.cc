@@ -130,6 +130,9 @@ Status ReadStatus(const WatchedServer& server) {
   const double granted_ns = absl::ToDoubleNanoseconds(status.uptime) * status.threads;
   if (granted_ns > 0)
     status.throttled_share = static_cast<double>(server.slow->throttled_ns()) / granted_ns;
+  const CpuWait::Sums cpu_wait = server.slow->cpu_wait();
+  status.cpu_wait_share = cpu_wait.share;
+  status.cpu_pressure = cpu_wait.pressure;
   ReadModels(server, &status);
   ReadSlowest(server, &status);
   ReadLayers(server, &status);

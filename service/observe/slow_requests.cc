@@ -42,6 +42,7 @@ void SlowRequests::Look(int64_t now_ns) {
   if (now_ns - looked_ns_ < kBetweenLooksNs) return;
   looked_ns_ = now_ns;
   throttling_.Look(now_ns);
+  cpu_wait_.Look(now_ns);
   flights_.ReadNew(&cursor_, [this](const FlightRecord& record, absl::string_view id) {
     if (!IsBelowBar(record)) Tell(record, id);
     CountRun(record);
@@ -49,6 +50,7 @@ void SlowRequests::Look(int64_t now_ns) {
   threading::MutexLock lock(&mutex_);
   missed_ = cursor_.missed;
   throttled_ns_ = throttling_.total_ns();
+  cpu_wait_sums_ = cpu_wait_.sums();
   ForgetBefore(now_ns / kMinuteNs - static_cast<int64_t>(kMinutes) + 1);
 }
 
@@ -157,6 +159,11 @@ std::vector<SlowRequest> SlowRequests::Find(absl::FunctionRef<bool(uint32_t mode
 int64_t SlowRequests::throttled_ns() const {
   threading::MutexLock lock(&mutex_);
   return throttled_ns_;
+}
+
+CpuWait::Sums SlowRequests::cpu_wait() const {
+  threading::MutexLock lock(&mutex_);
+  return cpu_wait_sums_;
 }
 
 uint64_t SlowRequests::missed() const {

@@ -19,6 +19,7 @@
 #include "absl/functional/function_ref.h"
 #include "engine/threading/mutex.h"
 #include "service/observe/cpu_throttling.h"
+#include "service/observe/cpu_wait.h"
 #include "service/observe/flight_record.h"
 
 namespace tilewire::service {
@@ -60,7 +61,7 @@ class SlowRequests {
   static constexpr int64_t kBetweenLooksNs = 50'000'000;
 
   explicit SlowRequests(const FlightRecorder* flights, const std::string& root = "")
-      : flights_(*flights), throttling_(root) {}
+      : flights_(*flights), throttling_(root), cpu_wait_(root) {}
 
   // Reads what has been recorded since the last look, if that is long enough ago. By one thread.
   void Look(int64_t now_ns) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -73,6 +74,8 @@ class SlowRequests {
   uint64_t missed() const ABSL_LOCKS_EXCLUDED(mutex_);
   // See CpuThrottling::total_ns().
   int64_t throttled_ns() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // As of the last look.
+  CpuWait::Sums cpu_wait() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   struct Minute {
@@ -108,6 +111,7 @@ class SlowRequests {
   int64_t looked_ns_ = 0;
   FlightRecorder::Cursor cursor_;
   CpuThrottling throttling_;
+  CpuWait cpu_wait_;
   std::unordered_map<uint32_t, Bar> bars_;                   // by model
   std::vector<Usual> usuals_ = std::vector<Usual>(kUsuals);  // by a part of the key
 
@@ -115,6 +119,7 @@ class SlowRequests {
   std::unordered_map<uint32_t, Minutes> by_model_ ABSL_GUARDED_BY(mutex_);
   uint64_t missed_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t throttled_ns_ ABSL_GUARDED_BY(mutex_) = 0;
+  CpuWait::Sums cpu_wait_sums_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace tilewire::service

@@ -7,6 +7,7 @@
 #define SERVICE_OBSERVE_STATUS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -68,6 +69,8 @@ struct Status {
   std::vector<RecentLoad::Point> points;  // of the last ten minutes
   int64_t waiting = 0, running = 0;
   double throttled_share = 0;  // of the core time that was granted since the start
+  // CpuWait::Sums: of the last minute; nothing where they are not known.
+  std::optional<double> cpu_wait_share, cpu_pressure;
   std::vector<Model> models;
   std::vector<Slow> slowest;
   std::vector<Layers> layers;

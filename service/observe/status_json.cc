@@ -20,6 +20,8 @@ namespace {
 
 using nlohmann::json;
 
+json JsonOf(const std::optional<double>& share) { return share ? json(*share) : json(); }
+
 json JsonOf(const RecentLoad::Point& point) {
   return {{"second", point.second},
           {"requests", point.requests},
@@ -125,6 +127,8 @@ std::string StatusJson(const Status& status) {
                     {"waiting", status.waiting},
                     {"running", status.running},
                     {"throttled_share", status.throttled_share},
+                    {"cpu_wait_share", JsonOf(status.cpu_wait_share)},
+                    {"cpu_pressure", JsonOf(status.cpu_pressure)},
                     {"connections", status.connections},
                     {"memory",
                      {{"work_bytes", status.work_bytes},

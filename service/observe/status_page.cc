@@ -156,6 +156,9 @@ std::string TilesHtml(const Status& status) {
       Tile(absl::StrCat(status.waiting), "waiting now"),
       Tile(absl::StrCat(status.running), "running now"),
       Tile(PercentText(status.throttled_share), "of CPU time throttled"),
+      status.cpu_wait_share ? Tile(PercentText(*status.cpu_wait_share),
+                                   "of the last minute compute threads waited for a CPU")
+                            : "",
       Tile(MegabytesText(status.work_bytes),
            absl::StrCat("of ", MegabytesText(status.work_limit_bytes), " for requests")),
       Tile(absl::StrCat(status.connections), "connections"), "</div>\n");

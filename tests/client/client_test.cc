@@ -16,6 +16,7 @@ namespace tilewire::client {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::tilewire::testing::IsOk;
@@ -245,6 +246,18 @@ TEST(SlowTextTest, IsALineAndAStoryForEachRequestWithoutControlCharacters) {
             "         371 ms waiting while these ran: 9 requests of vgg (1200 ms), 1 request\n"
             "         of cats (12 ms)\n"
             "2 more requests came too fast to be looked at\n");
+}
+
+TEST(SlowTextTest, SaysWhenOthersTookTheCpu) {
+  v1::SlowRequestsResponse slow;
+  slow.set_cpu_wait_share(0.09);
+  EXPECT_EQ(SlowText(slow), "no requests are known of that time\n") << "as any machine shows";
+  slow.set_cpu_wait_share(0.384);
+  slow.add_requests()->set_words("why");
+  EXPECT_THAT(SlowText(slow),
+              EndsWith("         why\n"
+                       "compute threads that could run waited 38 % of the last minute for a CPU:\n"
+                       "other processes take it, or --threads is more than there are cores\n"));
 }
 
 TEST(SlowTextTest, WrapsByCells) {

@@ -77,6 +77,7 @@ TEST(TopIntervalTest, RatesAreDifferencesByTheServersClock) {
   version->set_held_bytes(142'000'000);
   after.mutable_models(0)->set_waiting(3);
   after.set_throttled_ns(kSecond + 800 * kMs);
+  after.set_cpu_wait_share(0.38);
   after.set_unnamed_failed(2);
   AddVersion("dogs", &after)->set_answered(4);  // since the first look
 
@@ -86,6 +87,7 @@ TEST(TopIntervalTest, RatesAreDifferencesByTheServersClock) {
   EXPECT_DOUBLE_EQ(top->RequestsPerSecond(), 101);
   EXPECT_DOUBLE_EQ(top->Cores(), 1.5);
   EXPECT_DOUBLE_EQ(top->throttled_share, 0.05) << "of 16 seconds of cores";
+  EXPECT_DOUBLE_EQ(top->cpu_wait_share.value_or(-1), 0.38);
   EXPECT_DOUBLE_EQ(top->unnamed_errors_per_s, 0.5);
   EXPECT_EQ(top->held_bytes, 142'000'000);
   ASSERT_EQ(top->models.size(), 2);
@@ -291,6 +293,17 @@ TEST(TopTextTest, WhatIsNotReadyIsNotTakenForARate) {
                 {15, "bad       UNAV~"}};
   for (const auto& [columns, line] : kCases)
     EXPECT_THAT(LinesOf(Busy(), {.columns = columns}), Contains(line)) << columns;
+}
+
+TEST(TopTextTest, SaysWhenOthersTakeTheCpu) {
+  TopInterval top = Busy();
+  top.cpu_wait_share = 0.05;
+  EXPECT_THAT(LinesOf(top, {})[1], Not(HasSubstr("waited"))) << "as any machine shows";
+  top.cpu_wait_share = 0.384;
+  EXPECT_THAT(LinesOf(top, {})[1], HasSubstr("throttled 1.2 %  waited for a CPU 38 %  memory"));
+  EXPECT_THAT(TopJson(top), HasSubstr("\"cpu_wait_share\":0.384"));
+  top.cpu_wait_share.reset();
+  EXPECT_THAT(TopJson(top), HasSubstr("\"cpu_wait_share\":null"));
 }
 
 TEST(TopTextTest, TheServersLinesLoseWholeParts) {

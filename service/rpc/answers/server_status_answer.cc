@@ -89,6 +89,7 @@ absl::Status AnswerServerStatus(const ModelRepository& models, const ServerNumbe
   response->set_cores(server.cores);
   response->set_cores_busy(server.work.busy);
   response->set_throttled_ns(server.throttled_ns);
+  if (server.cpu_wait_share) response->set_cpu_wait_share(*server.cpu_wait_share);
   response->set_work_bytes(server.work_bytes);
   response->set_work_limit_bytes(server.work_limit_bytes);
   response->set_connections(server.connections);

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -24,6 +25,7 @@ struct ServerNumbers {
   int cores = 0;
   DispatcherLoad work;
   int64_t throttled_ns = 0;
+  std::optional<double> cpu_wait_share;  // of the last minute: CpuWait::Sums
   int64_t work_bytes = 0, work_limit_bytes = 0;
   int64_t connections = 0;
 };

@@ -78,6 +78,7 @@ absl::Status AnswerSlowRequests(const ModelRepository& models, const SlowRequest
     ABSL_RETURN_IF_ERROR(models.Find(request.model(), "").status());
   for (const SlowRequest& one : found) Encode(models, one, response->add_requests());
   response->set_missed(static_cast<int64_t>(slow.missed()));
+  if (const auto share = slow.cpu_wait().share) response->set_cpu_wait_share(*share);
   return absl::OkStatus();
 }
 

@@ -113,10 +113,21 @@ TEST(StatusPageTest, JsonHasTheValuesUnderKeysThatStay) {
   EXPECT_EQ(json["layers"][0]["costliest"][0]["share"], 0.25);
   EXPECT_EQ(json["seconds"][0]["p99_ms"], 31.0);
   EXPECT_EQ(json["flags"][0]["changed"], true);
-  for (const char* key : {"server", "build", "host", "now_ms", "isa", "precision", "threads",
-                          "waiting", "running", "throttled_share", "connections", "memory",
-                          "lost_lines", "missed_records", "lines", "threads_of_process"})
+  for (const char* key :
+       {"server", "build", "host", "now_ms", "isa", "precision", "threads", "waiting", "running",
+        "throttled_share", "cpu_wait_share", "cpu_pressure", "connections", "memory", "lost_lines",
+        "missed_records", "lines", "threads_of_process"})
     EXPECT_TRUE(json.contains(key)) << key;
+}
+
+TEST(StatusPageTest, ShowsThatOthersTookTheCpuWhereThatIsKnown) {
+  const char* const tile = "of the last minute compute threads waited for a CPU";
+  Status status = StatusOf("cats");
+  EXPECT_THAT(StatusPage(status, "n"), Not(HasSubstr(tile)));
+  EXPECT_THAT(StatusJson(status), HasSubstr("\"cpu_wait_share\":null"));
+  status.cpu_wait_share = 0.38;
+  EXPECT_THAT(StatusPage(status, "n"), AllOf(HasSubstr(tile), HasSubstr("<b>38.0 %</b>")));
+  EXPECT_THAT(StatusJson(status), HasSubstr("\"cpu_wait_share\":0.38"));
 }
 
 TEST(StatusPageTest, TheProcessHasThreads) {
