@@ -23,8 +23,8 @@ namespace {
 
 constexpr char kEvaluateExamples[] =
     R"(Sends the pictures one by one, in both layouts if the model's input is [N,C,H,W], else as
-it is declared: [N,H,W,C], [C,H,W] or [H,W,C]. The exit status is 0 if the accuracy is reached and both
-layouts agree bit for bit on all outputs.
+it is declared: [N,H,W,C], [C,H,W] or [H,W,C]. The exit status is 0 if the accuracy is
+reached and both layouts agree bit for bit on all outputs.
 
   tilewire evaluate --model=digits --images=heldout/images.u8 --labels=heldout/labels.u8 \
       --shape=3x24x20 --min_accuracy=0.98 --show=4)";

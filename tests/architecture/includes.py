@@ -59,7 +59,8 @@ HEADERS = {
     "service/front": ["engine/threading/background_thread.h", "engine/threading/mutex.h",
                       "service/wire/inflate.h"],
     "service/http": ["engine/base/control_groups.h", "engine/threading/background_thread.h"],
-    "service/rpc": ["engine/threading/core_time.h", "engine/threading/mutex.h", "service/version.h"],
+    "service/rpc": ["engine/longest_steps.h", "engine/threading/core_time.h",
+                    "engine/threading/mutex.h", "service/version.h"],
     "service": ["engine/threading/background_thread.h", "engine/threading/mutex.h",
                 "engine/threading/pinning.h"],
 }

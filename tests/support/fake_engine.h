@@ -7,7 +7,6 @@
 #define TESTS_SUPPORT_FAKE_ENGINE_H_
 
 #include <atomic>
-#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <functional>
