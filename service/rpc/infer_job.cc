@@ -152,7 +152,8 @@ void InferJob::Count(const CallTimes& times, const absl::Status& status, Request
                      const FlightRecord& record) {
   const absl::Duration total = times.end - times.arrival;
   if (served_ == nullptr) {
-    const absl::string_view named = decoded_.parsed() ? decoded_.model_name() : "";
+    absl::string_view named;
+    if (decoded_.parsed()) named = decoded_.model_name();
     return models_->CountUnserved(named, status.code(), refusal);
   }
   if (!is_ready_) refusal = RequestRefusal::kNotReady;

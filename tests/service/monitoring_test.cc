@@ -59,8 +59,12 @@ class MonitoringTest : public ServedFixture {
   }
   // A request is counted before its client has the answer, but for its last step.
   void ExpectTold(const std::string& series, double value) {
-    for (int i = 0; i < 2000 && Told(series) != value; ++i) absl::SleepFor(absl::Milliseconds(5));
-    EXPECT_EQ(Told(series), value) << series;
+    double told = Told(series);
+    for (int i = 0; i < 2000 && told != value; ++i) {
+      absl::SleepFor(absl::Milliseconds(5));
+      told = Told(series);
+    }
+    EXPECT_EQ(told, value) << series;
   }
 
   MachineCpu machine_{""};
