@@ -38,8 +38,6 @@ inline void Misbehave(const std::string& model) {
   if (absl::StartsWith(model, "ends")) _exit(3);
   if (absl::StartsWith(model, "is_killed")) kill(getpid(), SIGKILL);
   while (absl::StartsWith(model, "hangs")) pause();
-  for (volatile bool spins = absl::StartsWith(model, "spins"); spins;) {
-  }
   if (absl::StartsWith(model, "takes_memory")) TakeMemory();
 }
 

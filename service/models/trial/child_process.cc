@@ -11,9 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdint>
 #include <cstring>
-#include <fstream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -95,13 +93,6 @@ std::optional<int> ChildProcess::PollEnd() {
   if (waitpid(process_, &status, WNOHANG) != process_) return std::nullopt;
   process_ = -1;
   return status;
-}
-
-// The second of three numbers, in nanoseconds.
-absl::Duration ChildProcess::WaitedForACore() const {
-  std::ifstream times(absl::StrCat("/proc/", process_, "/schedstat"));
-  int64_t ran = 0, waited = 0;
-  return times >> ran >> waited ? absl::Nanoseconds(waited) : absl::ZeroDuration();
 }
 
 int ChildProcess::KillAndWait() {

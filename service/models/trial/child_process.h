@@ -35,9 +35,6 @@ class ChildProcess {
   bool Read(absl::Duration longest, std::string* bytes) const;
   // The status of waitpid() once it has ended; nothing while it runs.
   std::optional<int> PollEnd();
-  // How long its first thread has been ready to run and had no core; 0 where the system does not
-  // say.
-  absl::Duration WaitedForACore() const;
   int KillAndWait();
 
  private:

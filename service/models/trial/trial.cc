@@ -30,8 +30,6 @@ using tilewire::trial::TrialReport;
 using tilewire::trial::TrialRequest;
 
 constexpr absl::Duration kPoll = absl::Milliseconds(20);
-// Where requests leave no core idle, a trial may last this many times as long.
-constexpr int kMostWaits = 10;
 constexpr size_t kLongestText = 2000;  // of what the process says
 
 void DescribeEngine(const EngineOptions& engine, TrialRequest* request) {
@@ -98,17 +96,9 @@ void TakeReports(std::string* bytes, Outcome* outcome) {
   bytes->erase(0, outcome->has_nonsense ? bytes->size() : bytes->size() - left.size());
 }
 
-// Whether the process has had its time. It runs where cores have nothing else to do
-// (niceness.h), so what it waits for one is not counted, up to a bound.
-bool IsOver(absl::Time begin, absl::Time now, absl::Duration longest, const ChildProcess& child) {
-  if (now - begin <= longest) return false;
-  return now - begin > longest * kMostWaits || now - begin - child.WaitedForACore() > longest;
-}
-
 // Follows the process to its end.
-absl::Status Follow(absl::Duration longest, absl::FunctionRef<absl::Status()> between,
+absl::Status Follow(absl::Time deadline, absl::FunctionRef<absl::Status()> between,
                     ChildProcess* child, Outcome* outcome) {
-  const absl::Time begin = SteadyNow();
   std::string bytes;
   bool writes = true;
   while (true) {
@@ -125,7 +115,7 @@ absl::Status Follow(absl::Duration longest, absl::FunctionRef<absl::Status()> be
       absl::SleepFor(absl::Milliseconds(1));
     }
     ABSL_RETURN_IF_ERROR(between());
-    if (IsOver(begin, now, longest, *child)) return absl::DeadlineExceededError("");
+    if (now > deadline) return absl::DeadlineExceededError("");
   }
 }
 
@@ -189,7 +179,7 @@ absl::Status ProcessTrial::Run(const std::vector<Dims>& shapes, const TrialMemor
   DescribeEngine(settings_.engine, &request);
   child->Write(Framed(request.SerializeAsString()));  // where it does not read, how it ends tells
   Outcome outcome;
-  const absl::Status followed = Follow(settings_.longest, between, &*child, &outcome);
+  const absl::Status followed = Follow(SteadyNow() + settings_.longest, between, &*child, &outcome);
   if (absl::IsDeadlineExceeded(followed)) {
     return absl::DeadlineExceededError(absl::StrCat("its trial did not end within ",
                                                     absl::FormatDuration(settings_.longest),

@@ -5,8 +5,8 @@
 // and the models that it serves, as they are.
 //
 // The process is this binary again (trial_process.h), with the same instruction sets and precision,
-// one thread, an end to its memory, and no descriptor but a socket to here. It runs where a core
-// has nothing else to do, and dies with the thread that began it.
+// one thread, the lowest priority, an end to its memory, and no descriptor but a socket to here. It
+// dies with the thread that began it.
 #ifndef SERVICE_MODELS_TRIAL_TRIAL_H_
 #define SERVICE_MODELS_TRIAL_TRIAL_H_
 
@@ -51,7 +51,6 @@ class ProcessTrial final : public Trial {
  public:
   struct Settings {
     EngineOptions engine;
-    // Without what it waits for a core, and ten times as long with that.
     absl::Duration longest = absl::Minutes(2);
     // Another binary, in tests.
     std::string program = "/proc/self/exe";

@@ -206,7 +206,6 @@ bool TrialProcess::Begin() {
   mallopt(M_ARENA_MAX, kHeaps);
   SetLimit(RLIMIT_CORE, 0);
   SetNiceness(kLowestPriority);
-  RunOnIdleCores();
   OfferToBeEnded();
   spdlog::set_level(spdlog::level::off);
   std::string bytes;

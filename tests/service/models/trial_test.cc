@@ -5,14 +5,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sched.h>
 
-#include <atomic>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string>
-#include <thread>
 
 #include "absl/time/clock.h"
 #include "google/protobuf/text_format.h"
@@ -131,32 +127,6 @@ TEST_F(TrialTest, WhatHangsIsEndedAfterItsTime) {
 TEST_F(TrialTest, ATimeThatIsOverIsNotWaitedFor) {
   longest_ = -absl::Seconds(1);
   EXPECT_THAT(Try("hangs"), StatusIs(absl::StatusCode::kDeadlineExceeded));
-}
-
-// On a core that another thread uses all the time: as on a server whose requests leave none idle.
-TEST_F(TrialTest, WaitsForACoreAreNotCountedUpToABound) {
-  if (!std::ifstream("/proc/self/schedstat").good()) GTEST_SKIP() << "no /proc/self/schedstat";
-  std::atomic<bool> ends{false};
-  absl::Duration took;
-  absl::Status tried;
-  std::thread starter([&] {
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(sched_getcpu(), &one);
-    ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
-    std::thread busy([&] {
-      while (!ends) continue;
-    });
-    longest_ = absl::Milliseconds(300);
-    const absl::Time begin = absl::Now();
-    tried = Try("spins");
-    took = absl::Now() - begin;
-    ends = true;
-    busy.join();
-  });
-  starter.join();
-  EXPECT_THAT(tried, StatusIs(absl::StatusCode::kDeadlineExceeded, "(--trial_seconds)"));
-  EXPECT_GT(took, longest_ * 3);
 }
 
 TEST_F(TrialTest, MemoryIsBounded) {
