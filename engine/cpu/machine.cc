@@ -13,7 +13,7 @@ struct Known {
   uint32_t vendor;  // EBX of leaf 0
   uint32_t family, first_model, last_model;
   absl::string_view kind;
-  double fmas_of_32_bytes, fmas_of_64_bytes, bf16_gain, hidden_reading = 0;
+  double fmas_of_32_bytes, fmas_of_64_bytes, bf16_gain, hidden_reading = 0, spilling = 1;
 };
 
 constexpr uint32_t kIntel = 0x756e6547, kAmd = 0x68747541;  // "Genu", "Auth"
@@ -26,7 +26,7 @@ constexpr Known kKnown[] = {
     {kAmd, 0x19, 0x10, 0x1f, "Zen 4", 2, 1, 1.75},
     {kAmd, 0x19, 0x60, 0x7f, "Zen 4", 2, 1, 1.75},
     {kAmd, 0x19, 0xa0, 0xaf, "Zen 4", 2, 1, 1.75},
-    {kAmd, 0x19, 0x00, 0xff, "Zen 3", 2, 2, 1.75, 0.5},
+    {kAmd, 0x19, 0x00, 0xff, "Zen 3", 2, 2, 1.75, 0.5, 1.43},
     {kAmd, 0x1a, 0x00, 0xff, "Zen 5", 2, 2, 1.75},
     {kIntel, 6, 0x55, 0x55, "Skylake-SP", 2, 2, 1},
     {kIntel, 6, 0x6a, 0x6c, "Ice Lake-SP", 2, 2, 1},
@@ -74,6 +74,7 @@ Machine MachineOf(CpuidFunction cpuid) {
     machine.fmas_of_64_bytes = known->fmas_of_64_bytes;
     machine.bf16_gain = known->bf16_gain;
     machine.hidden_reading = known->hidden_reading;
+    machine.spilling = known->spilling;
   }
   machine.cache_bytes = CacheBytes(cpuid, vendor == kAmd ? kCachesOfAmd : kCachesOfIntel);
   return machine;

@@ -42,6 +42,9 @@ struct Machine {
   // The share of the shorter one of computing and reading weights that the longer one hides, as
   // caches read ahead. 0, that is one after the other, until it has been measured.
   double hidden_reading = 0;
+  // The instructions that one counts for where numbers do not fit into 16 registers and go through
+  // memory in between. 1, as if they did fit, until it has been measured.
+  double spilling = 1;
   // Bytes, of one core or of all that share the cache; 0 where CPUID does not tell.
   std::array<int64_t, 3> cache_bytes{0, 0, 0};
 

@@ -39,12 +39,12 @@ struct Case {
   const char* kind;
   double fmas_of_64_bytes;
   int64_t first_cache;
-  double hidden_reading = 0;
+  double hidden_reading = 0, spilling = 1;
 };
 
 TEST(MachineTest, IsTheOneThatCpuidTells) {
   constexpr Case kCases[] = {
-      {Milan, "Zen 3", 2, 32 << 10, 0.5},
+      {Milan, "Zen 3", 2, 32 << 10, 0.5, 1.43},
       {Genoa, "Zen 4", 1, 0},
       {CascadeLake, "Skylake-SP", 2, 32 << 10},
       {SapphireRapids, "Sapphire Rapids", 2, 0},
@@ -58,6 +58,7 @@ TEST(MachineTest, IsTheOneThatCpuidTells) {
     EXPECT_EQ(machine.FmasPerCycle(32), 2);
     EXPECT_EQ(machine.cache_bytes[0], one.first_cache);
     EXPECT_EQ(machine.hidden_reading, one.hidden_reading);
+    EXPECT_EQ(machine.spilling, one.spilling);
   }
 }
 

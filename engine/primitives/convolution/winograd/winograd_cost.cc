@@ -24,7 +24,7 @@ double TilesOf(const Geometry& geometry, int tile) {
 double TransformsCycles(const Geometry& geometry, int tile, const VectorUnit& unit,
                         const cpu::Machine& machine) {
   constexpr double kTile = 400;  // besides its blocks of channels
-  const double of_36_points = unit.registers() < 32 ? 600 : 420;
+  const double of_36_points = 420 * (unit.registers() < 32 ? machine.spilling : 1);
   const double block = tile == 2 ? 220.0 : of_36_points;  // of channels, input or output
   const double blocks = 1.0 * DivUp(geometry.ic, unit.lanes()) + DivUp(geometry.oc, unit.lanes());
   return TilesOf(geometry, tile) * (kTile + blocks * block) / machine.FmasPerCycle(unit.bytes());

@@ -26,7 +26,7 @@ struct CostCase {
   int64_t ic, oc, size, kernel;
   Precision precision;
   double cycles;
-  double hidden_reading = 0;
+  cpu::Machine machine = {};
 };
 
 std::ostream& operator<<(std::ostream& out, const CostCase& one) {
@@ -50,8 +50,15 @@ constexpr CostCase kCostCases[] = {
      Precision::kBf16, 98'834},
     {"13 x 16 tiles of 8 products, 1,664 lines, 131,072 bytes", "amx_bf16_planes", 256, 256, 14, 1,
      Precision::kBf16, 67'395},
-    {"half of what takes less, products or weights, is hidden", "avx2_f32_winograd_4x3", 256, 256,
-     14, 3, Precision::kExact, 3'858'348, 0.5},
+    {"half of what takes less, products or weights, is hidden",
+     "avx2_f32_winograd_4x3",
+     256,
+     256,
+     14,
+     3,
+     Precision::kExact,
+     3'858'655,
+     {.hidden_reading = 0.5, .spilling = 1.43}},
 };
 
 class ConvolutionCostTest : public ::testing::TestWithParam<CostCase> {
@@ -69,7 +76,7 @@ class ConvolutionCostTest : public ::testing::TestWithParam<CostCase> {
     return CreateConvolution(Desc(), attributes,
                              {.max_isa = is_avx2 ? cpu::Isa::kAvx2 : cpu::Isa::kAmx,
                               .only = only,
-                              .machine = {.hidden_reading = GetParam().hidden_reading}});
+                              .machine = GetParam().machine});
   }
 };
 
@@ -109,10 +116,10 @@ TEST(ConvolutionChoicesTest, AreTheFastestRowsOfZen3) {
     const int64_t pad = one.kernel / 2;
     const ConvolutionDesc desc = DescOf(Case("", {1, one.ic, one.size, one.size}, one.oc,
                                              {one.kernel, one.kernel}, {.left = {pad, pad}}));
-    ASSERT_OK_AND_ASSIGN(
-        const auto chosen,
-        CreateConvolution(desc, AttributesOf({}),
-                          {.max_isa = cpu::Isa::kAvx2, .machine = {.hidden_reading = 0.5}}));
+    ASSERT_OK_AND_ASSIGN(const auto chosen,
+                         CreateConvolution(desc, AttributesOf({}),
+                                           {.max_isa = cpu::Isa::kAvx2,
+                                            .machine = {.hidden_reading = 0.5, .spilling = 1.43}}));
     EXPECT_EQ(chosen->name(), absl::StrCat("convolution/", one.fastest));
   }
 }
