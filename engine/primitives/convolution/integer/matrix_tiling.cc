@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/base/checked_math.h"
+#include "engine/kernels/tiles/matrix_tiles.h"
 
 namespace tilewire::convolution {
 namespace {
