@@ -82,10 +82,12 @@ def bad_models_leave_the_others_alone():
 def a_model_that_hangs_is_ended_after_its_time():
     """So that others are loaded."""
     with serving('--trial_seconds=3') as (server, folder):
-        add(folder, 'hangs_longer')
+        add(folder, 'hangs_first')
         until(lambda: b'LOADING' in index(server), 'the index does not show what is tried out')
         expect(server.health(), True)
         until(lambda: b'LOADING' not in index(server), 'it is tried out without end')
+        shutil.rmtree(folder / 'hangs_first')
+        until(lambda: b'hangs_first' not in index(server), 'it has not gone')
         add_bad(server, folder, {'hangs': b'its trial did not end within 3s (--trial_seconds), at: '})
         server.end()
 
