@@ -150,7 +150,7 @@ std::vector<HostileMethod> HostileMethods() {
       {"a change of the log", "LogSettings", kDenied, Setting},
       {"a change of traces", "TraceSetting", kDenied, TracedSetting},
       {"traces of no model", "TraceSetting", kNotFound, TracesOfNoModel},
-      {"a region", "SystemSharedMemoryRegister", kDenied, Region},
+      {"a region", "SystemSharedMemoryRegister", kNone, Region},
       {"a region of a device", "CudaSharedMemoryRegister", kNone, Region},
       {"a file of a model", "RepositoryModelLoad", kDenied, ModelFile},
       {"no request at all", "RepositoryModelLoad", kDenied, CutOff},
