@@ -39,7 +39,7 @@ struct Version {
   absl::string_view model, version;
 };
 
-// The name of the state. One that is unloaded has not failed, which UNAVAILABLE means to alerts.
+// As ModelStateName(), but an unloaded version is UNLOADED: alerts take UNAVAILABLE for a failure.
 absl::string_view StateOf(const ServedModel& served) {
   return served.state == ModelState::kUnloaded ? "UNLOADED" : ModelStateName(served.state);
 }

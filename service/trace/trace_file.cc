@@ -102,7 +102,7 @@ bool TraceFile::HasRoom(int64_t bytes) const {
   return now == kOpeningBytes || now + bytes <= most_bytes_;
 }
 
-// If there is no room for more, the old end is written back, so that the file stays whole.
+// If the disk is full, restores the closing bracket, so that the file stays valid.
 void TraceFile::Flush() {
   if (waiting_ == 0) return;
   const absl::Status written = WriteAt(size_, absl::StrCat(lines_, kClosing));

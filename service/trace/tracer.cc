@@ -78,7 +78,7 @@ void Tracer::WriteAdded() {
   } while (traces.size() == kAtATime);
 }
 
-// Traces that there is no memory for are lost; the next look goes on.
+// When memory runs out, the traces at hand are lost; the next call carries on.
 void Tracer::Look() {
   try {
     WriteAdded();

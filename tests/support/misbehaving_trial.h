@@ -41,7 +41,7 @@ inline void Misbehave(const std::string& model) {
   if (absl::StartsWith(model, "takes_memory")) TakeMemory();
 }
 
-// Returns, with the exit status, only if there is no request.
+// Returns only if there is no request to try; the result is the exit status.
 inline int MisbehavingTrial() {
   service::TrialProcess process;
   if (!process.Begin()) return 1;

@@ -19,10 +19,10 @@ struct ConfigDefaults {
   uint32_t latest = 1;  // how many of the highest versions are served; 0: all
 };
 
-// The config of a version that has loaded. What the settings leave out comes from the file: tensors
-// (without the batch where max_batch_size is above 0), platform, backend, the file's name; and from
-// `defaults`: version_policy, and max_batch_size where there is no bound of the batch and every
-// tensor begins with an open dimension.
+// The config of a loaded version. Tensors (without the batch dimension if max_batch_size is above
+// 0), platform, backend and the file's name come from the file where the settings leave them out;
+// version_policy from `defaults`, and so does max_batch_size if the batch has no limit and the first
+// dimension of every tensor is open.
 inference::ModelConfig CompletedConfig(const ServedModel& served, const ConfigDefaults& defaults);
 
 // The platform of a version that has loaded, as its config and its metadata tell it.
