@@ -21,8 +21,8 @@ struct ConfigDefaults {
 
 // The config of a loaded version. Tensors (without the batch dimension if max_batch_size is above
 // 0), platform, backend and the file's name come from the file where the settings leave them out;
-// version_policy from `defaults`, and so does max_batch_size if the batch has no limit and the first
-// dimension of every tensor is open.
+// version_policy from `defaults`, and so does max_batch_size if the batch has no limit and every
+// tensor begins with an open dimension.
 inference::ModelConfig CompletedConfig(const ServedModel& served, const ConfigDefaults& defaults);
 
 // The platform of a version that has loaded, as its config and its metadata tell it.
