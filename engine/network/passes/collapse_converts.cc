@@ -114,11 +114,10 @@ bool Collapse(Editor& editor, int op, const Path& own) {
 }  // namespace
 
 void CollapseConverts(Network* network) {
-  Editor editor(network);
-  for (int i = 0; i < editor.size(); ++i) {
+  ForEachOperation(network, [](Editor& editor, int i) {
     std::optional<Path> own = PathOf(editor, i);
     while (own && Collapse(editor, i, *own)) own = PathOf(editor, i);
-  }
+  });
 }
 
 }  // namespace tilewire::network

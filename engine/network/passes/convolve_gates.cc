@@ -42,20 +42,19 @@ void MakeConvolution(Editor& editor, int op) {
 }  // namespace
 
 void ConvolveGates(Network* network) {
-  Editor editor(network);
-  for (int i = 0; i < editor.size(); ++i) {
-    if (editor.As<Reshape>(i) == nullptr) continue;
+  ForEachOperation(network, [](Editor& editor, int i) {
+    if (editor.As<Reshape>(i) == nullptr) return;
     const Operation& reshape = editor.operation(i);
     const ValueId flat = reshape.srcs[0], gate = reshape.dst;
     const Dims& dims = editor.dims(gate);
     if (editor.dims(flat).size() != 2 || !IsOnePixel(dims) || dims[1] != editor.dims(flat)[1])
-      continue;
+      return;
     const std::vector<int> products = ProductsUpTo(editor, flat);
-    if (products.empty()) continue;
+    if (products.empty()) return;
     for (int product : products) MakeConvolution(editor, product);
     editor.ReplaceUses(gate, flat);
     editor.Remove(i);
-  }
+  });
 }
 
 }  // namespace tilewire::network

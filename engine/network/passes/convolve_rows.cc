@@ -105,14 +105,13 @@ void MoveForward(Editor& editor, const std::vector<int>& pixelwise, int last) {
 
 void ConvolveRows(Network* network) {
   constexpr size_t kLargestRank = 5;
-  Editor editor(network);
-  for (int i = 0; i < editor.size(); ++i) {
+  ForEachOperation(network, [](Editor& editor, int i) {
     const Transpose* transpose = editor.As<Transpose>(i);
     const size_t rank = transpose == nullptr ? 0 : transpose->order.size();
-    if (rank < 3 || rank > kLargestRank || transpose->order != ChannelsFirst(rank)) continue;
+    if (rank < 3 || rank > kLargestRank || transpose->order != ChannelsFirst(rank)) return;
     const std::vector<int> pixelwise = PixelwiseBefore(editor, i);
     if (!pixelwise.empty()) MoveForward(editor, pixelwise, i);
-  }
+  });
 }
 
 }  // namespace tilewire::network

@@ -7,6 +7,11 @@
 
 namespace tilewire::network {
 
+void ForEachOperation(Network* network, absl::FunctionRef<void(Editor& editor, int op)> visit) {
+  Editor editor(network);
+  for (int op = 0; op < editor.size(); ++op) visit(editor, op);
+}
+
 bool HasSum(const std::vector<FusedStep>& steps) {
   return std::any_of(steps.begin(), steps.end(),
                      [](const FusedStep& step) { return step.kind == FusedStep::Kind::kSum; });

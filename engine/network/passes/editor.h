@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "engine/network/network.h"
 #include "engine/network/value_uses.h"
 
@@ -73,6 +74,9 @@ class Editor {
   std::vector<int> use_count_;
   std::vector<bool> removed_;
 };
+
+// Calls `visit` for each operation, in their order, with an editor for all of them.
+void ForEachOperation(Network* network, absl::FunctionRef<void(Editor& editor, int op)> visit);
 
 bool HasSum(const std::vector<FusedStep>& steps);
 

@@ -44,19 +44,18 @@ std::optional<Between> FindBetween(Editor& editor, ValueId real) {
 }  // namespace
 
 void FoldIntegerSum(Network* network) {
-  Editor editor(network);
-  for (int i = 0; i < editor.size(); ++i) {
+  ForEachOperation(network, [](Editor& editor, int i) {
     const Quantize* quantize = editor.As<Quantize>(i);
-    if (quantize == nullptr || quantize->params.size() != 1) continue;
+    if (quantize == nullptr || quantize->params.size() != 1) return;
     const QuantizationParams params = quantize->params[0];
-    if (!IsOrdinary(params.scale)) continue;
+    if (!IsOrdinary(params.scale)) return;
     std::optional<Between> between = FindBetween(editor, editor.operation(i).srcs[0]);
-    if (!between) continue;
+    if (!between) return;
     between->sum.dst_quantization = params;
     editor.operation(i).params = std::move(between->sum);
     editor.SetSources(i, std::move(between->integers));
     for (int op : between->operations) editor.Remove(op);
-  }
+  });
 }
 
 }  // namespace tilewire::network

@@ -82,25 +82,24 @@ bool Absorb(const Padding& padding, float fill, Pooling* pooling) {
 }  // namespace
 
 void FoldPad(Network* network) {
-  Editor editor(network);
-  for (int i = 0; i < editor.size(); ++i) {
+  ForEachOperation(network, [](Editor& editor, int i) {
     Convolution* convolution = editor.As<Convolution>(i);
     Pooling* pooling = editor.As<Pooling>(i);
-    if (convolution == nullptr && pooling == nullptr) continue;
+    if (convolution == nullptr && pooling == nullptr) return;
     const int before = editor.producer(editor.operation(i).srcs[0]);
     const Select* select = editor.As<Select>(before);
-    if (select == nullptr) continue;
+    if (select == nullptr) return;
     const ValueId src = editor.operation(before).srcs[0];
     const std::optional<Padding> padding = PaddingOf(*select, editor.dims(src));
-    if (!padding) continue;
+    if (!padding) return;
     if (pooling != nullptr) {
-      if (!Absorb(*padding, select->fill, pooling)) continue;
+      if (!Absorb(*padding, select->fill, pooling)) return;
     } else {
-      if (select->fill != 0) continue;
+      if (select->fill != 0) return;
       Add(*padding, &convolution->padding_left, &convolution->padding_right);
     }
     editor.SetSource(i, 0, src);
-  }
+  });
 }
 
 }  // namespace tilewire::network

@@ -67,21 +67,20 @@ bool FoldsInto(int before, const Convolution& factor, Editor* editor) {
 }  // namespace
 
 void FoldScaleShift(Network* network) {
-  Editor editor(network);
-  for (int i = 0; i < editor.size(); ++i) {
+  ForEachOperation(network, [](Editor& editor, int i) {
     const Convolution* factor = editor.As<Convolution>(i);
-    if (factor == nullptr || !IsScaleShift(*factor)) continue;
+    if (factor == nullptr || !IsScaleShift(*factor)) return;
     const ValueId src = editor.operation(i).srcs[0];
     const int before = ProducerBehindReshapes(editor, src);
     if (!FoldsInto<Convolution>(before, *factor, &editor) &&
         !FoldsInto<Deconvolution>(before, *factor, &editor) &&
         !FoldsInto<DynamicConvolution>(before, *factor, &editor) &&
         !FoldsInto<InnerProduct>(before, *factor, &editor)) {
-      continue;
+      return;
     }
     editor.ReplaceUses(editor.operation(i).dst, src);
     editor.Remove(i);
-  }
+  });
 }
 
 }  // namespace tilewire::network

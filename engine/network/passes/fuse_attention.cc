@@ -143,10 +143,7 @@ bool TryAttention(Editor& editor, int op) {
 
 void FuseAttention(Network* network) {
   bool found = false;
-  {
-    Editor editor(network);
-    for (int op = 0; op < editor.size(); ++op) found |= TryAttention(editor, op);
-  }
+  ForEachOperation(network, [&](Editor& editor, int op) { found |= TryAttention(editor, op); });
   if (found) RemoveDead(network);  // what led to the scores
 }
 

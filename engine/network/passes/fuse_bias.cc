@@ -55,9 +55,6 @@ void TryBias(Editor& editor, int op) {
 
 }  // namespace
 
-void FuseBias(Network* network) {
-  Editor editor(network);
-  for (int i = 0; i < editor.size(); ++i) TryBias(editor, i);
-}
+void FuseBias(Network* network) { ForEachOperation(network, TryBias); }
 
 }  // namespace tilewire::network

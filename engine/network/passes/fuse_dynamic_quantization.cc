@@ -254,11 +254,10 @@ bool TryProduct(Editor& editor, int op, int side) {
 }  // namespace
 
 void FuseDynamicQuantization(Network* network) {
-  Editor editor(network);
-  for (int i = 0; i < editor.size(); ++i) {
+  ForEachOperation(network, [](Editor& editor, int op) {
     for (int side : {0, 1})
-      if (TryProduct(editor, i, side) || TryMatmul(editor, i, side)) break;
-  }
+      if (TryProduct(editor, op, side) || TryMatmul(editor, op, side)) break;
+  });
 }
 
 }  // namespace tilewire::network

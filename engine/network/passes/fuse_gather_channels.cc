@@ -119,15 +119,12 @@ std::optional<Moves> Fused(Editor& editor, int op) {
 }  // namespace
 
 void FuseGatherChannels(Network* network) {
-  {
-    Editor editor(network);
-    for (int i = 0; i < editor.size(); ++i) {
-      std::optional<Moves> fused = Fused(editor, i);
-      if (!fused) continue;
-      editor.SetSources(i, std::move(fused->srcs));
-      editor.operation(i).params = GatherChannels{std::move(fused->from)};
-    }
-  }
+  ForEachOperation(network, [](Editor& editor, int op) {
+    std::optional<Moves> fused = Fused(editor, op);
+    if (!fused) return;
+    editor.SetSources(op, std::move(fused->srcs));
+    editor.operation(op).params = GatherChannels{std::move(fused->from)};
+  });
   RemoveDead(network);
 }
 

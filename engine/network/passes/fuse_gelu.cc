@@ -54,19 +54,16 @@ std::optional<ValueId> ProductOf(Editor& editor, int op, bool halved) {
 }  // namespace
 
 void FuseGelu(Network* network) {
-  {
-    Editor editor(network);
-    for (int i = 0; i < editor.size(); ++i) {
-      std::optional<ValueId> x = ProductOf(editor, i, /*halved=*/true);
-      if (!x && editor.As<Activation>(i) != nullptr) {
-        const auto product = LinearOf(editor, editor.operation(i).dst, 0.5, 0);
-        if (product) x = ProductOf(editor, editor.producer(*product), /*halved=*/false);
-      }
-      if (!x) continue;
-      editor.SetSources(i, {*x});
-      editor.operation(i).params = Activation{{EltwiseAlgorithm::kGeluErf, 0, 0}};
+  ForEachOperation(network, [](Editor& editor, int op) {
+    std::optional<ValueId> x = ProductOf(editor, op, /*halved=*/true);
+    if (!x && editor.As<Activation>(op) != nullptr) {
+      const auto product = LinearOf(editor, editor.operation(op).dst, 0.5, 0);
+      if (product) x = ProductOf(editor, editor.producer(*product), /*halved=*/false);
     }
-  }
+    if (!x) return;
+    editor.SetSources(op, {*x});
+    editor.operation(op).params = Activation{{EltwiseAlgorithm::kGeluErf, 0, 0}};
+  });
   // The factors no longer use x.
   RemoveDead(network);
 }

@@ -57,10 +57,7 @@ void FuseAt(Editor& editor, int op) {
 }  // namespace
 
 void FuseHardSigmoid(Network* network) {
-  {
-    Editor editor(network);
-    for (int op = 0; op < editor.size(); ++op) FuseAt(editor, op);
-  }
+  ForEachOperation(network, FuseAt);
   // Operations inside the patterns are no longer used.
   RemoveDead(network);
 }

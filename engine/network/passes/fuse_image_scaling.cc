@@ -190,9 +190,6 @@ void FuseFrom(Editor& editor, int first) {
 
 }  // namespace
 
-void FuseImageScaling(Network* network) {
-  Editor editor(network);
-  for (int i = 0; i < editor.size(); ++i) FuseFrom(editor, i);
-}
+void FuseImageScaling(Network* network) { ForEachOperation(network, FuseFrom); }
 
 }  // namespace tilewire::network

@@ -130,13 +130,10 @@ void FuseRow(Editor& editor, int op) {
 }  // namespace
 
 void FuseLayerNormalization(Network* network) {
-  {
-    Editor editor(network);
-    for (int i = 0; i < editor.size(); ++i) {
-      FuseQuotient(editor, i);
-      FuseRow(editor, i);
-    }
-  }
+  ForEachOperation(network, [](Editor& editor, int op) {
+    FuseQuotient(editor, op);
+    FuseRow(editor, op);
+  });
   // Mean and deviation no longer use x.
   RemoveDead(network);
 }

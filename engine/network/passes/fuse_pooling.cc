@@ -29,20 +29,19 @@ int PoolableProducer(Editor& editor, ValueId value) {
 }  // namespace
 
 void FusePooling(Network* network) {
-  Editor editor(network);
-  for (int i = 0; i < editor.size(); ++i) {
+  ForEachOperation(network, [](Editor& editor, int i) {
     const Pooling* pooling = editor.As<Pooling>(i);
-    if (pooling == nullptr) continue;
+    if (pooling == nullptr) return;
     const Operation& operation = editor.operation(i);
     const Dims& src = editor.dims(operation.srcs[0]);
-    if (!IsMaximumOfTwoByTwo(*pooling, src, editor.dims(operation.dst))) continue;
+    if (!IsMaximumOfTwoByTwo(*pooling, src, editor.dims(operation.dst))) return;
     const int before = PoolableProducer(editor, operation.srcs[0]);
-    if (before == Editor::kNone) continue;
+    if (before == Editor::kNone) return;
     Operation fused = editor.operation(before);
     std::get<Convolution>(fused.params).pooling = FusedPooling{operation.name, src};
     fused.dst = operation.dst;
     editor.Replace(i, std::move(fused), before);
-  }
+  });
 }
 
 }  // namespace tilewire::network

@@ -95,8 +95,7 @@ void TrySum(Editor& editor, int op) {
 }  // namespace
 
 void FusePostOps(Network* network) {
-  Editor editor(network);
-  for (int i = 0; i < editor.size(); ++i) {
+  ForEachOperation(network, [](Editor& editor, int i) {
     if (const Activation* activation = editor.As<Activation>(i); activation != nullptr) {
       TryActivation(editor, i, Activation(*activation));
     } else if (editor.As<Sum>(i) != nullptr) {
@@ -105,7 +104,7 @@ void FusePostOps(Network* network) {
                function != nullptr && function->function == Function::kPRelu) {
       TryPRelu(editor, i);
     }
-  }
+  });
 }
 
 }  // namespace tilewire::network

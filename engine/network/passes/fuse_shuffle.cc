@@ -38,25 +38,24 @@ bool Splits(const Dims& whole, const Dims& split, int axis) {
 
 void FuseShuffle(Network* network) {
   constexpr int kChannelAxis = 1;  // along others a transpose is faster than a shuffle
-  Editor editor(network);
-  for (int last = 0; last < editor.size(); ++last) {
-    if (editor.As<Reshape>(last) == nullptr) continue;
+  ForEachOperation(network, [](Editor& editor, int last) {
+    if (editor.As<Reshape>(last) == nullptr) return;
     const ValueId transposed = editor.operation(last).srcs[0];
     const int middle = editor.producer(transposed);
     const Transpose* transpose = editor.As<Transpose>(middle);
-    if (transpose == nullptr) continue;
+    if (transpose == nullptr) return;
     const ValueId split = editor.operation(middle).srcs[0];
     const int first = editor.producer(split);
-    if (editor.As<Reshape>(first) == nullptr) continue;
+    if (editor.As<Reshape>(first) == nullptr) return;
     const ValueId src = editor.operation(first).srcs[0];
     const int axis = SwappedAxis(transpose->order);
     if (axis != kChannelAxis || !Splits(editor.dims(src), editor.dims(split), axis) ||
         editor.dims(src) != editor.dims(editor.operation(last).dst)) {
-      continue;
+      return;
     }
     editor.SetSource(last, 0, src);
     editor.operation(last).params = Shuffle{axis, editor.dims(split)[axis + 1]};
-  }
+  });
 }
 
 }  // namespace tilewire::network
