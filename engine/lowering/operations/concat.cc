@@ -134,10 +134,7 @@ absl::Status LowerConcat(const network::Concat& concat, OperationContext& contex
   ABSL_ASSIGN_OR_RETURN(desc.dst, ResultDesc(layout, concat.axis, context));
   ABSL_ASSIGN_OR_RETURN(const std::optional<Place> whole,
                         TryParts(sources, desc.dst, concat.axis, context));
-  if (whole) {
-    context.BindResult(*whole);
-    return absl::OkStatus();
-  }
+  if (whole) return context.BindResult(*whole);
   return context.EmitMultiple(context.Create(desc), sources);
 }
 

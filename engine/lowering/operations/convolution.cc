@@ -116,7 +116,7 @@ absl::Status LowerConvolution(const network::Convolution& convolution, Operation
   if (convolution.pooling && !fusion.attributes.post_ops.HasMaxPooling()) {
     ABSL_ASSIGN_OR_RETURN(result, EmitPooling(*convolution.pooling, result, context));
   }
-  context.BindResult(result);
+  ABSL_RETURN_IF_ERROR(context.BindResult(result));
   if (!alone_reads_request) return absl::OkStatus();
   return OfferChannelsLast(desc, fusion.attributes, *primitive, context);
 }

@@ -11,11 +11,7 @@ absl::Status LowerDeconvolution(const network::Deconvolution& deconvolution,
                                 OperationContext& context) {
   const WeightedOperation operation(deconvolution);
   ABSL_ASSIGN_OR_RETURN(const Fusion fusion, PlanFusion(operation, context.settings()));
-  Dims weights = deconvolution.weights.dims;
-  if (deconvolution.groups > 1) {
-    weights[0] /= deconvolution.groups;
-    weights.insert(weights.begin(), deconvolution.groups);
-  }
+  const Dims weights = GroupedDims(deconvolution.weights.dims, deconvolution.groups);
   DeconvolutionDesc desc{.strides = deconvolution.strides,
                          .dilations = deconvolution.dilations,
                          .padding_left = deconvolution.padding_left,
@@ -25,10 +21,7 @@ absl::Status LowerDeconvolution(const network::Deconvolution& deconvolution,
   ABSL_ASSIGN_OR_RETURN(desc.weights, MemoryDesc::CreateAny(weights, DataType::kF32));
   ABSL_ASSIGN_OR_RETURN(desc.bias, BiasDesc(fusion.bias));
   ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc, fusion.attributes));
-  ABSL_ASSIGN_OR_RETURN(const Place result,
-                        EmitWeighted(operation, fusion, std::move(primitive), context));
-  context.BindResult(result);
-  return absl::OkStatus();
+  return context.BindResult(EmitWeighted(operation, fusion, std::move(primitive), context));
 }
 
 }  // namespace tilewire::lowering

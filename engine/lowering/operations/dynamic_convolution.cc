@@ -30,11 +30,7 @@ absl::StatusOr<ConvolutionDesc> DescOf(const network::DynamicConvolution& convol
                        .padding_right = none,
                        .range = quantize.range,
                        .weights_zero_point = convolution.weights.zero_point};
-  Dims weights = convolution.weights.dims;
-  if (convolution.groups > 1) {
-    weights[0] /= convolution.groups;
-    weights.insert(weights.begin(), convolution.groups);
-  }
+  const Dims weights = GroupedDims(convolution.weights.dims, convolution.groups);
   desc.src = quantize.dst;
   ABSL_ASSIGN_OR_RETURN(desc.dst, context.AnyDesc(context.dst()));
   ABSL_ASSIGN_OR_RETURN(desc.weights, MemoryDesc::CreateAny(weights, DataType::kS8));
@@ -105,10 +101,7 @@ absl::Status LowerDynamicConvolution(const network::DynamicConvolution& convolut
       const QuantizeDesc quantize,
       QuantizeDescOf(range.desc, convolution.padding_left, convolution.padding_right, context));
   ABSL_ASSIGN_OR_RETURN(const ConvolutionDesc desc, DescOf(convolution, quantize, context));
-  ABSL_ASSIGN_OR_RETURN(const Place result,
-                        EmitDynamic(operation, fusion, quantize, desc, range, context));
-  context.BindResult(result);
-  return absl::OkStatus();
+  return context.BindResult(EmitDynamic(operation, fusion, quantize, desc, range, context));
 }
 
 // A convolution of one pixel at a time, over as many pixels as there are rows.
@@ -135,8 +128,7 @@ absl::Status LowerDynamicInnerProduct(const network::DynamicInnerProduct& produc
   ABSL_ASSIGN_OR_RETURN(const Place result,
                         EmitDynamic(operation, fusion, quantize, desc, range, context));
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc plain, context.RowMajorDesc(context.dst()));
-  context.BindResult({result.buffer, plain});
-  return absl::OkStatus();
+  return context.BindResult(Place{result.buffer, plain});
 }
 
 }  // namespace tilewire::lowering

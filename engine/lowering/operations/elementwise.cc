@@ -102,8 +102,7 @@ class BinaryOperation {
     const Place dst = in_place ? Place{a.buffer, desc_.dst} : plan.NewPlace(desc_.dst);
     context_.Emit(std::move(primitive),
                   {{kArgSrc, a.buffer}, {kArgSrc1, b_.buffer}, {kArgDst, dst.buffer}});
-    context_.BindResult(dst);
-    return absl::OkStatus();
+    return context_.BindResult(dst);
   }
 
   BinaryDesc desc_;

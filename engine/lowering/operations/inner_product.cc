@@ -38,10 +38,7 @@ absl::Status LowerInnerProduct(const network::InnerProduct& product, OperationCo
   ABSL_ASSIGN_OR_RETURN(desc.bias, BiasDesc(fusion.bias));
   ABSL_ASSIGN_OR_RETURN(auto primitive,
                         CreateInnerProductFor(std::move(desc), fusion.attributes, context));
-  ABSL_ASSIGN_OR_RETURN(const Place result,
-                        EmitWeighted(operation, fusion, std::move(primitive), context));
-  context.BindResult(result);
-  return absl::OkStatus();
+  return context.BindResult(EmitWeighted(operation, fusion, std::move(primitive), context));
 }
 
 }  // namespace tilewire::lowering

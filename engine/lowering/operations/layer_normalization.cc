@@ -102,7 +102,7 @@ absl::StatusOr<bool> LowerNormalizedSum(const std::vector<Place>& sources,
   bindings.push_back({kArgMultipleDst, sum.buffer});
   bindings.push_back({kArgDst, dst.buffer});
   context.Emit(std::move(primitive), std::move(bindings), absl::StrCat("and ", op->name));
-  context.BindResult(sum);
+  ABSL_RETURN_IF_ERROR(context.BindResult(sum));
   context.plan().Bind(op->dst, dst);
   return true;
 }

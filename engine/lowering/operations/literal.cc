@@ -54,8 +54,7 @@ absl::Status LowerLiteral(const network::Literal& literal, OperationContext& con
     context.plan().CountOwn(copy);
     bytes = std::make_shared<const AlignedBuffer>(std::move(copy));
   }
-  context.BindResult(context.plan().ConstantPlace(desc, std::move(bytes)));
-  return absl::OkStatus();
+  return context.BindResult(context.plan().ConstantPlace(desc, std::move(bytes)));
 }
 
 }  // namespace tilewire::lowering

@@ -15,13 +15,8 @@ absl::Status LowerQuantize(const network::Quantize& quantize, OperationContext& 
   const bool channels_last = !IsReadByStrides(context, context.dst());
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst,
                         runtime::PlainDesc(value.dims, value.type, channels_last));
-  Place src;
-  if (context.plan().IsUnplaced(context.src())) {
-    ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc, dst.WithDataType(DataType::kF32));
-    ABSL_ASSIGN_OR_RETURN(src, context.InLayout(context.src(), desc));
-  } else {
-    ABSL_ASSIGN_OR_RETURN(src, context.Home(context.src()));
-  }
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc reals, dst.WithDataType(DataType::kF32));
+  ABSL_ASSIGN_OR_RETURN(const Place src, context.HomeOr(context.src(), reals));
   QuantizeDesc desc{.src = src.desc, .dst = dst, .axis = quantize.axis};
   AppendParams(quantize.params, &desc);
   return context.EmitUnary(context.Create(desc), src);

@@ -21,14 +21,12 @@ absl::Status LowerReshape(const network::Reshape&, OperationContext& context) {
     absl::StatusOr<MemoryDesc> view = StridedView(home.desc, dst.dims());
     if (view.ok()) {
       context.ConsumeSources();
-      context.BindResult({home.buffer, *std::move(view)});
-      return absl::OkStatus();
+      return context.BindResult(Place{home.buffer, *std::move(view)});
     }
   }
   ABSL_ASSIGN_OR_RETURN(const Place place, context.InLayout(context.src(), src));
   context.ConsumeSources();
-  context.BindResult({place.buffer, dst});
-  return absl::OkStatus();
+  return context.BindResult(Place{place.buffer, dst});
 }
 
 }  // namespace tilewire::lowering

@@ -102,8 +102,7 @@ absl::Status LowerRnn(const network::Rnn& rnn, OperationContext& context) {
     if (!primitive->Desc(arg).IsZero()) bindings.push_back({arg, dst.buffer});
   }
   context.Emit(std::move(primitive), std::move(bindings));
-  context.BindResult(dst);
-  return absl::OkStatus();
+  return context.BindResult(dst);
 }
 
 }  // namespace tilewire::lowering

@@ -48,8 +48,7 @@ absl::Status LowerSelect(const network::Select& select, OperationContext& contex
   ABSL_ASSIGN_OR_RETURN(const Place src, context.Home(context.src()));
   if (absl::StatusOr<MemoryDesc> view = ViewOf(select, src.desc); view.ok()) {
     context.ConsumeSources();
-    context.BindResult({src.buffer, *std::move(view)});
-    return absl::OkStatus();
+    return context.BindResult(Place{src.buffer, *std::move(view)});
   }
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst, context.DstLike(src.desc));
   ABSL_RETURN_IF_ERROR(CheckLists(select, dst, context.settings()));

@@ -45,8 +45,7 @@ absl::Status LowerTranspose(const network::Transpose& transpose, OperationContex
   if (in_order || IsReorderedAnyway(context, context.remaining_uses(context.dst())) ||
       IsReadByStrides(context, context.dst())) {
     context.ConsumeSources();
-    context.BindResult({src.buffer, in_order ? desc : view});
-    return absl::OkStatus();
+    return context.BindResult(Place{src.buffer, in_order ? desc : view});
   }
   if (!src.desc.IsPlain()) return ReorderBlocks(transpose, src, desc, context);
   return context.EmitUnary(context.Create(ReorderDesc{view, desc}), src);

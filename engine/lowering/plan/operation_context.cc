@@ -42,6 +42,15 @@ absl::StatusOr<Place> OperationContext::RowMajorOfRank(ValueId id, size_t rank) 
   return Place{place.buffer, std::move(raised)};
 }
 
+absl::StatusOr<Place> OperationContext::HomeOr(ValueId id, const MemoryDesc& desc) {
+  return plan_.IsUnplaced(id) ? InLayout(id, desc) : Home(id);
+}
+
+absl::Status OperationContext::BindResult(const absl::StatusOr<Place>& place) {
+  if (place.ok()) plan_.Bind(operation_.dst, *place);
+  return place.status();
+}
+
 void OperationContext::ConsumeSources() {
   for (ValueId src : operation_.srcs) plan_.Consume(src);
 }
@@ -56,8 +65,7 @@ absl::Status OperationContext::EmitInto(const Place& dst,
                                         Bindings sources) {
   sources.push_back({kArgDst, dst.buffer});
   Emit(std::move(primitive), std::move(sources));
-  BindResult(dst);
-  return absl::OkStatus();
+  return BindResult(dst);
 }
 
 absl::Status OperationContext::EmitUnary(Created primitive, const Place& src, Bindings more) {

@@ -48,6 +48,8 @@ class OperationContext {
     return plan_.InLayout(id, desc, operation_.name);
   }
   absl::StatusOr<Place> RowMajor(ValueId id);
+  // The value where it is; one that no operation has read yet in the layout of `desc`.
+  absl::StatusOr<Place> HomeOr(ValueId id, const MemoryDesc& desc);
   // The value in row-major order, with leading dimensions of 1 up to `rank`.
   //   kInternal  its rank is higher
   absl::StatusOr<Place> RowMajorOfRank(ValueId id, size_t rank);
@@ -62,8 +64,8 @@ class OperationContext {
   // Appends a step that bears the operation's name.
   void Emit(std::shared_ptr<const Primitive> primitive, Bindings bindings,
             absl::string_view remark = "", const PostOps& fused = {});
-  // Notes where the result is.
-  void BindResult(const Place& place) { plan_.Bind(operation_.dst, place); }
+  // Notes where the result is. The error of one that could not be computed is passed on.
+  absl::Status BindResult(const absl::StatusOr<Place>& place);
 
   // The whole lowering of an operation that reads its first source from `src`: consumes that
   // source, appends the step and binds the result. `more` are the arguments beside src and dst.

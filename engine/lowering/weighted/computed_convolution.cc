@@ -3,19 +3,11 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/lowering/operation_table.h"
+#include "engine/lowering/weighted/weighted_operation.h"
 #include "engine/runtime/tensor_layout.h"
 
 namespace tilewire::lowering {
 namespace {
-
-// The weights as the primitive counts them: [groups, O/groups, I/groups, k...] where there are
-// groups.
-Dims GroupedDims(Dims dims, int64_t groups) {
-  if (groups == 1) return dims;
-  dims[0] /= groups;
-  dims.insert(dims.begin(), groups);
-  return dims;
-}
 
 // The value, seen with the dims of `packed`, in that layout.
 absl::StatusOr<Place> PackInRun(ValueId weights, const MemoryDesc& packed,

@@ -43,12 +43,7 @@ absl::StatusOr<Place> DestinationHolding(ValueId addend, const MemoryDesc& desc,
                                          OperationContext& context) {
   PlanBuilder& plan = context.plan();
   if (addend == network::kNoValue) return plan.NewPlace(desc);
-  Place held;
-  if (plan.IsUnplaced(addend)) {
-    ABSL_ASSIGN_OR_RETURN(held, context.InLayout(addend, desc));
-  } else {
-    ABSL_ASSIGN_OR_RETURN(held, context.Home(addend));
-  }
+  ABSL_ASSIGN_OR_RETURN(const Place held, context.HomeOr(addend, desc));
   plan.Consume(addend);
   if (runtime::SameMemory(held.desc, desc) && plan.MayOverwrite(held) &&
       !plan.MayOverlap(held.buffer, src)) {

@@ -29,6 +29,13 @@ absl::StatusOr<Fusion> PlanFusion(const WeightedOperation& operation,
                 std::move(integers.bias)};
 }
 
+Dims GroupedDims(Dims weights, int64_t groups) {
+  if (groups == 1) return weights;
+  weights[0] /= groups;
+  weights.insert(weights.begin(), groups);
+  return weights;
+}
+
 absl::StatusOr<MemoryDesc> BiasDesc(const std::vector<float>& bias) {
   if (bias.empty()) return MemoryDesc();
   return runtime::PlainDesc({static_cast<int64_t>(bias.size())}, DataType::kF32,

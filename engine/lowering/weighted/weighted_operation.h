@@ -70,6 +70,10 @@ struct WeightedOperation {
 absl::StatusOr<Fusion> PlanFusion(const WeightedOperation& operation,
                                   const LoweringContext& context);
 
+// The dims of weights [O, I, k...] as primitives count them: where there are several groups,
+// [groups, O/groups, I, k...].
+Dims GroupedDims(Dims weights, int64_t groups);
+
 // The descriptor of a bias; the zero descriptor where there is none.
 absl::StatusOr<MemoryDesc> BiasDesc(const std::vector<float>& bias);
 
