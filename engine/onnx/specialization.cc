@@ -28,17 +28,6 @@ std::vector<Operand> Initializers(const ModelGraph& graph) {
   return tensors;
 }
 
-// Converts a value of 8-bit integers to the same numbers in f32; returns an f32 value as it is.
-ValueId InFloats(ValueId value, Network* network) {
-  if (network->values[value].type == DataType::kF32) return value;
-  const ValueId wide = static_cast<ValueId>(network->values.size());
-  Value copy = network->values[value];
-  copy.type = DataType::kF32;
-  network->operations.push_back({copy.name, network::Dequantize{}, {value}, wide});
-  network->values.push_back(std::move(copy));
-  return wide;
-}
-
 // A value of `type` for the constant, which has that type in the model.
 ValueId AddLiteral(ConstantPtr constant, std::string name, DataType type, Network* network) {
   const ValueId value = static_cast<ValueId>(network->values.size());
@@ -48,12 +37,12 @@ ValueId AddLiteral(ConstantPtr constant, std::string name, DataType type, Networ
   return value;
 }
 
-// The same numbers in another type.
-ValueId AddConvert(ValueId src, DataType type, Network* network) {
+// The same numbers in another type, by a Convert or a Dequantize.
+ValueId AddInType(ValueId src, DataType type, network::OperationParams by, Network* network) {
   const ValueId value = static_cast<ValueId>(network->values.size());
   Value converted = network->values[src];
   converted.type = type;
-  network->operations.push_back({converted.name, network::Convert{}, {src}, value});
+  network->operations.push_back({converted.name, std::move(by), {src}, value});
   network->values.push_back(std::move(converted));
   return value;
 }
@@ -83,9 +72,10 @@ absl::StatusOr<ValueId> OutputValue(const DeclaredTensor& output, const Operand&
   }
   const ValueId value =
       is_known ? AddLiteral(operand.constant, std::string(name), literal, network) : operand.value;
-  if (output.type == DataType::kF32) return InFloats(value, network);
-  const DataType held = network->values[value].type;
-  return held == output.type ? value : AddConvert(value, output.type, network);
+  if (network->values[value].type == output.type) return value;
+  if (output.type == DataType::kF32)
+    return AddInType(value, output.type, network::Dequantize{}, network);
+  return AddInType(value, output.type, network::Convert{}, network);
 }
 
 }  // namespace
@@ -188,7 +178,7 @@ absl::Status AddInputs(const ModelGraph& graph, absl::Span<const Dims> dims,
     }
     const bool is_narrow = input.type == DataType::kF16 || input.type == DataType::kBf16;
     if (!is_narrow && input.type != DataType::kBool) continue;
-    operand.value = AddConvert(operand.value, DataType::kF32, network);
+    operand.value = AddInType(operand.value, DataType::kF32, network::Convert{}, network);
   }
   return absl::OkStatus();
 }

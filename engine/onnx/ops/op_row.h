@@ -78,6 +78,22 @@ constexpr OpRow OfReals(OpRow row) {
   return row;
 }
 
+constexpr OpRow Late(OpRow row, Dims (*dims)(const Dims& first) = nullptr) {
+  row.is_late = true;
+  row.late_dims = dims;
+  return row;
+}
+
+constexpr OpRow OfSequences(OpRow row) {
+  row.takes_sequences = true;
+  return row;
+}
+
+constexpr OpRow MayOmitFirst(OpRow row) {
+  row.may_omit_first = true;
+  return row;
+}
+
 // Defines the function of the family Lrn (op_families.inc):
 //
 //   TILEWIRE_OPERATORS(Lrn) = {

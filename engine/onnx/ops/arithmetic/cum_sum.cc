@@ -8,7 +8,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/arithmetic/element_functions.h"
 #include "engine/onnx/ops/ops.h"
-#include "engine/onnx/ops/shapes/select.h"
+#include "engine/onnx/ops/shapes/moves.h"
 
 namespace tilewire::reader {
 namespace {
@@ -18,18 +18,15 @@ namespace {
 absl::StatusOr<Operand> ShiftedBy(NodeContext& context, const Operand& src, int axis, int64_t by,
                                   bool to_start) {
   const IndexRun zeros = {-1, 0, by}, rest = {to_start ? by : 0, 1, src.dims[axis] - by};
-  Select select = WholeOf(src.dims.size());
-  select.from[axis] = to_start ? IndexRuns{rest, zeros} : IndexRuns{zeros, rest};
-  return SelectOf(context, src, std::move(select), absl::StrCat("/shifted", by));
+  return SelectAlong(context, src, axis, to_start ? IndexRuns{rest, zeros} : IndexRuns{zeros, rest},
+                     absl::StrCat("/shifted", by));
 }
 
 // Everything but zeros is shifted out of an axis of one element.
 absl::StatusOr<Operand> WithoutOwn(NodeContext& context, const Operand& src, int axis,
                                    bool reversed) {
   if (src.dims[axis] > 1) return ShiftedBy(context, src, axis, 1, reversed);
-  Select select = WholeOf(src.dims.size());
-  select.from[axis] = {{-1, 0, 1}};
-  return SelectOf(context, src, std::move(select), "/zero");
+  return SelectAlong(context, src, axis, {{-1, 0, 1}}, "/zero");
 }
 
 absl::Status BuildCumSum(NodeContext& context) {

@@ -60,9 +60,7 @@ absl::Status BuildDet(NodeContext& context) {
 }  // namespace
 
 TILEWIRE_OPERATORS(Determinant) = {
-    OfReals({"Det", 11, 1, 1, "", BuildDet, Folds::kInMemory, LikeFirstInput, /*deciding=*/0,
-             /*compose=*/nullptr, /*may_omit_first=*/false, /*is_late=*/true, /*check=*/nullptr,
-             DimsOfDeterminants}),
+    OfReals(Late({"Det", 11, 1, 1, "", BuildDet, Folds::kInMemory}, DimsOfDeterminants)),
 };
 
 }  // namespace tilewire::reader

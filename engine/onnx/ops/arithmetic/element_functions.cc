@@ -88,12 +88,12 @@ absl::StatusOr<Operand> FoldElementwise(const NodeContext& context, const Elemen
     is_double = is_double || src->doubles != nullptr;
     srcs.push_back(std::move(src));
   }
-  absl::StatusOr<ConstantPtr> folded =
-      is_double  ? FoldReals<double>(function, srcs, dims, std::move(name))
-      : is_float ? FoldReals<float>(function, srcs, dims, std::move(name))
-                 : FoldInts(context, function.function, srcs, dims, std::move(name));
-  if (!folded.ok()) return folded.status();
-  return Operand{*std::move(folded), kNoValue, dims};
+  ABSL_ASSIGN_OR_RETURN(ConstantPtr folded,
+                        is_double ? FoldReals<double>(function, srcs, dims, std::move(name))
+                        : is_float
+                            ? FoldReals<float>(function, srcs, dims, std::move(name))
+                            : FoldInts(context, function.function, srcs, dims, std::move(name)));
+  return OperandOf(std::move(folded));
 }
 
 // Whether the constant has one element per channel (dimension 1) of a tensor of dims `src`.

@@ -9,7 +9,7 @@
 #include "engine/onnx/ops/activations/activation_of.h"
 #include "engine/onnx/ops/arithmetic/element_functions.h"
 #include "engine/onnx/ops/ops.h"
-#include "engine/onnx/ops/shapes/select.h"
+#include "engine/onnx/ops/shapes/moves.h"
 
 namespace tilewire::reader {
 namespace {
@@ -111,9 +111,8 @@ absl::Status BuildMod(NodeContext& context) {
 absl::StatusOr<Operand> AsFloats(const Operand& operand) {
   if (operand.constant == nullptr || operand.constant->is_float) return operand;
   ABSL_ASSIGN_OR_RETURN(const HeldFloats held, network::LoadNumbers(*operand.constant));
-  return Operand{MakeFloats(operand.constant->name, operand.dims,
-                            std::vector<float>(held.values.begin(), held.values.end())),
-                 kNoValue, operand.dims};
+  return OperandOf(
+      MakeFloats(operand.constant->name, operand.dims, {held.values.begin(), held.values.end()}));
 }
 
 // The result has the base's type: integers are truncated towards zero.
@@ -131,8 +130,7 @@ absl::StatusOr<Operand> MixedPow(NodeContext& context) {
   for (float number : floats) {
     if (!(std::abs(number) < 9.2e18f)) return context.node.Invalid("a number beyond the integers");
   }
-  return Operand{MakeInts(whole.constant->name, whole.dims, {floats.begin(), floats.end()}),
-                 kNoValue, whole.dims};
+  return OperandOf(MakeInts(whole.constant->name, whole.dims, {floats.begin(), floats.end()}));
 }
 
 // A power whose base or exponent has a type of its own. The base's type is the result's; a real
@@ -212,15 +210,10 @@ absl::Status BuildMean(NodeContext& context) {
 
 absl::Status BuildWhere(NodeContext& context) {
   ABSL_RETURN_IF_ERROR(CheckOneType(context, /*first=*/1));
-  const Operand condition = context.input(0);
-  if (condition.constant != nullptr && context.AllConstant())
-    return context.SetOutput(ElementwiseOf(context, {Function::kWhere},
-                                           {condition, context.input(1), context.input(2)}));
-  Operand truth = condition;
-  if (condition.constant != nullptr && !condition.constant->is_float) {
-    const std::vector<int64_t>& ints = condition.constant->ints;
-    truth.constant = MakeFloats(condition.constant->name, condition.dims,
-                                std::vector<float>(ints.begin(), ints.end()));
+  Operand truth = context.input(0);
+  if (!context.AllConstant() && truth.constant != nullptr && !truth.constant->is_float) {
+    const std::vector<int64_t>& ints = truth.constant->ints;
+    truth.constant = MakeFloats(truth.constant->name, truth.dims, {ints.begin(), ints.end()});
   }
   return context.SetOutput(
       ElementwiseOf(context, {Function::kWhere}, {truth, context.input(1), context.input(2)}));

@@ -13,7 +13,7 @@
 #include "engine/onnx/ops/activations/activation_of.h"
 #include "engine/onnx/ops/arithmetic/element_functions.h"
 #include "engine/onnx/ops/products/matmul.h"
-#include "engine/onnx/ops/shapes/select.h"
+#include "engine/onnx/ops/shapes/moves.h"
 
 namespace tilewire::reader {
 namespace {
@@ -61,14 +61,6 @@ absl::StatusOr<Operand> BestOfRows(NodeContext& context, const Operand& lines, b
                              suffix + "/best", context.TypeOf(lines));
 }
 
-// Some columns of a matrix.
-absl::StatusOr<Operand> ColumnsOf(NodeContext& context, const Operand& lines, int64_t begin,
-                                  int64_t count, const std::string& suffix) {
-  Select select = WholeOf(2);
-  select.from[1] = {{begin, 1, count}};
-  return SelectOf(context, lines, std::move(select), suffix);
-}
-
 // The first half of the columns times the second, until one is left; one that is over waits for the
 // last product.
 absl::StatusOr<Operand> ProductOfRows(NodeContext& context, Operand lines,
@@ -79,11 +71,12 @@ absl::StatusOr<Operand> ProductOfRows(NodeContext& context, Operand lines,
     const std::string name = absl::StrCat(suffix, "/product", columns);
     if (columns % 2 != 0) {
       ABSL_ASSIGN_OR_RETURN(factors.emplace_back(),
-                            ColumnsOf(context, lines, columns - 1, 1, name + "/last"));
+                            SelectAlong(context, lines, 1, {{columns - 1, 1, 1}}, name + "/last"));
     }
-    ABSL_ASSIGN_OR_RETURN(const Operand first, ColumnsOf(context, lines, 0, half, name + "/first"));
+    ABSL_ASSIGN_OR_RETURN(const Operand first,
+                          SelectAlong(context, lines, 1, {{0, 1, half}}, name + "/first"));
     ABSL_ASSIGN_OR_RETURN(const Operand second,
-                          ColumnsOf(context, lines, half, half, name + "/second"));
+                          SelectAlong(context, lines, 1, {{half, 1, half}}, name + "/second"));
     ABSL_ASSIGN_OR_RETURN(lines, ElementwiseOf(context, {Function::kMul}, {first, second}, name));
   }
   for (size_t i = 0; i < factors.size(); ++i) {

@@ -35,8 +35,7 @@ absl::Status BuildIsInf(NodeContext& context) {
   if (negative != 0 && positive != 0) return FinishElementwise(context, {Function::kIsInf});
   // NaN is the only value that does not equal itself.
   const float sought = negative != 0 ? -INFINITY : positive != 0 ? INFINITY : NAN;
-  const Operand number = {
-      MakeFloats(context.output_name() + "/sought", {}, {sought}), kNoValue, {}};
+  const Operand number = context.KnownFloat("/sought", sought);
   return context.SetOutput(ElementwiseOf(context, {Function::kEqual}, {context.input(0), number}));
 }
 

@@ -11,11 +11,7 @@
 #include "engine/onnx/ops/arithmetic/element_functions.h"
 #include "engine/onnx/ops/attention/attention_steps.h"
 #include "engine/onnx/ops/ops.h"
-#include "engine/onnx/ops/products/matmul.h"
-#include "engine/onnx/ops/shapes/concat.h"
-#include "engine/onnx/ops/shapes/gather.h"
-#include "engine/onnx/ops/shapes/select.h"
-#include "engine/onnx/ops/shapes/turned.h"
+#include "engine/onnx/ops/shapes/moves.h"
 
 namespace tilewire::reader {
 namespace {
@@ -29,18 +25,7 @@ absl::StatusOr<Operand> HeadsOf(NodeContext& context, int i, absl::string_view c
 // The past, then input `i`; the joined tensor is output `i` too, where that is used.
 absl::StatusOr<Operand> WithPast(NodeContext& context, int i) {
   ABSL_ASSIGN_OR_RETURN(Operand all, HeadsOf(context, i, "kv_num_heads"));
-  const int past = i + 3;
-  if (context.Has(past)) {
-    if (context.input(past).dims.size() != 4)
-      return context.node.Invalid("input ", past, " is not of rank 4");
-    ABSL_ASSIGN_OR_RETURN(
-        all, ConcatOf(context, {context.input(past), all}, 2, absl::StrCat("/present", i)));
-  }
-  if (context.node.HasOutput(i)) {
-    ABSL_ASSIGN_OR_RETURN(const ValueId value, context.AsValue(all));
-    ABSL_RETURN_IF_ERROR(context.SetOutput(Operand{nullptr, value, all.dims}, i));
-  }
-  return all;
+  return AfterPast(context, i + 3, i, std::move(all));
 }
 
 absl::StatusOr<Operand> Masked(NodeContext& context, Operand scores) {
@@ -104,9 +89,8 @@ absl::Status BuildAttention(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Operand all_values,
                         RepeatedHeads(context, values, heads, "/all_values"));
   ABSL_ASSIGN_OR_RETURN(const Operand scores, MaskedScores(context, queries, all_keys));
-  ABSL_ASSIGN_OR_RETURN(const ValueId shares,
-                        context.Emit(network::Softmax{3}, {scores.value}, scores.dims, "/shares"));
-  return FinishAttention(context, {nullptr, shares, scores.dims}, all_values,
+  ABSL_ASSIGN_OR_RETURN(const Operand shares, SharesOf(context, scores));
+  return FinishAttention(context, shares, all_values,
                          /*together=*/context.input(0).dims.size() == 3);
 }
 
@@ -156,9 +140,9 @@ absl::Status BuildRotaryEmbedding(NodeContext& context) {
 TILEWIRE_OPERATORS(Attention) = {
     {"Attention", 23, 3, 7,
      "is_causal kv_num_heads q_num_heads qk_matmul_output_mode scale softcap softmax_precision",
-     BuildAttention, Folds::kNever, LikeFirstInput},
+     BuildAttention},
     {"RotaryEmbedding", 23, 3, 4, "interleaved num_heads rotary_embedding_dim",
-     BuildRotaryEmbedding, Folds::kNever, LikeFirstInput},
+     BuildRotaryEmbedding},
 };
 
 }  // namespace tilewire::reader

@@ -9,9 +9,7 @@
 #include "engine/onnx/ops/activations/activation_of.h"
 #include "engine/onnx/ops/arithmetic/element_functions.h"
 #include "engine/onnx/ops/products/matmul.h"
-#include "engine/onnx/ops/shapes/concat.h"
-#include "engine/onnx/ops/shapes/select.h"
-#include "engine/onnx/ops/shapes/turned.h"
+#include "engine/onnx/ops/shapes/moves.h"
 
 namespace tilewire::reader {
 namespace {
@@ -19,9 +17,8 @@ namespace {
 // Elements start, start + step, ... of the last dimension.
 absl::StatusOr<Operand> LastPart(NodeContext& context, const Operand& src, int64_t start,
                                  int64_t step, int64_t count, absl::string_view suffix) {
-  Select select = WholeOf(src.dims.size());
-  select.from.back() = {{start, step, count}};
-  return SelectOf(context, src, std::move(select), suffix);
+  const int last = static_cast<int>(src.dims.size()) - 1;
+  return SelectAlong(context, src, last, {{start, step, count}}, suffix);
 }
 
 }  // namespace
@@ -42,11 +39,9 @@ absl::StatusOr<Operand> RepeatedHeads(NodeContext& context, const Operand& src, 
   if (src.dims.size() != 4 || src.dims[1] == 0 || heads % src.dims[1] != 0)
     return context.node.Invalid(heads, " heads of queries for keys or values of ",
                                 DimsToString(src.dims));
-  Select select = WholeOf(4);
   std::vector<int64_t> from;
   for (int64_t h = 0; h < heads; ++h) from.push_back(h / (heads / src.dims[1]));
-  select.from[1] = RunsOf(from);
-  return SelectOf(context, src, std::move(select), suffix);
+  return SelectAlong(context, src, 1, RunsOf(from), suffix);
 }
 
 absl::StatusOr<Operand> CausalMask(const NodeContext& context, int64_t rows, int64_t columns,
@@ -92,6 +87,25 @@ absl::StatusOr<Operand> WithBias(NodeContext& context, const Operand& scores, co
     return context.node.Invalid("attention_bias of dims ", DimsToString(dims), " for scores of ",
                                 DimsToString(wanted), "; the first two may be 1");
   return ElementwiseOf(context, {Function::kAdd}, {scores, bias}, "/with_bias");
+}
+
+absl::StatusOr<Operand> AfterPast(NodeContext& context, int past, int output, Operand all) {
+  if (context.Has(past)) {
+    const Operand& before = context.input(past);
+    if (before.dims.size() != 4) return context.node.Invalid("input ", past, " is not of rank 4");
+    ABSL_ASSIGN_OR_RETURN(all,
+                          ConcatOf(context, {before, all}, 2, absl::StrCat("/present", output)));
+  }
+  if (context.node.HasOutput(output)) {
+    ABSL_ASSIGN_OR_RETURN(const ValueId value, context.AsValue(all));
+    all = {nullptr, value, all.dims};
+    ABSL_RETURN_IF_ERROR(context.SetOutput(all, output));
+  }
+  return all;
+}
+
+absl::StatusOr<Operand> SharesOf(NodeContext& context, const Operand& scores) {
+  return context.EmitOperand(network::Softmax{3}, {scores.value}, scores.dims, "/shares");
 }
 
 absl::Status FinishAttention(NodeContext& context, const Operand& shares, const Operand& values,

@@ -39,7 +39,15 @@ absl::StatusOr<Operand> MaskOf(NodeContext& context, const Operand& truth, float
 //   kInvalidArgument  other dims
 absl::StatusOr<Operand> WithBias(NodeContext& context, const Operand& scores, const Operand& bias);
 
-// Output 0: softmax(scores) v, of rank 3 if `together`.
+// The keys or values of input `past`, if there is one, then `all`; also output `output`, where that
+// is used.
+//   kInvalidArgument  a past that is not of rank 4
+absl::StatusOr<Operand> AfterPast(NodeContext& context, int past, int output, Operand all);
+
+// softmax(scores)
+absl::StatusOr<Operand> SharesOf(NodeContext& context, const Operand& scores);
+
+// Output 0: shares v, of rank 3 if `together`.
 absl::Status FinishAttention(NodeContext& context, const Operand& shares, const Operand& values,
                              bool together);
 

@@ -13,8 +13,7 @@
 #include "engine/onnx/ops/ops.h"
 #include "engine/onnx/ops/products/inner_product.h"
 #include "engine/onnx/ops/products/matmul.h"
-#include "engine/onnx/ops/shapes/concat.h"
-#include "engine/onnx/ops/shapes/select.h"
+#include "engine/onnx/ops/shapes/moves.h"
 
 namespace tilewire::reader {
 namespace {
@@ -42,25 +41,19 @@ Operand Places(const NodeContext& context, int64_t count, absl::string_view suff
       MakeInts(absl::StrCat(context.output_name(), suffix), {count}, std::move(places)));
 }
 
-// Part `number` of equal parts of one dimension.
-absl::StatusOr<Operand> Part(NodeContext& context, const Operand& src, size_t axis, int64_t start,
-                             int64_t count, absl::string_view suffix) {
-  Select select = WholeOf(src.dims.size());
-  select.from[axis] = {{start, 1, count}};
-  return SelectOf(context, src, std::move(select), suffix);
-}
-
 // Whether each of `keys` keys comes before the end of its sequence, and after its start if there
 // are two numbers for each: [batch, 1, 1, keys].
 absl::StatusOr<Operand> InRanges(NodeContext& context, const Operand& ends, int64_t batch,
                                  int64_t keys) {
   const Operand places = Places(context, keys, "/places");
-  ABSL_ASSIGN_OR_RETURN(const Operand first, Part(context, ends, 0, 0, batch, "/ends"));
+  ABSL_ASSIGN_OR_RETURN(const Operand first,
+                        SelectAlong(context, ends, 0, {{0, 1, batch}}, "/ends"));
   ABSL_ASSIGN_OR_RETURN(const Operand end, ReshapeOf(context, first, {batch, 1, 1, 1}, "/end"));
   ABSL_ASSIGN_OR_RETURN(Operand truth,
                         ElementwiseOf(context, {Function::kLess}, {places, end}, "/before"));
   if (ends.dims[0] != 2 * batch) return truth;
-  ABSL_ASSIGN_OR_RETURN(const Operand second, Part(context, ends, 0, batch, batch, "/starts"));
+  ABSL_ASSIGN_OR_RETURN(const Operand second,
+                        SelectAlong(context, ends, 0, {{batch, 1, batch}}, "/starts"));
   ABSL_ASSIGN_OR_RETURN(const Operand start,
                         ReshapeOf(context, second, {batch, 1, 1, 1}, "/start"));
   ABSL_ASSIGN_OR_RETURN(const Operand after, ElementwiseOf(context, {Function::kLessOrEqual},
@@ -152,9 +145,8 @@ absl::Status FinishHeads(NodeContext& context, const Heads& heads, MaskInputs ma
   if (context.Has(masks.bias)) {
     ABSL_ASSIGN_OR_RETURN(scores, WithBias(context, scores, context.input(masks.bias)));
   }
-  ABSL_ASSIGN_OR_RETURN(const ValueId shares,
-                        context.Emit(network::Softmax{3}, {scores.value}, dims, "/shares"));
-  return FinishAttention(context, {nullptr, shares, dims}, heads.values, /*together=*/true);
+  ABSL_ASSIGN_OR_RETURN(const Operand shares, SharesOf(context, scores));
+  return FinishAttention(context, shares, heads.values, /*together=*/true);
 }
 
 // Number `i` of two tensors that lie one after the other: keys, then values.
@@ -164,7 +156,7 @@ absl::StatusOr<Operand> OfPast(NodeContext& context, int input, int64_t i) {
     return context.node.Invalid("input ", input, " of dims ", DimsToString(past.dims),
                                 ", expected [2, batch, heads, length, size]");
   ABSL_ASSIGN_OR_RETURN(const Operand one,
-                        Part(context, past, 0, i, 1, absl::StrCat("/past_part", i)));
+                        SelectAlong(context, past, 0, {{i, 1, 1}}, absl::StrCat("/past_part", i)));
   return ReshapeOf(context, one, Dims(past.dims.begin() + 1, past.dims.end()),
                    absl::StrCat("/past", i));
 }
@@ -235,8 +227,8 @@ absl::Status BuildPackedAttention(NodeContext& context) {
   for (Operand* one : {&heads.queries, &heads.keys, &heads.values}) {
     const std::string number = absl::StrCat(one - &heads.queries);
     const int64_t size = sizes[one - &heads.queries];
-    ABSL_ASSIGN_OR_RETURN(const Operand part,
-                          Part(context, all, 2, start, size, absl::StrCat("/part", number)));
+    ABSL_ASSIGN_OR_RETURN(const Operand part, SelectAlong(context, all, 2, {{start, 1, size}},
+                                                          absl::StrCat("/part", number)));
     ABSL_ASSIGN_OR_RETURN(*one, HeadsOf(context, part, count, number));
     start += size;
   }
@@ -248,27 +240,12 @@ absl::Status BuildPackedAttention(NodeContext& context) {
 absl::StatusOr<Operand> BiasedHeads(NodeContext& context, int i, int64_t first, int64_t count) {
   Operand src = context.input(i);
   if (src.dims.size() == 3 && context.Has(3)) {
-    ABSL_ASSIGN_OR_RETURN(const Operand bias, Part(context, context.input(3), 0, first, src.dims[2],
-                                                   absl::StrCat("/bias", i)));
+    ABSL_ASSIGN_OR_RETURN(const Operand bias,
+                          SelectAlong(context, context.input(3), 0, {{first, 1, src.dims[2]}},
+                                      absl::StrCat("/bias", i)));
     ABSL_ASSIGN_OR_RETURN(src, Added(context, src, bias, absl::StrCat("/biased", i)));
   }
   return HeadsOf(context, src, count, absl::StrCat(i));
-}
-
-// The keys or values of earlier requests, then `all`; also output `output`, where that is used.
-absl::StatusOr<Operand> AfterPast(NodeContext& context, int input, int output, Operand all) {
-  if (context.Has(input) && context.input(input).dims.size() != 4)
-    return context.node.Invalid("input ", input, " is not of rank 4");
-  if (context.Has(input)) {
-    ABSL_ASSIGN_OR_RETURN(
-        all, ConcatOf(context, {context.input(input), all}, 2, absl::StrCat("/present", output)));
-  }
-  if (context.node.HasOutput(output)) {
-    ABSL_ASSIGN_OR_RETURN(const ValueId value, context.AsValue(all));
-    all = {nullptr, value, all.dims};
-    ABSL_RETURN_IF_ERROR(context.SetOutput(all, output));
-  }
-  return all;
 }
 
 // The bias is that of queries, keys and values, one after the other.

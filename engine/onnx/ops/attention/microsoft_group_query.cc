@@ -17,9 +17,7 @@
 #include "engine/onnx/ops/attention/attention_steps.h"
 #include "engine/onnx/ops/attention/quantized_cache.h"
 #include "engine/onnx/ops/ops.h"
-#include "engine/onnx/ops/shapes/concat.h"
-#include "engine/onnx/ops/shapes/gather.h"
-#include "engine/onnx/ops/shapes/select.h"
+#include "engine/onnx/ops/shapes/moves.h"
 
 namespace tilewire::reader {
 namespace {
@@ -95,10 +93,8 @@ absl::Status ReadHeads(NodeContext& context, Attended* attended) {
       return node.Invalid(all, " heads in ", DimsToString(query.dims));
     const int64_t sizes[] = {heads * size, kv_heads * size, kv_heads * size};
     for (int64_t i = 0, start = 0; i < 3; start += sizes[i++]) {
-      Select select = WholeOf(3);
-      select.from[2] = {{start, 1, sizes[i]}};
-      ABSL_ASSIGN_OR_RETURN(parts[i],
-                            SelectOf(context, query, std::move(select), absl::StrCat("/part", i)));
+      ABSL_ASSIGN_OR_RETURN(parts[i], SelectAlong(context, query, 2, {{start, 1, sizes[i]}},
+                                                  absl::StrCat("/part", i)));
     }
   }
   ABSL_ASSIGN_OR_RETURN(attended->queries, HeadsOf(context, parts[0], heads, "0"));
@@ -158,9 +154,8 @@ absl::StatusOr<Operand> AnglesOf(NodeContext& context, int input, const Attended
     if (attended.total > table.dims[0])
       return context.node.Invalid("input ", input, " of ", table.dims[0], " rows for ",
                                   attended.total, " positions");
-    Select select = WholeOf(2);
-    select.from[0] = {{first, 1, attended.tokens}};
-    ABSL_ASSIGN_OR_RETURN(rows, SelectOf(context, table, std::move(select), suffix));
+    ABSL_ASSIGN_OR_RETURN(rows,
+                          SelectAlong(context, table, 0, {{first, 1, attended.tokens}}, suffix));
   } else {
     ABSL_ASSIGN_OR_RETURN(
         const Operand positions,
@@ -195,13 +190,6 @@ absl::Status Rotate(NodeContext& context, Attended* attended) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Operand> Part(NodeContext& context, const Operand& src, int64_t start, int64_t end,
-                             absl::string_view suffix) {
-  Select select = WholeOf(4);
-  select.from[2] = {{start, 1, end - start}};
-  return SelectOf(context, src, std::move(select), suffix);
-}
-
 // Earlier keys or values with the new ones at their places, as long as the longer of buffer and
 // total length, where every sequence has as many.
 absl::StatusOr<Operand> JoinedAlike(NodeContext& context, const Attended& attended,
@@ -210,12 +198,14 @@ absl::StatusOr<Operand> JoinedAlike(NodeContext& context, const Attended& attend
   const int64_t before = attended.total - attended.tokens;
   std::vector<Operand> parts;
   if (before > 0) {
-    ABSL_ASSIGN_OR_RETURN(parts.emplace_back(), Part(context, past, 0, before, suffix + "/before"));
+    ABSL_ASSIGN_OR_RETURN(parts.emplace_back(),
+                          SelectAlong(context, past, 2, {{0, 1, before}}, suffix + "/before"));
   }
   parts.push_back(added);
-  if (attended.buffer > attended.total) {
-    ABSL_ASSIGN_OR_RETURN(parts.emplace_back(),
-                          Part(context, past, attended.total, attended.buffer, suffix + "/behind"));
+  if (const int64_t behind = attended.buffer - attended.total; behind > 0) {
+    ABSL_ASSIGN_OR_RETURN(
+        parts.emplace_back(),
+        SelectAlong(context, past, 2, {{attended.total, 1, behind}}, suffix + "/behind"));
   }
   return parts.size() == 1 ? added : ConcatOf(context, parts, 2, suffix);
 }
@@ -308,7 +298,7 @@ absl::StatusOr<Operand> WithPast(NodeContext& context, const Attended& attended,
     ABSL_RETURN_IF_ERROR(context.SetOutput(Operand{nullptr, value, held.dims}, cache.output));
   }
   ABSL_ASSIGN_OR_RETURN(const Operand read,
-                        Part(context, all, 0, attended.total, suffix + "/read"));
+                        SelectAlong(context, all, 2, {{0, 1, attended.total}}, suffix + "/read"));
   return NumbersOf(context, quantization, read, suffix + "/numbers");
 }
 
@@ -345,7 +335,7 @@ absl::StatusOr<Operand> Masked(NodeContext& context, const Attended& attended,
 }
 
 // softmax(scores), of one more score for each head if there are such.
-absl::StatusOr<Operand> SharesOf(NodeContext& context, const Operand& scores) {
+absl::StatusOr<Operand> SharesBesideSink(NodeContext& context, const Operand& scores) {
   ABSL_ASSIGN_OR_RETURN(const int64_t smooth, context.node.Int("smooth_softmax", 0));
   Operand all = scores;
   const bool has_sink = context.Has(Given::kSink) || smooth > 0;
@@ -365,13 +355,9 @@ absl::StatusOr<Operand> SharesOf(NodeContext& context, const Operand& scores) {
                           SelectOf(context, sink, std::move(select), "/sinks"));
     ABSL_ASSIGN_OR_RETURN(all, ConcatOf(context, {scores, sinks}, 3, "/with_sink"));
   }
-  ABSL_ASSIGN_OR_RETURN(const ValueId shares,
-                        context.Emit(network::Softmax{3}, {all.value}, all.dims, "/shares"));
-  const Operand result = {nullptr, shares, all.dims};
+  ABSL_ASSIGN_OR_RETURN(const Operand result, SharesOf(context, all));
   if (!has_sink) return result;
-  Select select = WholeOf(4);
-  select.from[3] = {{0, 1, scores.dims[3]}};
-  return SelectOf(context, result, std::move(select), "/without_sink");
+  return SelectAlong(context, result, 3, {{0, 1, scores.dims[3]}}, "/without_sink");
 }
 
 absl::Status BuildGroupQueryAttention(NodeContext& context) {
@@ -399,7 +385,7 @@ absl::Status BuildGroupQueryAttention(NodeContext& context) {
     ABSL_ASSIGN_OR_RETURN(scores, WithBias(context, scores, context.input(Given::kBias)));
   }
   ABSL_ASSIGN_OR_RETURN(scores, Masked(context, attended, scores));
-  ABSL_ASSIGN_OR_RETURN(const Operand shares, SharesOf(context, scores));
+  ABSL_ASSIGN_OR_RETURN(const Operand shares, SharesBesideSink(context, scores));
   return FinishAttention(context, shares, all_values, /*together=*/true);
 }
 

@@ -9,8 +9,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/activations/activation_of.h"
 #include "engine/onnx/ops/arithmetic/element_functions.h"
-#include "engine/onnx/ops/shapes/concat.h"
-#include "engine/onnx/ops/shapes/select.h"
+#include "engine/onnx/ops/shapes/moves.h"
 
 namespace tilewire::reader {
 namespace {
@@ -38,9 +37,7 @@ absl::Status CheckScales(const NodeContext& context, const Operand& scale) {
 // Elements first, first + 2, ... of the last dimension.
 absl::StatusOr<Operand> EverySecond(NodeContext& context, const Operand& src, int64_t first,
                                     absl::string_view suffix) {
-  Select select = WholeOf(4);
-  select.from[3] = {{first, 2, src.dims[3] / 2}};
-  return SelectOf(context, src, std::move(select), suffix);
+  return SelectAlong(context, src, 3, {{first, 2, src.dims[3] / 2}}, suffix);
 }
 
 // One of each in turn, along the last dimension.

@@ -11,8 +11,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/onnx/node_visit.h"
 #include "engine/onnx/ops/ops.h"
-#include "engine/onnx/ops/shapes/concat.h"
-#include "engine/onnx/ops/shapes/select.h"
+#include "engine/onnx/ops/shapes/moves.h"
 
 namespace tilewire::reader {
 namespace {
@@ -151,9 +150,8 @@ DataType OfBody(const TypedNode& node, int i) { return node.body_output("body", 
 
 TILEWIRE_OPERATORS(ControlFlow) = {
     {"If", 1, 1, 1, "else_branch then_branch", BuildIf, Folds::kNever, OfBranch, Inputs({0})},
-    {"Loop", 1, 0, INT_MAX, "body", BuildLoop, Folds::kNever, OfBody, Inputs({0, 1}),
-     /*compose=*/nullptr, /*may_omit_first=*/false, /*is_late=*/true, /*check=*/nullptr,
-     /*late_dims=*/nullptr, /*takes_sequences=*/true},
+    OfSequences(Late({"Loop", 1, 0, INT_MAX, "body", BuildLoop, Folds::kNever, OfBody,
+                      Inputs({0, 1})})),
 };
 
 }  // namespace tilewire::reader

@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/ops.h"
-#include "engine/onnx/ops/shapes/select.h"
+#include "engine/onnx/ops/shapes/moves.h"
 
 namespace tilewire::reader {
 namespace {
@@ -58,9 +58,7 @@ DataType MaskAfterFirst(const TypedNode& node, int i) {
 TILEWIRE_OPERATORS(Identity) = {
     {"Dropout", 1, 1, 3, "is_test ratio seed", BuildDropout, Folds::kInMemory, MaskAfterFirst,
      Inputs({1, 2})},
-    {"Identity", 1, 1, 1, "", BuildIdentity, Folds::kInMemory, LikeFirstInput, /*deciding=*/0,
-     /*compose=*/nullptr, /*may_omit_first=*/false, /*is_late=*/false, /*check=*/nullptr,
-     /*late_dims=*/nullptr, /*takes_sequences=*/true},
+    OfSequences({"Identity", 1, 1, 1, "", BuildIdentity, Folds::kInMemory}),
 };
 
 }  // namespace tilewire::reader

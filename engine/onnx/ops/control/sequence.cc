@@ -11,8 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/ops.h"
-#include "engine/onnx/ops/shapes/concat.h"
-#include "engine/onnx/ops/shapes/select.h"
+#include "engine/onnx/ops/shapes/moves.h"
 
 namespace tilewire::reader {
 namespace {
@@ -158,9 +157,8 @@ absl::Status BuildSplitToSequence(NodeContext& context) {
     if (part < 0 || part > src.dims[axis] - start)
       return node.Invalid("a part of ", part, " in ", DimsToString(src.dims));
     const std::string suffix = absl::StrCat("/part", tensors.size());
-    Select select = WholeOf(src.dims.size());
-    select.from[axis] = {{start, 1, part}};
-    ABSL_ASSIGN_OR_RETURN(Operand tensor, SelectOf(context, src, std::move(select), suffix));
+    ABSL_ASSIGN_OR_RETURN(Operand tensor,
+                          SelectAlong(context, src, axis, {{start, 1, part}}, suffix));
     start += part;
     if (keepdims == 0 && !context.Has(1)) {
       Dims dims = tensor.dims;
@@ -178,29 +176,21 @@ absl::Status BuildSplitToSequence(NodeContext& context) {
 // Sequences have the type of their tensors.
 DataType NamedType(const TypedNode& node, int) { return node.named("dtype", DataType::kF32); }
 
-// A row of an operator that reads or gives a sequence.
-constexpr OpRow OfSequences(absl::string_view name, int min_inputs, int max_inputs,
-                            absl::string_view attributes, absl::Status (*build)(NodeContext&),
-                            ResultType result_type, uint8_t deciding) {
-  OpRow row = {name,          11,          min_inputs, max_inputs, attributes, build,
-               Folds::kNever, result_type, deciding};
-  row.takes_sequences = true;
-  return row;
-}
-
 }  // namespace
 
 TILEWIRE_OPERATORS(Sequence) = {
-    OfSequences("ConcatFromSequence", 1, 1, "axis new_axis", BuildConcatFromSequence,
-                LikeFirstInput, 0),
-    OfSequences("SequenceAt", 2, 2, "", BuildSequenceAt, LikeFirstInput, Inputs({1})),
-    OfSequences("SequenceConstruct", 1, INT_MAX, "", BuildSequenceConstruct, LikeFirstInput, 0),
-    OfSequences("SequenceEmpty", 0, 0, "dtype", BuildSequenceEmpty, NamedType, 0),
-    OfSequences("SequenceErase", 1, 2, "", BuildSequenceErase, LikeFirstInput, Inputs({1})),
-    OfSequences("SequenceInsert", 2, 3, "", BuildSequenceInsert, LikeSecondInput, Inputs({2})),
-    OfSequences("SequenceLength", 1, 1, "", BuildSequenceLength, Indices, 0),
-    OfSequences("SplitToSequence", 1, 2, "axis keepdims", BuildSplitToSequence, LikeFirstInput,
-                Inputs({1})),
+    OfSequences({"ConcatFromSequence", 11, 1, 1, "axis new_axis", BuildConcatFromSequence}),
+    OfSequences({"SequenceAt", 11, 2, 2, "", BuildSequenceAt, Folds::kNever, LikeFirstInput,
+                 Inputs({1})}),
+    OfSequences({"SequenceConstruct", 11, 1, INT_MAX, "", BuildSequenceConstruct}),
+    OfSequences({"SequenceEmpty", 11, 0, 0, "dtype", BuildSequenceEmpty, Folds::kNever, NamedType}),
+    OfSequences({"SequenceErase", 11, 1, 2, "", BuildSequenceErase, Folds::kNever, LikeFirstInput,
+                 Inputs({1})}),
+    OfSequences({"SequenceInsert", 11, 2, 3, "", BuildSequenceInsert, Folds::kNever,
+                 LikeSecondInput, Inputs({2})}),
+    OfSequences({"SequenceLength", 11, 1, 1, "", BuildSequenceLength, Folds::kNever, Indices}),
+    OfSequences({"SplitToSequence", 11, 1, 2, "axis keepdims", BuildSplitToSequence, Folds::kNever,
+                 LikeFirstInput, Inputs({1})}),
 };
 
 }  // namespace tilewire::reader

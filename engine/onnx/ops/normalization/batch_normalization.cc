@@ -10,7 +10,7 @@
 #include "engine/onnx/ops/arithmetic/element_functions.h"
 #include "engine/onnx/ops/normalization/normalization.h"
 #include "engine/onnx/ops/ops.h"
-#include "engine/onnx/ops/shapes/select.h"
+#include "engine/onnx/ops/shapes/moves.h"
 #include "engine/onnx/ops/weights.h"
 
 namespace tilewire::reader {

@@ -18,7 +18,7 @@
 #include "engine/onnx/ops/arithmetic/reduce_of.h"
 #include "engine/onnx/ops/ops.h"
 #include "engine/onnx/ops/products/matmul.h"
-#include "engine/onnx/ops/shapes/select.h"
+#include "engine/onnx/ops/shapes/moves.h"
 
 namespace tilewire::reader {
 namespace {

@@ -10,7 +10,7 @@
 #include "engine/onnx/ops/arithmetic/element_functions.h"
 #include "engine/onnx/ops/ops.h"
 #include "engine/onnx/ops/products/matmul.h"
-#include "engine/onnx/ops/shapes/turned.h"
+#include "engine/onnx/ops/shapes/moves.h"
 #include "engine/onnx/ops/weights.h"
 
 namespace tilewire::reader {
@@ -180,7 +180,7 @@ absl::Status BuildFusedMatMul(NodeContext& context) {
 
 TILEWIRE_OPERATORS(InnerProduct) = {
     {"com.microsoft.FusedMatMul", 1, 2, 2, "alpha transA transB transBatchA transBatchB",
-     BuildFusedMatMul, Folds::kNever, LikeFirstInput},
+     BuildFusedMatMul},
     {"Gemm", 1, 2, 3, "alpha beta broadcast transA transB", BuildGemm},
     {"MatMul", 1, 2, 2, "", BuildMatMul},
 };

@@ -10,7 +10,7 @@
 #include "engine/onnx/ops/ops.h"
 #include "engine/onnx/ops/products/inner_product.h"
 #include "engine/onnx/ops/quantized/block_quantization.h"
-#include "engine/onnx/ops/shapes/gather.h"
+#include "engine/onnx/ops/shapes/moves.h"
 
 namespace tilewire::reader {
 namespace {

@@ -15,7 +15,7 @@
 #include "engine/onnx/ops/products/inner_product.h"
 #include "engine/onnx/ops/products/matmul.h"
 #include "engine/onnx/ops/quantized/quantization_params.h"
-#include "engine/onnx/ops/shapes/select.h"
+#include "engine/onnx/ops/shapes/moves.h"
 #include "engine/onnx/ops/windows/convolution.h"
 
 namespace tilewire::reader {
@@ -55,9 +55,7 @@ absl::StatusOr<Operand> KnownBias(const NodeContext& context, int i, float src_s
         src_scale * quantization[quantization.size() == 1 ? 0 : o % quantization.size()].scale;
     bias.push_back(static_cast<float>(integers->ints[o]) * scale);
   }
-  return Operand{
-      MakeFloats(absl::StrCat(context.output_name(), "/bias"), integers->dims, std::move(bias)),
-      kNoValue, integers->dims};
+  return context.KnownFloats("/bias", integers->dims, std::move(bias));
 }
 
 absl::StatusOr<Operand> ComputedBias(NodeContext& context, int i, int src_scale,
@@ -143,8 +141,7 @@ int BitsOfExactParts(int64_t products) {
 absl::StatusOr<std::pair<Operand, Operand>> DivideByPower(NodeContext& context, const Operand& src,
                                                           int bits, absl::string_view suffix) {
   const auto number = [&](float value) {
-    return Operand{
-        MakeFloats(absl::StrCat(context.output_name(), suffix, value), {}, {value}), kNoValue, {}};
+    return context.KnownFloat(absl::StrCat(suffix, value), value);
   };
   const float power = static_cast<float>(1 << bits);
   ABSL_ASSIGN_OR_RETURN(Operand high,
@@ -167,8 +164,8 @@ absl::StatusOr<Operand> IntegerConvolution(NodeContext& context, const Operand& 
                                                             absl::StrCat(suffix, "/sums")));
   Operand dst = {nullptr, sums, context.value(sums).dims};
   ABSL_ASSIGN_OR_RETURN(dst.value, context.InType(dst, DataType::kS32));
-  const Operand power = {
-      MakeInts(absl::StrCat(context.output_name(), suffix, "/factor"), {}, {factor}), kNoValue, {}};
+  const Operand power =
+      OperandOf(MakeInts(absl::StrCat(context.output_name(), suffix, "/factor"), {}, {factor}));
   return ElementwiseOf(context, {Function::kMul}, {dst, power}, absl::StrCat(suffix, "/part"));
 }
 

@@ -9,7 +9,7 @@
 #include "engine/onnx/ops/activations/activation_of.h"
 #include "engine/onnx/ops/arithmetic/element_functions.h"
 #include "engine/onnx/ops/ops.h"
-#include "engine/onnx/ops/shapes/select.h"
+#include "engine/onnx/ops/shapes/moves.h"
 
 namespace tilewire::reader {
 namespace {
@@ -136,9 +136,7 @@ absl::StatusOr<Operand> Spread(NodeContext& context, const Operand& parameter, c
     return WrongBlocks(context, parameter.dims, dims, axis, block);
   std::vector<int64_t> from;
   for (int64_t i = 0; i < dims[axis]; ++i) from.push_back(i / block);
-  Select select = WholeOf(dims.size());
-  select.from[axis] = RunsOf(from);
-  return SelectOf(context, parameter, std::move(select), absl::StrCat(suffix, "/spread"));
+  return SelectAlong(context, parameter, axis, RunsOf(from), absl::StrCat(suffix, "/spread"));
 }
 
 // A scale or zero point as an operand of floats that is broadcast to `dims`, along all axes but its

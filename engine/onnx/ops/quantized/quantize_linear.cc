@@ -6,7 +6,7 @@
 #include "engine/onnx/ops/arithmetic/element_functions.h"
 #include "engine/onnx/ops/ops.h"
 #include "engine/onnx/ops/quantized/quantization_params.h"
-#include "engine/onnx/ops/shapes/select.h"
+#include "engine/onnx/ops/shapes/moves.h"
 
 namespace tilewire::reader {
 namespace {
@@ -84,9 +84,7 @@ absl::Status BuildDequantizeLinear(NodeContext& context) {
 // One number of a QuantizationRange.
 absl::StatusOr<Operand> PartOf(NodeContext& context, ValueId range, int64_t index,
                                absl::string_view suffix) {
-  Select select = WholeOf(1);
-  select.from[0] = {{index, 1, 1}};
-  return SelectOf(context, {nullptr, range, {2}}, std::move(select), suffix);
+  return SelectAlong(context, {nullptr, range, {2}}, 0, {{index, 1, 1}}, suffix);
 }
 
 absl::Status BuildDynamicQuantizeLinear(NodeContext& context) {

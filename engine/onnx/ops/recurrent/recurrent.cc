@@ -12,8 +12,7 @@
 #include "engine/onnx/ops/arithmetic/element_functions.h"
 #include "engine/onnx/ops/ops.h"
 #include "engine/onnx/ops/recurrent/rnn_activations.h"
-#include "engine/onnx/ops/shapes/select.h"
-#include "engine/onnx/ops/shapes/turned.h"
+#include "engine/onnx/ops/shapes/moves.h"
 #include "engine/onnx/ops/weights.h"
 
 namespace tilewire::reader {
@@ -187,9 +186,7 @@ class Layer {
   // Dimension 1 in another order; -1 is for zeros.
   absl::StatusOr<Operand> Ordered(const Operand& src, const Order& order,
                                   absl::string_view suffix) {
-    Select select = WholeOf(src.dims.size());
-    select.from[1] = RunsOf(order);
-    return SelectOf(context_, src, std::move(select), suffix);
+    return SelectAlong(context_, src, 1, RunsOf(order), suffix);
   }
 
   // Input i, its elements in memory where they are known, under other dims.
@@ -296,9 +293,8 @@ class Layer {
 
   absl::StatusOr<Operand> StepsOf(const Operand& all, int64_t first, int64_t count,
                                   absl::string_view suffix) {
-    Select select = WholeOf(3);
-    select.from[0] = {{first, 1, count}};
-    ABSL_ASSIGN_OR_RETURN(const Operand steps, SelectOf(context_, all, std::move(select), suffix));
+    ABSL_ASSIGN_OR_RETURN(const Operand steps,
+                          SelectAlong(context_, all, 0, {{first, 1, count}}, suffix));
     return ReshapeOf(context_, steps, {count, sequences_, directions_, states_},
                      absl::StrCat(suffix, "/apart"));
   }
@@ -339,21 +335,19 @@ absl::Status BuildRnn(NodeContext& context) {
 }  // namespace
 
 TILEWIRE_OPERATORS(Recurrent) = {
-    {"GRU", 1, 3, 6,
-     "activation_alpha activation_beta activations clip direction hidden_size layout "
-     "linear_before_reset output_sequence",
-     BuildGru, Folds::kNever, LikeFirstInput, /*deciding=*/0, /*compose=*/nullptr,
-     /*may_omit_first=*/true},
-    {"LSTM", 1, 3, 8,
-     "activation_alpha activation_beta activations clip direction hidden_size input_forget layout "
-     "output_sequence",
-     BuildLstm, Folds::kNever, LikeFirstInput, /*deciding=*/0, /*compose=*/nullptr,
-     /*may_omit_first=*/true},
-    {"RNN", 1, 3, 6,
-     "activation_alpha activation_beta activations clip direction hidden_size layout "
-     "output_sequence",
-     BuildRnn, Folds::kNever, LikeFirstInput, /*deciding=*/0, /*compose=*/nullptr,
-     /*may_omit_first=*/true},
+    MayOmitFirst({"GRU", 1, 3, 6,
+                  "activation_alpha activation_beta activations clip direction hidden_size layout "
+                  "linear_before_reset output_sequence",
+                  BuildGru}),
+    MayOmitFirst({"LSTM", 1, 3, 8,
+                  "activation_alpha activation_beta activations clip direction hidden_size "
+                  "input_forget layout "
+                  "output_sequence",
+                  BuildLstm}),
+    MayOmitFirst({"RNN", 1, 3, 6,
+                  "activation_alpha activation_beta activations clip direction hidden_size layout "
+                  "output_sequence",
+                  BuildRnn}),
 };
 
 }  // namespace tilewire::reader

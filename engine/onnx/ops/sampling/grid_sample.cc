@@ -9,7 +9,7 @@
 #include "engine/onnx/ops/activations/activation_of.h"
 #include "engine/onnx/ops/ops.h"
 #include "engine/onnx/ops/sampling/sampler.h"
-#include "engine/onnx/ops/shapes/select.h"
+#include "engine/onnx/ops/shapes/moves.h"
 
 namespace tilewire::reader {
 namespace {
@@ -41,10 +41,8 @@ absl::StatusOr<Operand> PlacesOf(NodeContext& context, int64_t part, int64_t siz
   const auto linear = [&](const Operand& src, float scale, float shift, const char* step) {
     return LinearOf(context, src, scale, shift, name + step);
   };
-  Select select = WholeOf(4);
-  select.from[3] = {{part, 1, 1}};
   ABSL_ASSIGN_OR_RETURN(const Operand column,
-                        SelectOf(context, grid, std::move(select), name + "_of_grid"));
+                        SelectAlong(context, grid, 3, {{part, 1, 1}}, name + "_of_grid"));
   ABSL_ASSIGN_OR_RETURN(
       const Operand numbers,
       ReshapeOf(context, column, Dims(grid.dims.begin(), grid.dims.end() - 1), name + "_from_-1"));
@@ -72,8 +70,7 @@ absl::Status BuildGridSample(NodeContext& context) {
 }  // namespace
 
 TILEWIRE_OPERATORS(GridSample) = {
-    {"GridSample", 16, 2, 2, "align_corners mode padding_mode", BuildGridSample, Folds::kNever,
-     LikeFirstInput},
+    {"GridSample", 16, 2, 2, "align_corners mode padding_mode", BuildGridSample},
 };
 
 }  // namespace tilewire::reader

@@ -50,7 +50,7 @@ absl::Status BuildRoiAlign(NodeContext& context) {
 TILEWIRE_OPERATORS(RoiAlign) = {
     {"RoiAlign", 10, 3, 3,
      "coordinate_transformation_mode mode output_height output_width sampling_ratio spatial_scale",
-     BuildRoiAlign, Folds::kNever, LikeFirstInput},
+     BuildRoiAlign},
 };
 
 }  // namespace tilewire::reader

@@ -12,9 +12,7 @@
 #include "engine/onnx/ops/activations/activation_of.h"
 #include "engine/onnx/ops/arithmetic/element_functions.h"
 #include "engine/onnx/ops/ops.h"
-#include "engine/onnx/ops/shapes/gather.h"
-#include "engine/onnx/ops/shapes/select.h"
-#include "engine/onnx/ops/shapes/turned.h"
+#include "engine/onnx/ops/shapes/moves.h"
 
 namespace tilewire::reader {
 namespace {

@@ -220,8 +220,8 @@ absl::Status BuildNonMaxSuppression(NodeContext& context) {
 }  // namespace
 
 TILEWIRE_OPERATORS(NonMaxSuppression) = {
-    {"NonMaxSuppression", 10, 2, 5, "center_point_box", BuildNonMaxSuppression, Folds::kInMemory,
-     Indices, /*deciding=*/0, /*compose=*/nullptr, /*may_omit_first=*/false, /*is_late=*/true},
+    Late({"NonMaxSuppression", 10, 2, 5, "center_point_box", BuildNonMaxSuppression,
+          Folds::kInMemory, Indices}),
 };
 
 }  // namespace tilewire::reader

@@ -11,7 +11,7 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/ops.h"
-#include "engine/onnx/ops/shapes/select.h"
+#include "engine/onnx/ops/shapes/moves.h"
 
 namespace tilewire::reader {
 namespace {
@@ -93,9 +93,7 @@ absl::Status BuildUnique(NodeContext& context) {
   for (size_t d = axis + 1; d < src.dims.size(); ++d) slices.inner *= src.dims[d];
   Different found = known->is_float ? Find(slices, known->floats, sorted != 0)
                                     : Find(slices, absl::MakeConstSpan(known->ints), sorted != 0);
-  Select select = WholeOf(src.dims.size());
-  select.from[axis] = RunsOf(found.first);
-  ABSL_ASSIGN_OR_RETURN(const Operand dst, SelectOf(context, src, std::move(select)));
+  ABSL_ASSIGN_OR_RETURN(const Operand dst, SelectAlong(context, src, axis, RunsOf(found.first)));
   ABSL_RETURN_IF_ERROR(context.SetOutput(dst));
   std::vector<int64_t>* const others[] = {&found.first, &found.inverse, &found.count};
   for (int i = 1; i < 4; ++i) {
@@ -110,8 +108,7 @@ absl::Status BuildUnique(NodeContext& context) {
 }  // namespace
 
 TILEWIRE_OPERATORS(Unique) = {
-    {"Unique", 11, 1, 1, "axis sorted", BuildUnique, Folds::kInMemory, IndicesAfterFirst,
-     /*deciding=*/0, /*compose=*/nullptr, /*may_omit_first=*/false, /*is_late=*/true},
+    Late({"Unique", 11, 1, 1, "axis sorted", BuildUnique, Folds::kInMemory, IndicesAfterFirst}),
 };
 
 }  // namespace tilewire::reader

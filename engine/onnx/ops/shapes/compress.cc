@@ -5,7 +5,7 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/ops.h"
-#include "engine/onnx/ops/shapes/select.h"
+#include "engine/onnx/ops/shapes/moves.h"
 
 namespace tilewire::reader {
 namespace {
@@ -27,9 +27,7 @@ absl::Status BuildCompress(NodeContext& context) {
   for (size_t i = 0; i < condition->ints.size(); ++i) {
     if (condition->ints[i] != 0) from.push_back(static_cast<int64_t>(i));
   }
-  Select select = WholeOf(src.dims.size());
-  select.from[axis] = RunsOf(from);
-  return context.SetOutput(SelectOf(context, src, std::move(select)));
+  return context.SetOutput(SelectAlong(context, src, axis, RunsOf(from)));
 }
 
 // [rank, found]: the indices of what is not 0, in row-major order.
@@ -56,10 +54,8 @@ absl::Status BuildNonZero(NodeContext& context) {
 }  // namespace
 
 TILEWIRE_OPERATORS(Compress) = {
-    {"Compress", 9, 2, 2, "axis", BuildCompress, Folds::kInMemory, LikeFirstInput,
-     /*deciding=*/0, /*compose=*/nullptr, /*may_omit_first=*/false, /*is_late=*/true},
-    {"NonZero", 9, 1, 1, "", BuildNonZero, Folds::kInMemory, Indices, /*deciding=*/0,
-     /*compose=*/nullptr, /*may_omit_first=*/false, /*is_late=*/true},
+    Late({"Compress", 9, 2, 2, "axis", BuildCompress, Folds::kInMemory}),
+    Late({"NonZero", 9, 1, 1, "", BuildNonZero, Folds::kInMemory, Indices}),
 };
 
 }  // namespace tilewire::reader

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/onnx/ops/shapes/concat.h"
-
 #include <algorithm>
 #include <climits>
 #include <utility>
@@ -10,6 +8,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/onnx/empty_tensors.h"
 #include "engine/onnx/ops/ops.h"
+#include "engine/onnx/ops/shapes/moves.h"
 
 namespace tilewire::reader {
 namespace {

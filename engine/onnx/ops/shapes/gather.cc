@@ -2,14 +2,12 @@
 //
 // Gather: dst = src[..., indices, ...] along one axis. Constant indices make it a selection;
 // computed ones need an operation of its own.
-#include "engine/onnx/ops/shapes/gather.h"
-
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/ops.h"
-#include "engine/onnx/ops/shapes/select.h"
+#include "engine/onnx/ops/shapes/moves.h"
 
 namespace tilewire::reader {
 namespace {
@@ -59,13 +57,11 @@ absl::StatusOr<Operand> GatherOf(NodeContext& context, const Operand& src, const
     ABSL_ASSIGN_OR_RETURN(from.emplace_back(),
                           NormalizeIndex(node, known->ints[i], src.dims[axis], 1, i));
   }
-  Select select = WholeOf(src.dims.size());
-  select.from[axis] = RunsOf(from);
   Dims dst = GatheredDims(src.dims, indices.dims, axis);
   const bool same_rank = indices.dims.size() == 1;
   ABSL_ASSIGN_OR_RETURN(const Operand gathered,
-                        SelectOf(context, src, std::move(select),
-                                 absl::StrCat(suffix, same_rank ? "" : "/gathered")));
+                        SelectAlong(context, src, axis, RunsOf(from),
+                                    absl::StrCat(suffix, same_rank ? "" : "/gathered")));
   return ReshapeOf(context, gathered, std::move(dst), suffix);
 }
 

@@ -11,7 +11,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/arithmetic/element_functions.h"
 #include "engine/onnx/ops/ops.h"
-#include "engine/onnx/ops/shapes/select.h"
+#include "engine/onnx/ops/shapes/moves.h"
 
 namespace tilewire::reader {
 namespace {
@@ -98,9 +98,8 @@ absl::StatusOr<Operand> TakeRows(NodeContext& context, const Operand& src, const
   for (int64_t place : places.constant->ints) {
     if (place >= src.dims[0]) return context.node.Invalid("an index outside the input");
   }
-  Select select = WholeOf(src.dims.size());
-  select.from[0] = RunsOf(places.constant->ints);
-  ABSL_ASSIGN_OR_RETURN(const Operand taken, SelectOf(context, src, std::move(select), "/taken"));
+  ABSL_ASSIGN_OR_RETURN(const Operand taken,
+                        SelectAlong(context, src, 0, RunsOf(places.constant->ints), "/taken"));
   return ReshapeOf(context, taken, std::move(dims), "/shaped");
 }
 

@@ -8,7 +8,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/arithmetic/element_functions.h"
 #include "engine/onnx/ops/ops.h"
-#include "engine/onnx/ops/shapes/select.h"
+#include "engine/onnx/ops/shapes/moves.h"
 
 namespace tilewire::reader {
 namespace {
@@ -40,13 +40,6 @@ absl::StatusOr<int64_t> ReadDepth(const NodeContext& context) {
   return static_cast<int64_t>(number);
 }
 
-// One element of the pair of values, as a tensor of one element.
-absl::StatusOr<Operand> ValueAt(NodeContext& context, int64_t i) {
-  Select select = WholeOf(1);
-  select.from[0] = {{i, 1, 1}};
-  return SelectOf(context, context.input(2), std::move(select), i == 0 ? "/off" : "/on");
-}
-
 absl::Status BuildOneHot(NodeContext& context) {
   const Node& node = context.node;
   const Operand indices = context.input(0);
@@ -70,8 +63,9 @@ absl::Status BuildOneHot(NodeContext& context) {
                     {named, Counted(name + "/negative", -depth, depth, rank, axis)}, "/from_end"));
   ABSL_ASSIGN_OR_RETURN(const Operand is_named, ElementwiseOf(context, {Function::kOr},
                                                               {from_start, from_end}, "/is_named"));
-  ABSL_ASSIGN_OR_RETURN(const Operand off, ValueAt(context, 0));
-  ABSL_ASSIGN_OR_RETURN(const Operand on, ValueAt(context, 1));
+  const Operand& values = context.input(2);
+  ABSL_ASSIGN_OR_RETURN(const Operand off, SelectAlong(context, values, 0, {{0, 1, 1}}, "/off"));
+  ABSL_ASSIGN_OR_RETURN(const Operand on, SelectAlong(context, values, 0, {{1, 1, 1}}, "/on"));
   return context.SetOutput(ElementwiseOf(context, {Function::kWhere}, {is_named, on, off}));
 }
 
@@ -109,7 +103,7 @@ absl::Status BuildHardmax(NodeContext& context) {
 }  // namespace
 
 TILEWIRE_OPERATORS(OneHot) = {
-    OfReals({"Hardmax", 1, 1, 1, "axis", BuildHardmax, Folds::kNever, LikeFirstInput}),
+    OfReals({"Hardmax", 1, 1, 1, "axis", BuildHardmax}),
     {"OneHot", 9, 3, 3, "axis", BuildOneHot, Folds::kInMemory, LikeThirdInput, Inputs({1})},
 };
 

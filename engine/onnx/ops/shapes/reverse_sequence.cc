@@ -8,8 +8,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/arithmetic/element_functions.h"
 #include "engine/onnx/ops/ops.h"
-#include "engine/onnx/ops/shapes/gather.h"
-#include "engine/onnx/ops/shapes/select.h"
+#include "engine/onnx/ops/shapes/moves.h"
 
 namespace tilewire::reader {
 namespace {
@@ -36,9 +35,7 @@ absl::StatusOr<Operand> ReversedBy(NodeContext& context, const Operand& table, c
     for (int64_t time = 0; time < rows.times(); ++time)
       from[rows.row(time, item)] = rows.row(time < length ? length - 1 - time : time, item);
   }
-  Select select = WholeOf(table.dims.size());
-  select.from[0] = RunsOf(from);
-  return SelectOf(context, table, std::move(select), "/reversed");
+  return SelectAlong(context, table, 0, RunsOf(from), "/reversed");
 }
 
 // Each row's own place, or one far outside of the table where its length is negative, so that the

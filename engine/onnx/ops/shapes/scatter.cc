@@ -12,7 +12,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/arithmetic/element_functions.h"
 #include "engine/onnx/ops/ops.h"
-#include "engine/onnx/ops/shapes/select.h"
+#include "engine/onnx/ops/shapes/moves.h"
 
 namespace tilewire::reader {
 namespace {
@@ -27,10 +27,6 @@ absl::StatusOr<std::optional<Function>> ReductionOf(const Node& node) {
          : reduction == "max" ? Function::kMax
                               : Function::kMin;
 }
-
-absl::Status CheckReduction(const Node& node) { return ReductionOf(node).status(); }
-
-Dims Same(const Dims& first) { return first; }
 
 // Two tensors of equal dims but for the first, joined along it.
 absl::StatusOr<Operand> Joined(NodeContext& context, const Operand& a, const Operand& b,
@@ -126,10 +122,8 @@ absl::Status FinishScatter(NodeContext& context, const Operand& src, const Opera
   std::iota(from.begin(), from.end(), 0);
   for (size_t i = 0; i < places.size(); ++i) from[places[i]] = rows + static_cast<int64_t>(i);
   ABSL_ASSIGN_OR_RETURN(const Operand joined, Joined(context, src, updates));
-  Select select = WholeOf(joined.dims.size());
-  select.from[0] = RunsOf(from);
   ABSL_ASSIGN_OR_RETURN(const Operand scattered,
-                        SelectOf(context, joined, std::move(select), "/scattered"));
+                        SelectAlong(context, joined, 0, RunsOf(from), "/scattered"));
   return context.SetOutput(ReshapeOf(context, scattered, dims, "/shaped"));
 }
 
@@ -200,18 +194,20 @@ absl::Status BuildScatterNd(NodeContext& context) {
   return FinishScatter(context, matrix, update_rows, places, src.dims);
 }
 
+constexpr OpRow OfScatter(absl::string_view name, int since, absl::string_view attributes,
+                          absl::Status (*build)(NodeContext& context)) {
+  OpRow row = Late({name, since, 3, 3, attributes, build, Folds::kInMemory},
+                   [](const Dims& first) { return first; });
+  row.check = [](const Node& node) { return ReductionOf(node).status(); };
+  return row;
+}
+
 }  // namespace
 
 TILEWIRE_OPERATORS(Scatter) = {
-    {"Scatter", 9, 3, 3, "axis", BuildScatterElements, Folds::kInMemory, LikeFirstInput,
-     /*deciding=*/0, /*compose=*/nullptr, /*may_omit_first=*/false, /*is_late=*/true,
-     CheckReduction, Same},
-    {"ScatterElements", 11, 3, 3, "axis reduction", BuildScatterElements, Folds::kInMemory,
-     LikeFirstInput, /*deciding=*/0, /*compose=*/nullptr, /*may_omit_first=*/false,
-     /*is_late=*/true, CheckReduction, Same},
-    {"ScatterND", 11, 3, 3, "reduction", BuildScatterNd, Folds::kInMemory, LikeFirstInput,
-     /*deciding=*/0, /*compose=*/nullptr, /*may_omit_first=*/false, /*is_late=*/true,
-     CheckReduction, Same},
+    OfScatter("Scatter", 9, "axis", BuildScatterElements),
+    OfScatter("ScatterElements", 11, "axis reduction", BuildScatterElements),
+    OfScatter("ScatterND", 11, "reduction", BuildScatterNd),
 };
 
 }  // namespace tilewire::reader

@@ -3,10 +3,11 @@
 // Slice and Split: ranges of indices.
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/ops.h"
-#include "engine/onnx/ops/shapes/select.h"
+#include "engine/onnx/ops/shapes/moves.h"
 
 namespace tilewire::reader {
 namespace {
@@ -125,11 +126,9 @@ absl::Status BuildSplit(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const std::vector<int64_t> parts, ReadSplit(context, src.dims[axis]));
   int64_t before = 0;
   for (size_t i = 0; i < parts.size(); ++i) {
-    Select select = WholeOf(src.dims.size());
-    select.from[axis] = {{before, 1, parts[i]}};
-    before += parts[i];
+    const IndexRun run = {std::exchange(before, before + parts[i]), 1, parts[i]};
     if (context.node.outputs[i] == kNoTensor) continue;
-    ABSL_ASSIGN_OR_RETURN(const Operand part, SelectOf(context, src, std::move(select)));
+    ABSL_ASSIGN_OR_RETURN(const Operand part, SelectAlong(context, src, axis, {run}));
     ABSL_RETURN_IF_ERROR(context.SetOutput(part, static_cast<int>(i)));
   }
   return absl::OkStatus();

@@ -52,12 +52,9 @@ absl::Status BuildTrilu(NodeContext& context) {
                           return upper != 0 ? distance >= k : distance <= k;
                         }));
   const std::string& name = context.output_name();
-  const Operand mask = {
-      MakeInts(name + "/kept", {rows, columns}, std::move(kept)), kNoValue, {rows, columns}};
-  const Operand zero = {context.IsInteger(0) ? MakeInts(name + "/zero", {}, {0})
-                                             : MakeFloats(name + "/zero", {}, {0.0f}),
-                        kNoValue,
-                        {}};
+  const Operand mask = OperandOf(MakeInts(name + "/kept", {rows, columns}, std::move(kept)));
+  const Operand zero = context.IsInteger(0) ? OperandOf(MakeInts(name + "/zero", {}, {0}))
+                                            : context.KnownFloat("/zero", 0);
   return context.SetOutput(ElementwiseOf(context, {Function::kWhere}, {mask, src, zero}));
 }
 

@@ -17,8 +17,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/arithmetic/element_functions.h"
 #include "engine/onnx/ops/ops.h"
-#include "engine/onnx/ops/shapes/select.h"
-#include "engine/onnx/ops/shapes/turned.h"
+#include "engine/onnx/ops/shapes/moves.h"
 
 namespace tilewire::reader {
 namespace {
@@ -176,9 +175,8 @@ absl::Status BuildDft(NodeContext& context) {
       std::min(transform.is_real() ? transform.length / 2 + 1 : transform.length, given);
   if (transform.samples < 1 || transform.length < 1)
     return node.Invalid("a signal without samples");
-  Select select = WholeOf(src.dims.size());
-  select.from[axis] = {{0, 1, transform.samples}};
-  ABSL_ASSIGN_OR_RETURN(src, SelectOf(context, src, std::move(select), "/samples"));
+  ABSL_ASSIGN_OR_RETURN(src,
+                        SelectAlong(context, src, axis, {{0, 1, transform.samples}}, "/samples"));
   const int last = static_cast<int>(src.dims.size()) - 1;
   if (axis == last - 1) return context.SetOutput(Transformed(context, src, transform, nullptr, ""));
   std::vector<int> swapped(src.dims.size());

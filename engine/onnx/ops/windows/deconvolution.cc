@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/ops.h"
-#include "engine/onnx/ops/shapes/select.h"
+#include "engine/onnx/ops/shapes/moves.h"
 #include "engine/onnx/ops/weights.h"
 #include "engine/onnx/ops/windows/convolution.h"
 
@@ -92,22 +92,18 @@ absl::StatusOr<Operand> TurnComputedWeights(NodeContext& context, const Operand&
                                             int64_t groups) {
   const Dims& w = weights.dims;
   const int64_t inputs = w[0] / groups;
-  Dims split = {groups, inputs}, moved = {groups, w[1], inputs}, joined = {groups * w[1], inputs};
+  Dims split = {groups, inputs}, joined = {groups * w[1], inputs};
   std::vector<int> order = {0, 2, 1};
   Select turn = WholeOf(w.size());
   split.insert(split.end(), w.begin() + 1, w.end());
   for (size_t d = 2; d < w.size(); ++d) {
-    moved.push_back(w[d]);
     joined.push_back(w[d]);
     order.push_back(static_cast<int>(d) + 1);
     if (w[d] > 1) turn.from[d] = {{w[d] - 1, -1, w[d]}};
   }
   ABSL_ASSIGN_OR_RETURN(const Operand by_group, ReshapeOf(context, weights, split, "/groups"));
-  ABSL_ASSIGN_OR_RETURN(const ValueId value, context.AsValue(by_group));
-  ABSL_ASSIGN_OR_RETURN(const ValueId swapped,
-                        context.Emit(network::Transpose{order}, {value}, moved, "/swapped"));
-  ABSL_ASSIGN_OR_RETURN(const Operand whole,
-                        ReshapeOf(context, {nullptr, swapped, moved}, joined, "/outputs"));
+  ABSL_ASSIGN_OR_RETURN(const Operand swapped, TurnedOf(context, by_group, order, "/swapped"));
+  ABSL_ASSIGN_OR_RETURN(const Operand whole, ReshapeOf(context, swapped, joined, "/outputs"));
   return SelectOf(context, whole, std::move(turn), "/turned");
 }
 
@@ -126,8 +122,7 @@ absl::StatusOr<Operand> TurnedWeights(NodeContext& context, int64_t groups) {
   if (context.input(1).constant == nullptr)
     return TurnComputedWeights(context, context.input(1), groups);
   ABSL_ASSIGN_OR_RETURN(ConstantPtr turned, TurnKnownWeights(context, groups, /*reverses=*/true));
-  Dims dims = turned->dims;
-  return Operand{std::move(turned), kNoValue, std::move(dims)};
+  return OperandOf(std::move(turned));
 }
 
 // Selects src with stride - 1 zeros between its elements, without the first `in_front` elements,
@@ -268,14 +263,12 @@ absl::StatusOr<PixelWeights> WeightsOfPixels(const NodeContext& context, const O
       biases.push_back(of_outputs[o]);
     }
   }
-  const auto constant = [](const std::string& name, Dims dims, std::vector<float> values) {
-    return Operand{MakeFloats(name, dims, std::move(values)), kNoValue, dims};
-  };
   Dims dims(w.size(), 1);
   dims[0] = window * outputs;
   dims[1] = inputs;
-  return PixelWeights{constant(weights->name + "/pixels", dims, std::move(numbers)),
-                      constant(weights->name + "/pixels/bias", {dims[0]}, std::move(biases))};
+  const std::string name = weights->name + "/pixels";
+  return PixelWeights{OperandOf(MakeFloats(name, dims, std::move(numbers))),
+                      OperandOf(MakeFloats(name + "/bias", {dims[0]}, std::move(biases)))};
 }
 
 // [N, k..., O, in...] to [N, O, in, k, in, k, ...].

@@ -18,8 +18,7 @@
 #include "engine/onnx/ops/arithmetic/element_functions.h"
 #include "engine/onnx/ops/ops.h"
 #include "engine/onnx/ops/sampling/sampler.h"
-#include "engine/onnx/ops/shapes/select.h"
-#include "engine/onnx/ops/shapes/turned.h"
+#include "engine/onnx/ops/shapes/moves.h"
 #include "engine/onnx/ops/windows/convolution.h"
 #include "engine/onnx/ops/windows/window.h"
 
@@ -78,10 +77,8 @@ absl::StatusOr<Operand> InBlocks(NodeContext& context, const Deformation& d, int
                                                        {d.batch * d.offset_groups, kernel[0],
                                                         kernel[1], numbers, dst[0], dst[1]},
                                                        name + "/apart"));
-  Select select = WholeOf(6);
-  select.from[3] = {{part, 1, 1}};
   ABSL_ASSIGN_OR_RETURN(const Operand one,
-                        SelectOf(context, apart, std::move(select), name + "/one"));
+                        SelectAlong(context, apart, 3, {{part, 1, 1}}, name + "/one"));
   ABSL_ASSIGN_OR_RETURN(const Operand turned,
                         TurnedOf(context, one, {0, 4, 1, 5, 2, 3}, name + "/turned"));
   return ReshapeOf(context, turned, d.Blocks(), name + "/offset");
@@ -142,7 +139,7 @@ absl::Status BuildDeformConv(NodeContext& context) {
 
 TILEWIRE_OPERATORS(DeformConv) = {
     {"DeformConv", 19, 3, 5, "dilations group kernel_shape offset_group pads strides",
-     BuildDeformConv, Folds::kNever, LikeFirstInput},
+     BuildDeformConv},
 };
 
 }  // namespace tilewire::reader

@@ -7,7 +7,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/arithmetic/element_functions.h"
 #include "engine/onnx/ops/ops.h"
-#include "engine/onnx/ops/shapes/select.h"
+#include "engine/onnx/ops/shapes/moves.h"
 #include "engine/onnx/ops/windows/window.h"
 
 namespace tilewire::reader {
@@ -157,12 +157,11 @@ absl::Status BuildDilatedAveragePool(NodeContext& context, const Window& window,
   for (size_t i = 0; i < window.kernel.size(); ++i) {
     Dims dims(src.size(), 1);
     dims[i + 2] = window.dst[i];
-    const ConstantPtr shares = MakeFloats(absl::StrCat(context.output_name(), "/shares", i), dims,
-                                          Shares(window, i, src[i + 2], include_padding));
+    const Operand shares = context.KnownFloats(absl::StrCat("/shares", i), std::move(dims),
+                                               Shares(window, i, src[i + 2], include_padding));
     const bool is_last = i + 1 == window.kernel.size();
-    ABSL_ASSIGN_OR_RETURN(
-        result, ElementwiseOf(context, {Function::kMul}, {result, {shares, kNoValue, dims}},
-                              is_last ? "" : absl::StrCat("/mean", i)));
+    ABSL_ASSIGN_OR_RETURN(result, ElementwiseOf(context, {Function::kMul}, {result, shares},
+                                                is_last ? "" : absl::StrCat("/mean", i)));
   }
   return context.SetOutput(result);
 }

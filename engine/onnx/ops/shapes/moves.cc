@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/onnx/ops/shapes/select.h"
+#include "engine/onnx/ops/shapes/moves.h"
 
 #include <utility>
 
@@ -23,8 +23,8 @@ template <typename T>
 std::vector<T> SelectElements(absl::Span<const T> src, const Dims& src_dims, const Select& select,
                               const Dims& dst_dims, T fill) {
   const int64_t count = *ElementCount(dst_dims);
-  std::vector<int64_t> offsets(1,
-                               0);  // of the elements so far, outermost dimension first; -1: fill
+  // Places of the elements so far, outermost dimension first; -1: fill.
+  std::vector<int64_t> offsets = {0};
   for (size_t d = 0; count > 0 && d < src_dims.size(); ++d) {
     const std::vector<int64_t> indices = IndicesOf(select.from[d], src_dims[d]);
     std::vector<int64_t> next;
@@ -60,7 +60,7 @@ absl::StatusOr<Operand> FoldSelect(const NodeContext& context, const Constant& s
                       SelectElements<int64_t>(src.ints, src.dims, select, dims,
                                               static_cast<int64_t>(select.fill)));
   }
-  return Operand{std::move(folded), kNoValue, std::move(dims)};
+  return OperandOf(std::move(folded));
 }
 
 bool TakesAll(const IndexRuns& runs, int64_t size) {
@@ -118,15 +118,31 @@ absl::StatusOr<Operand> SelectOf(NodeContext& context, const Operand& src, Selec
   return context.EmitOperand(std::move(select), {src.value}, std::move(dims), suffix);
 }
 
+absl::StatusOr<Operand> SelectAlong(NodeContext& context, const Operand& src, int axis,
+                                    IndexRuns runs, absl::string_view suffix) {
+  Select select = WholeOf(src.dims.size());
+  select.from[axis] = std::move(runs);
+  return SelectOf(context, src, std::move(select), suffix);
+}
+
 absl::StatusOr<Operand> ReshapeOf(NodeContext& context, const Operand& src, Dims dims,
                                   absl::string_view suffix) {
   if (src.dims == dims) return src;
   if (src.constant != nullptr) {
     const std::string name = absl::StrCat(context.output_name(), suffix);
-    return Operand{network::Reshaped(*src.constant, name, dims), kNoValue, dims};
+    return OperandOf(network::Reshaped(*src.constant, name, std::move(dims)));
   }
   ABSL_ASSIGN_OR_RETURN(const ValueId dst, context.EmitReshape(src.value, dims, suffix));
   return Operand{nullptr, dst, std::move(dims)};
+}
+
+absl::StatusOr<Operand> TurnedOf(NodeContext& context, const Operand& src, std::vector<int> order,
+                                 absl::string_view suffix) {
+  Dims dims;
+  for (int axis : order) dims.push_back(src.dims[axis]);
+  ABSL_ASSIGN_OR_RETURN(const ValueId value, context.AsValue(src));
+  return context.EmitOperand(network::Transpose{std::move(order)}, {value}, std::move(dims),
+                             suffix);
 }
 
 }  // namespace tilewire::reader
