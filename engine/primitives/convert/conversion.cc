@@ -123,8 +123,8 @@ void ConversionChain::RunPiece(const std::byte* src, int64_t count, std::byte* d
 }
 
 std::vector<DataType> TypesOf(const ConvertDesc& desc) {
-  std::vector<DataType> types = {desc.src.data_type()};
-  types.insert(types.end(), desc.via.begin(), desc.via.end());
+  std::vector<DataType> types = desc.via;
+  types.insert(types.begin(), desc.src.data_type());
   types.push_back(desc.dst.data_type());
   return types;
 }
