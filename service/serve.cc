@@ -179,7 +179,7 @@ absl::StatusOr<std::unique_ptr<UploadFolder>> OpenUploads(const Flags& flags) {
 
 void WriteCounts(const RequestLog& log, const StageCounts& stages) {
   std::string counts;
-  for (size_t code = 0; code < RequestLog::kCodes; ++code) {
+  for (size_t code = 0; code < kStatusCodes; ++code) {
     const auto status = static_cast<absl::StatusCode>(code);
     if (log.Requests(status) == 0) continue;
     absl::StrAppend(&counts, " ", absl::StatusCodeToString(status), " ", log.Requests(status));

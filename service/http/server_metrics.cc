@@ -59,7 +59,7 @@ SizeCounts RowsOfRuns(const VersionStatistics::Sums& sums) {
 }
 
 void AddEnds(const Version& of, const FailureCounts::Sums& sums, MetricsText* text) {
-  for (size_t code = 0; code < FailureCounts::kCodes; ++code) {
+  for (size_t code = 0; code < kStatusCodes; ++code) {
     const auto status = static_cast<absl::StatusCode>(code);
     const bool told =
         std::count(std::begin(kCodesFromTheStart), std::end(kCodesFromTheStart), status) > 0;

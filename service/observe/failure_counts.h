@@ -13,15 +13,14 @@
 #include "absl/status/status.h"
 #include "service/observe/counters.h"
 #include "service/observe/refusal.h"
+#include "service/observe/status_codes.h"
 
 namespace tilewire::service {
 
 class FailureCounts {
  public:
-  static constexpr size_t kCodes = 17;  // of absl::StatusCode
-
   struct Sums {
-    std::array<int64_t, kCodes> by_code = {};
+    std::array<int64_t, kStatusCodes> by_code = {};
     std::array<int64_t, kRefusals> by_refusal = {};
 
     int64_t Of(absl::StatusCode code) const { return by_code[static_cast<size_t>(code)]; }
@@ -29,23 +28,22 @@ class FailureCounts {
     int64_t Refused() const { return absl::c_accumulate(by_refusal, int64_t{0}); }
   };
 
-  // A code that there is not counts as kUnknown. `refusal`: kNone if it was not refused but failed.
+  // `refusal`: kNone if it was not refused but failed.
   void Count(absl::StatusCode code, RequestRefusal refusal) {
-    const auto number = static_cast<size_t>(code);
-    counts_.Add(number < kCodes ? number : static_cast<size_t>(absl::StatusCode::kUnknown));
-    if (refusal != RequestRefusal::kNone) counts_.Add(kCodes + static_cast<size_t>(refusal));
+    counts_.Add(IndexOf(code));
+    if (refusal != RequestRefusal::kNone) counts_.Add(kStatusCodes + static_cast<size_t>(refusal));
   }
 
   // May lack the last few of those that others count meanwhile.
   Sums Sum() const {
     Sums sums;
-    for (size_t i = 0; i < kCodes; ++i) sums.by_code[i] = counts_.Sum(i);
-    for (size_t i = 0; i < kRefusals; ++i) sums.by_refusal[i] = counts_.Sum(kCodes + i);
+    for (size_t i = 0; i < kStatusCodes; ++i) sums.by_code[i] = counts_.Sum(i);
+    for (size_t i = 0; i < kRefusals; ++i) sums.by_refusal[i] = counts_.Sum(kStatusCodes + i);
     return sums;
   }
 
  private:
-  Counters<kCodes + kRefusals> counts_;
+  Counters<kStatusCodes + kRefusals> counts_;
 };
 
 }  // namespace tilewire::service

@@ -58,8 +58,7 @@ bool RequestLog::MayWrite(Kind kind) {
 
 void RequestLog::Ended(const EndedRequest& request) {
   const absl::Status& status = *request.status;
-  const size_t code = static_cast<size_t>(status.code());
-  by_code_.Add(code < kCodes ? code : static_cast<size_t>(absl::StatusCode::kUnknown));
+  by_code_.Add(IndexOf(status.code()));
   const bool slow = request.waited + request.ran > slow_;
   if (slow) by_code_.Add(kSlow);
   const bool bad = slow || IsWorthALine(status);

@@ -20,6 +20,7 @@
 #include "absl/time/time.h"
 #include "engine/threading/mutex.h"
 #include "service/observe/counters.h"
+#include "service/observe/status_codes.h"
 
 namespace tilewire::service {
 
@@ -43,7 +44,6 @@ struct EndedRequest {
 class RequestLog {
  public:
   static constexpr int kLinesPerSecond = 10;
-  static constexpr size_t kCodes = 17;  // of absl::StatusCode
 
   // Requests that took longer, waiting included, are slow.
   explicit RequestLog(absl::Duration slow, AccessLog access = AccessLog::kBad)
@@ -54,12 +54,12 @@ class RequestLog {
   // times are not looked at.
   void EndedUnread(const EndedRequest& request) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  int64_t Requests(absl::StatusCode code) const { return by_code_.Sum(static_cast<size_t>(code)); }
+  int64_t Requests(absl::StatusCode code) const { return by_code_.Sum(IndexOf(code)); }
   int64_t Slow() const { return by_code_.Sum(kSlow); }
   int64_t Unread() const { return by_code_.Sum(kUnread); }
 
  private:
-  static constexpr size_t kSlow = kCodes, kUnread = kCodes + 1;
+  static constexpr size_t kSlow = kStatusCodes, kUnread = kStatusCodes + 1;
 
   enum Kind : size_t { kEnded, kEndedUnread };
   // The lines of one kind written in the current second.
@@ -74,7 +74,7 @@ class RequestLog {
 
   const absl::Duration slow_;
   const AccessLog access_;
-  Counters<kCodes + 2> by_code_;  // and the slow ones, and those whose answer was not read
+  Counters<kStatusCodes + 2> by_code_;  // and the slow ones, and those whose answer was not read
   threading::Mutex mutex_;
   std::array<Lines, 2> lines_ ABSL_GUARDED_BY(mutex_);
 };
