@@ -216,8 +216,7 @@ absl::Status NodeContext::SetOutput(ValueId value) {
 }
 
 absl::Status NodeContext::SetOutput(ConstantPtr constant) {
-  Dims dims = constant->dims;
-  return SetOutput(Operand{std::move(constant), kNoValue, std::move(dims)});
+  return SetOutput(OperandOf(std::move(constant)));
 }
 
 absl::StatusOr<std::vector<Operand>> NodeContext::Visit(const Body& body,

@@ -26,13 +26,11 @@ absl::StatusOr<bool> Drops(const NodeContext& context) {
 absl::Status SetMask(NodeContext& context) {
   const Operand src = context.input(0);
   const Dims single(src.dims.size(), 1);
-  Operand one = {nullptr, kNoValue, single};
   const std::string name = absl::StrCat(context.output_name(), "/kept");
-  if (src.constant != nullptr) {
-    one.constant = MakeInts(name, single, {1});
-  } else {
-    ABSL_ASSIGN_OR_RETURN(one.value, context.Emit(network::Literal{MakeFloats(name, single, {1})},
-                                                  {}, single, "/kept"));
+  Operand one = OperandOf(MakeInts(name, single, {1}));
+  if (src.constant == nullptr) {
+    network::Literal literal{MakeFloats(name, single, {1})};
+    ABSL_ASSIGN_OR_RETURN(one, context.EmitOperand(std::move(literal), {}, single, "/kept"));
   }
   Select select = WholeOf(single.size());
   for (size_t d = 0; d < single.size(); ++d) {

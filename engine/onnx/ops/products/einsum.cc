@@ -158,16 +158,9 @@ absl::StatusOr<Lettered> SummedTo(NodeContext& context, const Lettered& src, abs
 absl::StatusOr<Operand> InOrder(NodeContext& context, const Lettered& src,
                                 absl::string_view letters, absl::string_view suffix) {
   if (letters == src.letters) return src.operand;
-  network::Transpose transpose;
-  Dims dims;
-  for (char letter : letters) {
-    const size_t d = src.letters.find(letter);
-    transpose.order.push_back(static_cast<int>(d));
-    dims.push_back(src.operand.dims[d]);
-  }
-  ABSL_ASSIGN_OR_RETURN(const ValueId value, context.AsValue(src.operand));
-  return context.EmitOperand(std::move(transpose), {value}, std::move(dims),
-                             absl::StrCat(suffix, "/turned"));
+  std::vector<int> order;
+  for (char letter : letters) order.push_back(static_cast<int>(src.letters.find(letter)));
+  return TurnedOf(context, src.operand, std::move(order), absl::StrCat(suffix, "/turned"));
 }
 
 // A stack of matrices: `batch` dimensions, then two that the next `rows` dimensions, and the rest,
@@ -243,9 +236,9 @@ absl::StatusOr<Lettered> Diagonal(NodeContext& context, Lettered src, absl::stri
     const int64_t size = dims.back();
     dims.back() *= size;
     ABSL_ASSIGN_OR_RETURN(const Operand flat, ReshapeOf(context, turned, dims, name + "/flat"));
-    Select select = WholeOf(dims.size());
-    select.from.back() = {{0, size + 1, size}};
-    ABSL_ASSIGN_OR_RETURN(src.operand, SelectOf(context, flat, std::move(select), name));
+    const int last = static_cast<int>(dims.size()) - 1;
+    ABSL_ASSIGN_OR_RETURN(src.operand,
+                          SelectAlong(context, flat, last, {{0, size + 1, size}}, name));
     src.letters = others + letter;
   }
   return src;

@@ -74,10 +74,7 @@ absl::StatusOr<Operand> GridOf(NodeContext& context) {
   return ReshapeOf(context, flat, std::move(dims));
 }
 
-absl::Status BuildAffineGrid(NodeContext& context) {
-  const absl::StatusOr<Operand> grid = GridOf(context);
-  return grid.ok() ? context.SetOutput(*grid) : grid.status();
-}
+absl::Status BuildAffineGrid(NodeContext& context) { return context.SetOutput(GridOf(context)); }
 
 }  // namespace
 

@@ -157,9 +157,8 @@ absl::Status BuildResize(NodeContext& context) {
     Dims dims = src.dims;
     dims[d] = args.sizes[d];
     Interpolate interpolate = Interpolation(args, static_cast<int>(d), src.dims[d]);
-    ABSL_ASSIGN_OR_RETURN(
-        src.value, context.Emit(std::move(interpolate), {value}, dims, absl::StrCat("/", d)));
-    src = {nullptr, src.value, std::move(dims)};
+    ABSL_ASSIGN_OR_RETURN(src, context.EmitOperand(std::move(interpolate), {value}, std::move(dims),
+                                                   absl::StrCat("/", d)));
   }
   return context.SetOutput(FillOutside(context, args, whole, src));
 }

@@ -138,10 +138,10 @@ absl::Status BuildGatherElements(NodeContext& context) {
 
 // The tuples' number `i`, one index per tuple.
 absl::StatusOr<Operand> Component(NodeContext& context, const Operand& tuples, int64_t i) {
-  Select select = WholeOf(tuples.dims.size());
-  select.from.back() = {{i, 1, 1}};
+  const int last = static_cast<int>(tuples.dims.size()) - 1;
   const std::string suffix = absl::StrCat("/component", i);
-  ABSL_ASSIGN_OR_RETURN(const Operand column, SelectOf(context, tuples, std::move(select), suffix));
+  ABSL_ASSIGN_OR_RETURN(const Operand column,
+                        SelectAlong(context, tuples, last, {{i, 1, 1}}, suffix));
   return ReshapeOf(context, column, Dims(tuples.dims.begin(), tuples.dims.end() - 1),
                    suffix + "/dropped");
 }

@@ -117,15 +117,14 @@ absl::StatusOr<IndexRuns> PadRuns(const Node& node, const std::string& mode, int
 // Input 2 wherever the selection takes nothing from the source.
 absl::Status FillByInput(NodeContext& context, const Operand& zeros, Select select) {
   const Dims single(select.from.size(), 1);
-  const std::string name = absl::StrCat(context.output_name(), "/one");
-  ABSL_ASSIGN_OR_RETURN(
-      const ValueId one,
-      context.Emit(network::Literal{MakeFloats(name, single, {1})}, {}, single, "/one"));
+  network::Literal literal{context.KnownFloats("/one", single, {1}).constant};
+  ABSL_ASSIGN_OR_RETURN(const Operand one,
+                        context.EmitOperand(std::move(literal), {}, single, "/one"));
   for (std::vector<IndexRun>& runs : select.from) {
     for (IndexRun& run : runs) run = {std::min<int64_t>(run.start, 0), 0, run.count};
   }
   ABSL_ASSIGN_OR_RETURN(const Operand is_inside,
-                        SelectOf(context, {nullptr, one, single}, std::move(select), "/inside"));
+                        SelectOf(context, one, std::move(select), "/inside"));
   return context.SetOutput(
       ElementwiseOf(context, {Function::kWhere}, {is_inside, zeros, context.input(2)}));
 }

@@ -42,9 +42,8 @@ absl::StatusOr<Operand> Joined(NodeContext& context, const Operand& a, const Ope
     std::vector<int64_t> ints = first->ints;
     ints.insert(ints.end(), second->ints.begin(), second->ints.end());
     const std::string whole = context.output_name() + name;
-    return Operand{first->is_float ? MakeFloats(whole, dims, std::move(floats))
-                                   : MakeInts(whole, dims, std::move(ints)),
-                   kNoValue, dims};
+    return OperandOf(first->is_float ? MakeFloats(whole, dims, std::move(floats))
+                                     : MakeInts(whole, dims, std::move(ints)));
   }
   const DataType type = context.TypeOf(a.value != kNoValue ? a : b);
   std::vector<ValueId> srcs;
