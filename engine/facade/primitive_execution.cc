@@ -38,7 +38,7 @@ absl::Status CheckTensor(const Primitive& primitive, int arg, const MemoryDesc& 
 
 absl::Status CheckInput(const Primitive& primitive, const PrimitiveInput& input) {
   const bool known = !primitive.Desc(input.arg).IsZero();
-  const bool read = !IsOutput(input.arg) || primitive.info().reads_destination;
+  const bool read = !primitive.Writes(input.arg) || primitive.info().reads_destination;
   if (!known || !read) return ArgumentError(primitive, input.arg, "is not an input");
   ABSL_RETURN_IF_ERROR(CheckTensor(primitive, input.arg, input.desc));
   if (input.desc.format_kind() != FormatKind::kBlocked) {
@@ -55,7 +55,7 @@ absl::Status CheckInput(const Primitive& primitive, const PrimitiveInput& input)
 }
 
 absl::Status CheckOutput(const Primitive& primitive, const PrimitiveOutput& output) {
-  if (primitive.Desc(output.arg).IsZero() || !IsOutput(output.arg)) {
+  if (!primitive.Writes(output.arg)) {
     return ArgumentError(primitive, output.arg, "is not an output");
   }
   if (output.desc.IsZero()) return absl::OkStatus();
@@ -82,7 +82,7 @@ absl::Status CheckArguments(const Primitive& primitive, absl::Span<const Primiti
     ABSL_RETURN_IF_ERROR(CheckOutput(primitive, output));
   }
   for (const ArgDesc& entry : primitive.info().args) {
-    const bool written = IsOutput(entry.arg);
+    const bool written = entry.is_output;
     const bool read = !written || primitive.info().reads_destination;
     const int given = CountOf(inputs, entry.arg), asked = CountOf(outputs, entry.arg);
     if ((read && given == 0) || (written && asked == 0)) {
@@ -250,7 +250,7 @@ absl::StatusOr<PrimitiveTimes> ExecuteWithReorders(const Primitive& primitive,
   const absl::Time start = absl::Now();
   Execution execution(primitive, resources);
   for (const PrimitiveInput& input : inputs) {
-    if (!IsOutput(input.arg)) ABSL_RETURN_IF_ERROR(execution.AddInput(input));
+    if (!primitive.Writes(input.arg)) ABSL_RETURN_IF_ERROR(execution.AddInput(input));
   }
   for (PrimitiveOutput& output : outputs) {
     ABSL_RETURN_IF_ERROR(execution.AddOutput(inputs, &output));

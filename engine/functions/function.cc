@@ -76,9 +76,57 @@ T ValueOf(const Elementwise& e, T x, T y, T z) {
   switch (e.function) {
 #define REALS(...) __VA_ARGS__
 #define NONE(why) WithoutReals()
-#define TILEWIRE_FUNCTION(name, text, sources, gives, reals, integers, code) \
-  case Function::k##name:                                                    \
+#define TILEWIRE_FUNCTION(name, text, sources, gives, reals, integers, code, slope) \
+  case Function::k##name:                                                           \
     return static_cast<T>(reals);
+#include "engine/functions/functions.inc"
+  }
+  return x;
+}
+
+bool IsInside(double x, double low, double high) { return x > low && x < high; }
+
+double GeluByTanhSlope(double x) {
+  const double root = std::sqrt(2 / M_PI);
+  const double s = LogisticOf(2 * root * (x + 0.044715 * x * x * x));
+  return s + 2 * root * x * (1 + 3 * 0.044715 * x * x) * s * (1 - s);
+}
+
+double SwishSlope(double x, double alpha) {
+  const double s = LogisticOf(alpha * x);
+  return s + alpha * x * s * (1 - s);
+}
+
+double HardSwishSlope(double x, double alpha, double beta) {
+  const double line = alpha * x + beta;
+  if (IsInside(line, 0, 1)) return 2 * alpha * x + beta;
+  return line >= 1 ? 1 : 0;
+}
+
+double MishSlope(double x) {
+  const double tanh = x == 0 ? 0.6 : MishOf(x) / x;  // of log(1 + e^x)
+  return tanh + x * (1 - tanh) * (1 + tanh) * LogisticOf(x);
+}
+
+// 0 where nothing depends on x, also where its power is infinite.
+double PowerSlope(double x, double alpha, double beta) {
+  return alpha * beta == 0 ? 0 : alpha * beta * std::pow(x, beta - 1);
+}
+
+double WithoutSlope() {
+  TILEWIRE_CHECK(false, "a function without a derivative is asked for it");
+  return 0;
+}
+
+double SlopeOf(const EltwiseOp& op, double x, [[maybe_unused]] double y) {
+  const double alpha = op.alpha, beta = op.beta;
+  switch (op.function) {
+#define SLOPE(...) static_cast<double>(__VA_ARGS__)
+#define RESULT_SLOPE(...) static_cast<double>(__VA_ARGS__)
+#define NONE(why) WithoutSlope()
+#define TILEWIRE_FUNCTION(name, text, sources, gives, reals, integers, code, slope) \
+  case Function::k##name:                                                           \
+    return slope;
 #include "engine/functions/functions.inc"
   }
   return x;
@@ -98,6 +146,15 @@ float Evaluate(const Elementwise& elementwise, const float* x) {
 
 double Evaluate(const Elementwise& elementwise, const double* x) {
   return EvaluateAs(elementwise, x);
+}
+
+double EltwiseDerivative(const EltwiseOp& op, double x) { return SlopeOf(op, x, Evaluate(op, &x)); }
+
+double EltwiseDerivativeOfResult(const EltwiseOp& op, double y) { return SlopeOf(op, y, y); }
+
+bool HasResultSlope(const EltwiseOp& op) {
+  const bool bends = op.function == Function::kRelu || op.function == Function::kElu;
+  return RowOf(op.function).has_result_slope && !(bends && op.alpha < 0);
 }
 
 absl::Status CheckHasCode(absl::string_view use, Function function) {

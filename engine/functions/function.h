@@ -29,6 +29,8 @@ inline constexpr absl::string_view
     kNoBits = "real numbers have a meaning only as a whole",
     kTurns = "the turns in a large argument take more digits of pi than a vector of f32 has",
     kRare = "plain loops suffice for what models hardly use",
+    kTruth = "a truth value does not grow with its argument",
+    kSeveral = "of several arguments: the primitives that compute it have its gradients",
     kLongDivision = "a remainder of f32 takes as many steps as its quotient has bits";
 
 struct FunctionRow {
@@ -36,7 +38,8 @@ struct FunctionRow {
   int sources;             // 1, 2 or 3
   bool gives_truth;        // 1 or 0
   // Why the function lacks the form; empty if it has it.
-  absl::string_view no_reals, no_integers, no_code;
+  absl::string_view no_reals, no_integers, no_code, no_slope;
+  bool has_result_slope = false;  // the derivative follows from the function's value
 };
 
 inline constexpr FunctionRow kFunctionRows[] = {
@@ -47,8 +50,10 @@ inline constexpr FunctionRow kFunctionRows[] = {
 #define CODE ""
 #define VECTORS(...) ""
 #define NONE(why) why
-#define TILEWIRE_FUNCTION(name, text, sources, gives_truth, reals, integers, code) \
-  {text, sources, gives_truth, reals, integers, code},
+#define SLOPE(...) ""
+#define RESULT_SLOPE(...) "", true
+#define TILEWIRE_FUNCTION(name, text, sources, gives_truth, reals, integers, code, slope) \
+  {text, sources, gives_truth, reals, integers, code, slope},
 #include "engine/functions/functions.inc"
 };
 constexpr int kFunctionCount = static_cast<int>(std::size(kFunctionRows));
@@ -65,6 +70,9 @@ constexpr bool IsBitwise(Function function) { return !RowOf(function).no_reals.e
 constexpr bool TakesIntegers(Function function) { return RowOf(function).no_integers.empty(); }
 // Whether generated code computes it for f32.
 constexpr bool HasCode(Function function) { return RowOf(function).no_code.empty(); }
+
+// Whether it is of one real number and has a derivative.
+constexpr bool HasSlope(Function function) { return RowOf(function).no_slope.empty(); }
 
 // Functions of one real number, which are the first ones of the table.
 constexpr int kRealFunctionCount = static_cast<int>(Function::kBitNot);
@@ -91,6 +99,12 @@ absl::Status CheckHasCode(absl::string_view use, Function function);
 float Evaluate(const Elementwise& elementwise, const float* x);
 double Evaluate(const Elementwise& elementwise, const double* x);
 inline float EltwiseScalar(const EltwiseOp& op, float x) { return Evaluate(op, &x); }
+
+// f'(x), and f' where y = f(x) alone is known. Of a function that HasSlope(), and HasResultSlope().
+double EltwiseDerivative(const EltwiseOp& op, double x);
+double EltwiseDerivativeOfResult(const EltwiseOp& op, double y);
+// Whether the derivative follows from the value: not where the function takes one twice.
+bool HasResultSlope(const EltwiseOp& op);
 
 // Whether f(0) is 0 and not -0, so that every byte of a tail padded with zeros stays zero.
 bool PreservesZero(const EltwiseOp& op);

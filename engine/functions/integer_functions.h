@@ -77,8 +77,8 @@ T OfIntegers(Function function, T x, T y, T z) {
   switch (function) {
 #define INTEGERS(...) __VA_ARGS__
 #define NONE(why) WithoutIntegers<T>()
-#define TILEWIRE_FUNCTION(name, text, sources, gives, reals, integers, code) \
-  case Function::k##name:                                                    \
+#define TILEWIRE_FUNCTION(name, text, sources, gives, reals, integers, code, slope) \
+  case Function::k##name:                                                           \
     return static_cast<T>(integers);
 #include "engine/functions/functions.inc"
   }
@@ -90,7 +90,7 @@ template <Function kFunction, typename T>
 T IntegerOf(T x, [[maybe_unused]] T y, [[maybe_unused]] T z = 0) {
 #define INTEGERS(...) __VA_ARGS__
 #define NONE(why) WithoutIntegers<T>()
-#define TILEWIRE_FUNCTION(name, text, sources, gives, reals, integers, code) \
+#define TILEWIRE_FUNCTION(name, text, sources, gives, reals, integers, code, slope) \
   if constexpr (kFunction == Function::k##name) return static_cast<T>(integers);
 #include "engine/functions/functions.inc"
   return x;

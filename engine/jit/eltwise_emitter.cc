@@ -35,7 +35,7 @@ struct EltwiseEmitter::Codes {
       __VA_ARGS__;                                              \
     }                                                           \
   }
-#define TILEWIRE_FUNCTION(name, text, sources, gives, reals, integers, code) code,
+#define TILEWIRE_FUNCTION(name, text, sources, gives, reals, integers, code, slope) code,
 #include "engine/functions/functions.inc"
   };
   static constexpr const Code& Of(Function function) { return kCodes[static_cast<int>(function)]; }

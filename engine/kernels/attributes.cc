@@ -18,6 +18,7 @@ bool IsFinite(const PostOp& op) {
     return std::all_of(prelu->slopes.begin(), prelu->slopes.end(),
                        [](float slope) { return std::isfinite(slope); });
   }
+  if (const auto* mask = std::get_if<MaskPostOp>(&op)) return std::isfinite(mask->alpha);
   const auto& eltwise = std::get<EltwisePostOp>(op);
   return std::isfinite(eltwise.scale) && std::isfinite(eltwise.op.alpha) &&
          std::isfinite(eltwise.op.beta);
@@ -30,6 +31,7 @@ std::string ToString(const PostOp& op) {
   if (const auto* sum = std::get_if<SumPostOp>(&op)) return absl::StrCat("sum:", sum->scale);
   if (const auto* prelu = std::get_if<PReluPostOp>(&op))
     return absl::StrCat("prelu:", prelu->slopes.size());
+  if (const auto* mask = std::get_if<MaskPostOp>(&op)) return absl::StrCat("mask:", mask->alpha);
   const auto& eltwise = std::get<EltwisePostOp>(op);
   std::string text = absl::StrCat(AlgorithmName(eltwise.op.function), ":", eltwise.op.alpha);
   if (eltwise.op.beta != 0) absl::StrAppend(&text, ":", eltwise.op.beta);
@@ -46,6 +48,7 @@ void AppendKey(const PostOp& op, std::string* key) {
     for (float slope : prelu->slopes) AppendBytes(slope, key);
     return;
   }
+  if (const auto* mask = std::get_if<MaskPostOp>(&op)) return AppendBytes(mask->alpha, key);
   const auto& eltwise = std::get<EltwisePostOp>(op);
   AppendBytes(eltwise.op.function, key);
   AppendBytes(eltwise.op.alpha, key);
@@ -62,6 +65,9 @@ absl::Status PostOps::Append(const PostOp& op) {
   if (HasMaxPooling()) {
     return InvalidArgument("post-op ", tilewire::ToString(op),
                            " follows a max pooling, which comes last");
+  }
+  if (Mask() != nullptr) {
+    return InvalidArgument("post-op ", tilewire::ToString(op), " follows a mask, which comes last");
   }
   if (Slopes() != nullptr && std::holds_alternative<PReluPostOp>(op))
     return InvalidArgument("a chain holds at most one prelu");
@@ -88,6 +94,10 @@ const std::vector<float>* PostOps::Slopes() const {
   for (const PostOp& op : entries_)
     if (const auto* prelu = std::get_if<PReluPostOp>(&op)) return &prelu->slopes;
   return nullptr;
+}
+
+const MaskPostOp* PostOps::Mask() const {
+  return entries_.empty() ? nullptr : std::get_if<MaskPostOp>(&entries_.back());
 }
 
 PostOps PostOps::WithoutMaxPooling() const {

@@ -53,15 +53,24 @@ struct MaxPoolingPostOp {
   bool operator==(const MaxPoolingPostOp&) const = default;
 };
 
-using PostOp = std::variant<EltwisePostOp, SumPostOp, MaxPoolingPostOp, PReluPostOp>;
+// dst = y > 0 ? dst : alpha * dst, for a gradient of src, where y, the activation that forward
+// saved, lies as the gradient does and is the argument kArgSrc1. It is the backward of the relu
+// that stood before the primitive. A mask ends its chain, and implementations that take it say so
+// in their table.
+struct MaskPostOp {
+  float alpha = 0;
+  bool operator==(const MaskPostOp&) const = default;
+};
+
+using PostOp = std::variant<EltwisePostOp, SumPostOp, MaxPoolingPostOp, PReluPostOp, MaskPostOp>;
 
 // A chain in the order of execution.
 class PostOps {
  public:
   static constexpr int kCapacity = 4;
 
-  // kInvalidArgument  the chain already holds kCapacity entries or a PRelu, a max pooling has ended
-  //                   it, a number is not finite, or a function that has no generated code
+  // kInvalidArgument  the chain already holds kCapacity entries or a PRelu, a max pooling or a mask
+  //                   has ended it, a number is not finite, or a function has no generated code
   absl::Status Append(const PostOp& op);
 
   absl::Span<const PostOp> entries() const { return entries_; }
@@ -70,6 +79,8 @@ class PostOps {
   bool HasMaxPooling() const;
   // The slopes of the chain's PRelu; nullptr where there is none.
   const std::vector<float>* Slopes() const;
+  // The chain's mask; nullptr where there is none.
+  const MaskPostOp* Mask() const;
   // The entries before the max pooling; all where there is none.
   PostOps WithoutMaxPooling() const;
   // "sum:1;relu:0;max_pooling:2x2", "" for none.

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/memory/layout_pattern.h"
+#include "engine/memory/workspace_tag.h"
 
 namespace tilewire {
 namespace {
@@ -191,6 +192,18 @@ absl::StatusOr<MemoryDesc> MemoryDesc::CreatePlanes(const MemoryDesc& numbers,
   return desc;
 }
 
+absl::StatusOr<MemoryDesc> MemoryDesc::CreateWorkspace(int64_t bytes, uint64_t tag) {
+  MemoryDesc desc;
+  desc.dims_ = {bytes};
+  desc.padded_dims_ = desc.dims_;
+  desc.data_type_ = DataType::kU8;
+  desc.format_kind_ = FormatKind::kWorkspace;
+  desc.workspace_tag_ = tag;
+  ABSL_RETURN_IF_ERROR(CheckDims(desc.dims_, desc.data_type_));
+  ABSL_RETURN_IF_ERROR(desc.CheckSize());
+  return desc;
+}
+
 MemoryDesc MemoryDesc::Unsplit() const {
   MemoryDesc desc = *this;
   desc.winograd_.planes = 0;
@@ -268,8 +281,8 @@ absl::StatusOr<MemoryDesc> MemoryDesc::SubMemory(const Dims& dims, const Dims& o
 
 absl::StatusOr<MemoryDesc> MemoryDesc::WithDataType(DataType type) const {
   if (IsZero()) return InvalidArgument("the zero descriptor has no data type");
-  if (IsOpaque() && type != DataType::kF32) {
-    return InvalidArgument(ToString(), " is of f32");
+  if (IsOpaque() && type != data_type_) {
+    return InvalidArgument(ToString(), " is of ", DataTypeName(data_type_));
   }
   ABSL_RETURN_IF_ERROR(CheckDims(dims_, type));
   MemoryDesc desc = WithoutExtra();
@@ -279,9 +292,7 @@ absl::StatusOr<MemoryDesc> MemoryDesc::WithDataType(DataType type) const {
 }
 
 absl::StatusOr<MemoryDesc> MemoryDesc::Permuted(absl::Span<const int> order) const {
-  if (IsOpaque()) {
-    return InvalidArgument(ToString(), " has no other order");
-  }
+  if (IsOpaque()) return InvalidArgument(ToString(), " has no other order");
   if (order.size() != dims_.size()) {
     return InvalidArgument("an order of ", order.size(), " dimensions for ", ToString());
   }
@@ -401,10 +412,9 @@ int64_t MemoryDesc::PaddedElementCount() const {
 }
 
 int64_t MemoryDesc::SizeBytes() const {
-  if (format_kind_ == FormatKind::kWinograd) {
-    return winograd_.SizeBytes(dims_[0], dims_[1]);
-  }
+  if (format_kind_ == FormatKind::kWinograd) return winograd_.SizeBytes(dims_[0], dims_[1]);
   if (format_kind_ == FormatKind::kPlanes) return planes_.SizeBytes();
+  if (format_kind_ == FormatKind::kWorkspace) return dims_[0];
   if (format_kind_ != FormatKind::kBlocked || ElementCount() == 0) return 0;
   if (HasCompensation()) return CompensationOffsetBytes() + CompensationCount() * 4;
   return (offset0_ + SpanElements(*this)) * SizeOf(data_type_);
@@ -444,6 +454,8 @@ std::string MemoryDesc::ToString() const {
     if (winograd_.planes > 0) absl::StrAppend(&text, "_planes_", winograd_.planes);
   } else if (format_kind_ == FormatKind::kPlanes) {
     absl::StrAppend(&text, "planes_", planes_.planes);
+  } else if (format_kind_ == FormatKind::kWorkspace) {
+    absl::StrAppend(&text, WorkspaceTagName(workspace_tag_));
   } else if (tag != FormatTag::kUndef) {
     absl::StrAppend(&text, FormatTagName(tag));
   } else {
@@ -479,6 +491,8 @@ void MemoryDesc::AppendKey(std::string* key) const {
     append(planes_.planes);
     for (int64_t size : {planes_.matrices, planes_.outputs, planes_.taps, planes_.channels})
       append(size);
+  } else if (format_kind_ == FormatKind::kWorkspace) {
+    append(static_cast<int64_t>(workspace_tag_));
   }
 }
 

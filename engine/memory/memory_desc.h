@@ -36,8 +36,9 @@ enum class FormatKind : uint8_t {
   kUndef = 0,  // the zero descriptor: no tensor
   kAny,        // the primitive chooses; has no strides and no size
   kBlocked,
-  kWinograd,  // opaque: weights transformed for Winograd's convolution; only a reorder writes it
-  kPlanes,    // opaque: weights split into planes of bf16; only a reorder writes it
+  kWinograd,   // opaque: weights transformed for Winograd's convolution; only a reorder writes it
+  kPlanes,     // opaque: weights split into planes of bf16; only a reorder writes it
+  kWorkspace,  // opaque: what forward saved for backward; only such a pair of primitives knows it
 };
 
 // Data after the elements (tests/engine/rows.txt A06). A reorder to a descriptor with compensation
@@ -80,6 +81,11 @@ class MemoryDesc {
   static absl::StatusOr<MemoryDesc> CreatePlanes(const MemoryDesc& numbers,
                                                  const PlaneLayout& layout);
 
+  // A workspace, which a primitive that runs forward for training saves for its backward alone: one
+  // dimension of u8. Workspaces of one `tag` are alike: it is a hash of the format's name and of
+  // all that the bytes depend on.
+  static absl::StatusOr<MemoryDesc> CreateWorkspace(int64_t bytes, uint64_t tag);
+
   // A view of a part of this tensor. On a blocked dimension the offset must be a multiple of the
   // block, and the size too unless the part ends where the tensor ends. kInvalidArgument otherwise.
   absl::StatusOr<MemoryDesc> SubMemory(const Dims& dims, const Dims& offsets) const;
@@ -108,6 +114,7 @@ class MemoryDesc {
   FormatKind format_kind() const { return format_kind_; }
   const WinogradLayout& winograd() const { return winograd_; }  // of FormatKind::kWinograd
   const PlaneLayout& planes() const { return planes_; }         // of FormatKind::kPlanes
+  uint64_t workspace_tag() const { return workspace_tag_; }     // of FormatKind::kWorkspace
   // The plain descriptor that planes, also Winograd's, are split from; any other descriptor itself.
   MemoryDesc Unsplit() const;
   const MemoryExtra& extra() const { return extra_; }
@@ -116,9 +123,7 @@ class MemoryDesc {
   bool IsZero() const { return format_kind_ == FormatKind::kUndef; }
   bool IsAny() const { return format_kind_ == FormatKind::kAny; }
   // Nothing but the primitive that asked for it reads the layout.
-  bool IsOpaque() const {
-    return format_kind_ == FormatKind::kWinograd || format_kind_ == FormatKind::kPlanes;
-  }
+  bool IsOpaque() const { return format_kind_ >= FormatKind::kWinograd; }
   bool IsPlain() const { return format_kind_ == FormatKind::kBlocked && inner_blocks_.empty(); }
   bool HasPadding() const { return dims_ != padded_dims_; }
   // Every physical element from offset0 on belongs to the (padded) tensor exactly once.
@@ -165,6 +170,7 @@ class MemoryDesc {
   FormatKind format_kind_ = FormatKind::kUndef;
   WinogradLayout winograd_;
   PlaneLayout planes_;
+  uint64_t workspace_tag_ = 0;
   MemoryExtra extra_;
 };
 

@@ -120,11 +120,6 @@ absl::Status RequireNoOutputScales(const Attributes& attributes) {
   return Unimplemented("takes no output scales");
 }
 
-absl::Status RequireForward(PropKind prop_kind) {
-  if (prop_kind != PropKind::kBackwardData) return absl::OkStatus();
-  return Unimplemented("does not run backward");
-}
-
 absl::Status RequireInference(PropKind prop_kind) {
   if (prop_kind == PropKind::kForwardInference) return absl::OkStatus();
   return Unimplemented("takes inference only");
@@ -150,8 +145,11 @@ std::vector<ArgDesc> ArgsOf(const MemoryDesc& src, const MemoryDesc& weights,
   return args;
 }
 
-PrimitiveInfo BasicInfo(const ImplementationFacts& facts, PrimitiveKind kind,
+PrimitiveInfo BasicInfo(const ImplementationFacts& facts, PrimitiveKind kind, PropKind prop_kind,
                         std::vector<ArgDesc> args, const Attributes& attributes) {
+  for (ArgDesc& entry : args) {
+    if (IsBackward(prop_kind)) entry.is_output = IsOutput(prop_kind, entry.arg);
+  }
   PrimitiveInfo info;
   info.name = std::string(facts.name);
   info.isa = facts.isa;

@@ -72,11 +72,9 @@ absl::Status CheckOutputScales(absl::string_view name, const MemoryDesc& dst,
 absl::Status CheckChannelScales(absl::string_view name, const MemoryDesc& dst,
                                 const OutputScales& scales);
 
-// kUnimplemented  post-ops or output scales; output scales; a propagation other than forward; other
-//                 than inference
+// kUnimplemented  post-ops or output scales; output scales; a propagation other than inference
 absl::Status RequireNoPostOps(const Attributes& attributes);
 absl::Status RequireNoOutputScales(const Attributes& attributes);
-absl::Status RequireForward(PropKind prop_kind);
 absl::Status RequireInference(PropKind prop_kind);
 
 // The resolved descriptor (see implementation.h) when `dst`, one of the above, is all that may have
@@ -117,8 +115,8 @@ std::vector<ArgDesc> ArgsOf(const std::vector<MemoryDesc>& srcs, const MemoryDes
 std::vector<ArgDesc> ArgsOf(const MemoryDesc& src, const MemoryDesc& weights,
                             const MemoryDesc& bias, const MemoryDesc& dst);
 
-// Without scratchpad and code.
-PrimitiveInfo BasicInfo(const ImplementationFacts& facts, PrimitiveKind kind,
+// Without scratchpad and code. Where the propagation is backward, it decides what is an output.
+PrimitiveInfo BasicInfo(const ImplementationFacts& facts, PrimitiveKind kind, PropKind prop_kind,
                         std::vector<ArgDesc> args, const Attributes& attributes);
 
 // KindOfDesc<SumDesc>::kKind is PrimitiveKind::kSum.
@@ -133,8 +131,14 @@ struct KindOfDesc;
 #include "engine/primitives/primitive_list.inc"
 #undef TILEWIRE_PRIMITIVE
 
-// BasicInfo() of a primitive whose arguments are srcs and dst, src0, src1 and dst, or src, dst and,
-// where the descriptor has them, weights and bias. Others have an InfoOf() of their own.
+template <typename Desc>
+PrimitiveInfo BasicInfo(const Request<Desc>& request, std::vector<ArgDesc> args) {
+  return BasicInfo(request.facts, KindOfDesc<Desc>::kKind, PropKindOf(request.desc),
+                   std::move(args), request.attributes);
+}
+
+// BasicInfo() of a forward primitive whose arguments are srcs and dst, src0, src1 and dst, or src,
+// dst and, where the descriptor has them, weights and bias. Others have an InfoOf() of their own.
 template <typename Desc>
 PrimitiveInfo InfoOf(const Request<Desc>& request) {
   const Desc& desc = request.desc;
@@ -154,7 +158,7 @@ PrimitiveInfo InfoOf(const Request<Desc>& request) {
   if constexpr (requires { desc.weights_range; }) {
     if (!desc.weights_range.IsZero()) args.push_back({kArgWeightsRange, desc.weights_range});
   }
-  return BasicInfo(request.facts, KindOfDesc<Desc>::kKind, std::move(args), request.attributes);
+  return BasicInfo(request, std::move(args));
 }
 
 // `info` of a primitive that runs the code of these generators, or of what holds some.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Primitives that are a generated function of the elements that their sources have at one index,
-// by either of the frames in engine/kernels/elements. Sources are the arguments of `info` but dst,
-// in their order. What pads dst is computed with the rest, and is zeroed after it unless zeros
-// `stay_zero`. `info` comes without the size of the code.
+// by either of the frames in engine/kernels/elements. dst is the argument of `info` that is written
+// (a gradient, backward), sources are the others in their order. What pads dst is computed with the
+// rest, and is zeroed after it unless zeros `stay_zero`. `info` comes without the size of the code.
 #ifndef ENGINE_PRIMITIVES_ELEMENT_PRIMITIVES_H_
 #define ENGINE_PRIMITIVES_ELEMENT_PRIMITIVES_H_
 

@@ -15,11 +15,23 @@ namespace {
 
 double Elements(const MemoryDesc& desc) { return static_cast<double>(desc.ElementCount()); }
 
-// Each weight is multiplied once per image and pixel of `swept`.
-double WeightsTimesPixels(const Primitive& primitive, int swept) {
-  const MemoryDesc& tensor = primitive.Desc(swept);
-  if (tensor.ElementCount() == 0) return 0;
-  return Elements(primitive.Desc(kArgWeights)) * (tensor.ElementCount() / tensor.dim(1));
+// The tensor, or the gradient of its shape that stands in its place backward.
+const MemoryDesc& TensorOrGradient(const Primitive& primitive, int arg, int gradient) {
+  const MemoryDesc& tensor = primitive.Desc(arg);
+  return tensor.IsZero() ? primitive.Desc(gradient) : tensor;
+}
+const MemoryDesc& SrcOf(const Primitive& primitive) {
+  return TensorOrGradient(primitive, kArgSrc, kArgDiffSrc);
+}
+const MemoryDesc& DstOf(const Primitive& primitive) {
+  return TensorOrGradient(primitive, kArgDst, kArgDiffDst);
+}
+
+// Each weight is multiplied once per image and pixel of the tensor that it sweeps over.
+double WeightsTimesPixels(const Primitive& primitive, const MemoryDesc& swept) {
+  if (swept.ElementCount() == 0) return 0;
+  return Elements(TensorOrGradient(primitive, kArgWeights, kArgDiffWeights)) *
+         (swept.ElementCount() / swept.dim(1));
 }
 
 double ProductsOf(const Primitive& primitive, const MemoryDesc& dst) {
@@ -27,13 +39,13 @@ double ProductsOf(const Primitive& primitive, const MemoryDesc& dst) {
     case PrimitiveKind::kConvolution:
     case PrimitiveKind::kInnerProduct: {
       constexpr int64_t kWindow = MaxPoolingPostOp::kSize * MaxPoolingPostOp::kSize;
-      return WeightsTimesPixels(primitive, kArgDst) *
+      return WeightsTimesPixels(primitive, dst) *
              (primitive.info().pools_destination ? kWindow : 1);
     }
     case PrimitiveKind::kDeconvolution:
-      return WeightsTimesPixels(primitive, kArgSrc);
+      return WeightsTimesPixels(primitive, SrcOf(primitive));
     case PrimitiveKind::kMatmul:
-      return Elements(dst) * primitive.Desc(kArgSrc).dim(dst.rank() - 1);
+      return Elements(dst) * SrcOf(primitive).dim(dst.rank() - 1);
     case PrimitiveKind::kRnn:  // each weight once per step of each sequence
       return (Elements(primitive.Desc(kArgWeights)) + Elements(primitive.Desc(kArgWeightsIter))) *
              dst.dim(0) * dst.dim(1);
@@ -48,9 +60,10 @@ double ProductsOf(const Primitive& primitive, const MemoryDesc& dst) {
 
 // Multiplications and additions of a convolution, deconvolution, inner product or matrix product,
 // and of the products of a recurrent network, as its definition counts them (products with padding
-// included, whatever the algorithm saves); 0 for other primitives. Exact below 2^53.
+// included, whatever the algorithm saves), backward one gradient's; 0 for other primitives. Exact
+// below 2^53.
 int64_t OperationCount(const Primitive& primitive) {
-  const MemoryDesc& dst = primitive.Desc(kArgDst);
+  const MemoryDesc& dst = DstOf(primitive);
   if (dst.IsZero() || dst.ElementCount() == 0) return 0;
   constexpr double kMost = int64_t{1} << 62;
   return static_cast<int64_t>(std::min(2 * ProductsOf(primitive, dst), kMost));

@@ -55,13 +55,18 @@ std::string CyclesText(double cycles) {
 
 }  // namespace
 
-std::string WhyNotWith(const ImplementationFacts& row, const Attributes& attributes) {
+std::string WhyNotWith(const ImplementationFacts& row, PropKind prop_kind,
+                       const Attributes& attributes) {
+  if (!row.traits.propagations.Has(prop_kind))
+    return absl::StrCat("does not run ", PropKindName(prop_kind));
   if (attributes.precision < row.traits.precision)
     return absl::StrCat("needs the precision ", PrecisionName(row.traits.precision));
   if (attributes.post_ops.HasMaxPooling() && !row.traits.takes_max_pooling)
     return "takes no max pooling as a post-op";
   if (attributes.post_ops.Slopes() != nullptr && !row.traits.takes_prelu)
     return "takes no prelu as a post-op";
+  if (attributes.post_ops.Mask() != nullptr && !row.traits.takes_mask)
+    return "takes no mask as a post-op";
   return "";
 }
 
@@ -77,7 +82,7 @@ bool RowSearch::Admits(const ImplementationFacts& row) {
     Refuse(row, "knows the types up to u8 only");
     return false;
   }
-  const std::string reason = WhyNotWith(row, attributes_);
+  const std::string reason = WhyNotWith(row, prop_kind_, attributes_);
   if (!reason.empty()) {
     Refuse(row, reason);
     return false;

@@ -69,8 +69,10 @@ struct Implementation : ImplementationFacts {
   }
 };
 
-// Why the row does not serve with the attributes, whatever the descriptor; "" if it may.
-std::string WhyNotWith(const ImplementationFacts& row, const Attributes& attributes);
+// Why the row does not serve the propagation with the attributes, whatever the rest of the
+// descriptor; "" if it may.
+std::string WhyNotWith(const ImplementationFacts& row, PropKind prop_kind,
+                       const Attributes& attributes);
 
 // The row's answer to a request.
 //   kUnimplemented  it refuses
@@ -87,9 +89,10 @@ class RowSearch {
  public:
   // `has_other_types`: a tensor has a type beyond MKL-DNN's, which most generated code does not
   // know.
-  RowSearch(CreationRecord record, bool has_other_types, const Attributes& attributes,
-            const CreateOptions& options)
+  RowSearch(CreationRecord record, PropKind prop_kind, bool has_other_types,
+            const Attributes& attributes, const CreateOptions& options)
       : record_(std::move(record)),
+        prop_kind_(prop_kind),
         has_other_types_(has_other_types),
         attributes_(attributes),
         options_(options) {}
@@ -111,6 +114,7 @@ class RowSearch {
 
  private:
   CreationRecord record_;
+  const PropKind prop_kind_;
   const bool has_other_types_;
   const Attributes& attributes_;
   const CreateOptions& options_;
@@ -159,8 +163,8 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateFirst(
   VisitTensors(desc, [&](const MemoryDesc& tensor) {
     has_other_types |= tensor.data_type() > DataType::kU8;
   });
-  RowSearch search({std::string(PropText(desc)), ProblemText(desc), "", {}}, has_other_types,
-                   attributes, options);
+  RowSearch search({std::string(PropText(desc)), ProblemText(desc), "", {}}, PropKindOf(desc),
+                   has_other_types, attributes, options);
   const auto ask = [&](const Implementation<Desc>& row) -> std::optional<Candidate<Desc>> {
     if (!search.Admits(row)) return std::nullopt;
     const ImplementationFacts facts = row.FactsUnder(options.max_isa);

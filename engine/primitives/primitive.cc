@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/primitives/primitive.h"
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/check.h"
 
 namespace tilewire {
@@ -19,66 +18,6 @@ absl::string_view PrimitiveKindName(PrimitiveKind kind) {
   return kKindNames[static_cast<size_t>(kind)];
 }
 
-absl::string_view PropKindName(PropKind kind) {
-  switch (kind) {
-    case PropKind::kForwardTraining:
-      return "forward_training";
-    case PropKind::kForwardInference:
-      return "forward_inference";
-    case PropKind::kBackwardData:
-      return "backward_data";
-  }
-  return "unknown";
-}
-
-std::string ArgName(int arg) {
-  switch (arg) {
-    case kArgSrc:
-      return "src";
-    case kArgSrc1:
-      return "src1";
-    case kArgSrcIterC:
-      return "src_iter_c";
-    case kArgSequenceLengths:
-      return "sequence_lengths";
-    case kArgMean:
-      return "mean";
-    case kArgVariance:
-      return "variance";
-    case kArgDst:
-      return "dst";
-    case kArgDstIter:
-      return "dst_iter";
-    case kArgDstIterC:
-      return "dst_iter_c";
-    case kArgWeights:
-      return "weights";
-    case kArgWeightsIter:
-      return "weights_iter";
-    case kArgWeightsPeephole:
-      return "weights_peephole";
-    case kArgBias:
-      return "bias";
-    case kArgWorkspace:
-      return "workspace";
-    case kArgScratchpad:
-      return "scratchpad";
-    case kArgDiffSrc:
-      return "diff_src";
-    case kArgDiffDst:
-      return "diff_dst";
-    case kArgQuantizationRange:
-      return "range";
-    case kArgWeightsRange:
-      return "weights_range";
-    default:
-      break;
-  }
-  if (arg >= kArgMultipleDst) return absl::StrCat("multiple_dst[", arg - kArgMultipleDst, "]");
-  if (arg >= kArgMultipleSrc) return absl::StrCat("multiple_src[", arg - kArgMultipleSrc, "]");
-  return absl::StrCat("argument ", arg);
-}
-
 std::string ArgName(PrimitiveKind kind, int arg) {
   if (kind != PrimitiveKind::kRnn) return ArgName(arg);
   switch (arg) {
@@ -93,10 +32,6 @@ std::string ArgName(PrimitiveKind kind, int arg) {
     default:
       return ArgName(arg);
   }
-}
-
-bool IsOutput(int arg) {
-  return (arg >= kArgDst && arg <= kArgDstIterC) || arg == kArgDiffSrc || arg >= kArgMultipleDst;
 }
 
 ExecuteArgs& ExecuteArgs::Set(int arg, const void* data) {
@@ -125,6 +60,13 @@ const MemoryDesc& Primitive::Desc(int arg) const {
     if (entry.arg == arg) return entry.desc;
   }
   return *kZero;
+}
+
+bool Primitive::Writes(int arg) const {
+  for (const ArgDesc& entry : info_.args) {
+    if (entry.arg == arg) return entry.is_output;
+  }
+  return false;
 }
 
 MemoryDesc Primitive::ScratchpadDesc() const {

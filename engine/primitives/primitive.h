@@ -25,7 +25,9 @@
 #include "engine/kernels/attributes.h"
 #include "engine/memory/data_type.h"
 #include "engine/memory/memory_desc.h"
+#include "engine/primitives/arguments.h"
 #include "engine/primitives/creation_record.h"
+#include "engine/primitives/propagation.h"
 #include "engine/threading/arena.h"
 
 namespace tilewire {
@@ -37,40 +39,7 @@ enum class PrimitiveKind : uint8_t {
 };
 absl::string_view PrimitiveKindName(PrimitiveKind kind);  // "inner_product"
 
-enum class PropKind : uint8_t {
-  kForwardTraining = 64,
-  kForwardInference = 96,
-  kBackwardData = 160
-};
-absl::string_view PropKindName(PropKind kind);  // "forward_inference"
-
-// Names of execution arguments; MKL-DNN 1.0's numbers, and oneDNN's for the peephole.
-enum Arg : int {
-  kArgSrc = 1,
-  kArgSrc1 = 2,
-  kArgSrcIter = 2,   // of rnn
-  kArgSrcIterC = 3,  // of rnn
-  kArgSequenceLengths = 4,
-  kArgDst = 17,
-  kArgDstIter = 18,
-  kArgDstIterC = 19,
-  kArgWeights = 33,
-  kArgWeightsIter = 34,
-  kArgWeightsPeephole = 35,
-  kArgBias = 41,
-  kArgMean = 49,
-  kArgVariance = 50,
-  kArgWorkspace = 64,
-  kArgScratchpad = 80,
-  kArgDiffSrc = 129,
-  kArgDiffDst = 145,
-  kArgQuantizationRange = 513,  // the scale and zero point of src,
-  kArgWeightsRange = 514,       // and of weights
-  kArgMultipleSrc = 1024,       // + i
-  kArgMultipleDst = 2048,       // + i
-};
-std::string ArgName(int arg);  // "src", "multiple_src[2]"
-// The same, where the kind has names of its own: "src_layer" and "src_iter" of rnn.
+// ArgName() where the kind has names of its own: "src_layer" and "src_iter" of rnn.
 std::string ArgName(PrimitiveKind kind, int arg);
 
 // Pointers to the buffers of one execution, each to the start of a buffer of its descriptor's
@@ -88,9 +57,12 @@ class ExecuteArgs {
   absl::InlinedVector<std::pair<int, void*>, 8> entries_;
 };
 
+// An argument of a primitive, and whether the primitive writes it: BasicInfo() says so for
+// propagation backward.
 struct ArgDesc {
   int arg;
   MemoryDesc desc;
+  bool is_output = IsOutput(PropKind::kForwardInference, arg);
 };
 
 // Traits of an implementation for code: names are for people, and no code takes them apart.
@@ -103,12 +75,14 @@ struct ImplementationTraits {
   bool runs_another = false;       // row of the table, under the search's limit
   bool takes_max_pooling = false;  // as the last post-op; others refuse it before `resolve`
   bool takes_prelu = false;        // as a post-op, likewise
+  bool takes_mask = false;         // as a post-op, likewise
   bool takes_all_types = false;    // generated code that knows the types beyond MKL-DNN's
   uint8_t algorithm = 0;  // one of the algorithms that the primitive's header names, if it does
   Precision precision = Precision::kExact;  // what Attributes::precision has to permit
   // Where estimates of rows are compared, the row's counts so many times: it has to be faster by as
   // much, to be worth weights that are larger than those of others or in a layout of its own.
   float handicap = 1;
+  PropKinds propagations = kForwardKinds;  // that the row serves; others it refuses, likewise
 };
 
 // The facts of a row of a primitive's table, besides its functions, which get it in their request.
@@ -135,9 +109,6 @@ struct PrimitiveInfo {
   CreationRecord creation;
 };
 
-// Whether a primitive writes this argument.
-bool IsOutput(int arg);
-
 // Immutable once created: in user scratchpad mode any number of threads may Execute() one primitive
 // at once on distinct buffers. In library mode one thread at a time executes a primitive that has a
 // scratchpad.
@@ -152,6 +123,7 @@ class Primitive {
 
   // The descriptor of an argument, the zero descriptor where there is none.
   const MemoryDesc& Desc(int arg) const;
+  bool Writes(int arg) const;  // the argument is one of its outputs
   // User mode: one dimension of u8, with the SizeBytes() that the caller provides (may be 0).
   // Library mode: the zero descriptor.
   MemoryDesc ScratchpadDesc() const;

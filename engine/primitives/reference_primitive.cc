@@ -35,7 +35,7 @@ class ReferencePrimitive final : public Primitive {
       compute_(ReferencePiece(args, loop_.results, begin, end));
     });
     for (const ArgDesc& entry : this->info().args) {
-      if (IsOutput(entry.arg)) ZeroPadding(entry.desc, args.Find(entry.arg));
+      if (entry.is_output) ZeroPadding(entry.desc, args.Find(entry.arg));
     }
   }
 

@@ -45,7 +45,7 @@ class MovesPlanner {
     const MemoryDesc& wanted = inner_.Desc(outer.arg);
     if (outer.desc == wanted) return absl::OkStatus();
     Moved moved{.arg = outer.arg, .offset = moves_.stages_offset};
-    const bool is_output = IsOutput(outer.arg);
+    const bool is_output = outer.is_output;
     if (!is_output || inner_.info().reads_destination) {
       ABSL_ASSIGN_OR_RETURN(moved.in, Reorder(outer.desc, wanted, isa_));
       Add(*moved.in);
@@ -149,7 +149,7 @@ bool HasBatch(int arg) { return arg == kArgSrc || arg == kArgDst; }
 
 Turns TurnsOf(absl::Span<const ArgDesc> args, int64_t images) {
   Turns turns;
-  for (const auto& [arg, desc] : args) {
+  for (const auto& [arg, desc, is_output] : args) {
     if (!HasBatch(arg)) continue;
     TILEWIRE_CHECK(images > 0 && desc.dim(0) % images == 0, "the images divide the batch");
     turns.count = desc.dim(0) / images;

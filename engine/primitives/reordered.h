@@ -67,7 +67,7 @@ absl::StatusOr<Candidate<Desc>> FindInnerRow(absl::Span<const Implementation<Des
       table, [&](const Implementation<Desc>& row) -> std::optional<Candidate<Desc>> {
         if (row.traits.runs_another || row.traits.is_reference ||
             !request.facts.isa.Includes(row.isa) || has_other_types ||
-            !WhyNotWith(row, request.attributes).empty())
+            !WhyNotWith(row, PropKindOf(request.desc), request.attributes).empty())
           return std::nullopt;
         for (const Desc& way : ways) {
           auto candidate = Ask(row, {way, request.attributes, row, request.machine});

@@ -122,6 +122,17 @@ class RowTable {
   TILEWIRE_DEFINE_PRIMITIVE_OF_ROWS(               \
       Name, name, __VA_ARGS__,                     \
       {kAnyCpu, {{"reference", ResolveReference, CreateReference, {.is_reference = true}}}})
+// The same with a reference of the propagations `backward`, of the functions
+// ResolveReferenceBackward and CreateReferenceBackward, after the other.
+#define TILEWIRE_DEFINE_PRIMITIVE_WITH_BACKWARD(Name, name, backward, ...)        \
+  TILEWIRE_DEFINE_PRIMITIVE_OF_ROWS(                                              \
+      Name, name, __VA_ARGS__,                                                    \
+      {kAnyCpu,                                                                   \
+       {{"reference", ResolveReference, CreateReference, {.is_reference = true}}, \
+        {"reference_backward",                                                    \
+         ResolveReferenceBackward,                                                \
+         CreateReferenceBackward,                                                 \
+         {.is_reference = true, .propagations = backward}}}})
 #define TILEWIRE_DEFINE_PRIMITIVE_OF_ROWS(Name, name, ...)                                  \
   absl::Span<const Implementation<Name##Desc>> Name##Implementations() {                    \
     using namespace name; /* NOLINT: the rows name its functions */                         \

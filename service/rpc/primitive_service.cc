@@ -27,7 +27,7 @@ absl::StatusOr<PrimitiveOutput> DecodeOutput(const v1::WantedOutput& wanted,
                                              const Primitive& primitive) {
   const std::string what = absl::StrCat("output ", ArgName(wanted.argument()));
   const MemoryDesc& written = primitive.Desc(wanted.argument());
-  if (written.IsZero() || !IsOutput(wanted.argument())) {
+  if (!primitive.Writes(wanted.argument())) {
     return absl::InvalidArgumentError(
         absl::StrCat(what, ": ", primitive.name(), " writes no such argument"));
   }
@@ -62,7 +62,7 @@ absl::StatusOr<std::vector<PrimitiveOutput>> DecodeOutputs(const v1::ExecuteRequ
   }
   if (request.outputs().empty()) {
     for (const ArgDesc& arg : primitive.info().args) {
-      if (IsOutput(arg.arg)) outputs.push_back({arg.arg, arg.desc, {}});
+      if (arg.is_output) outputs.push_back({arg.arg, arg.desc, {}});
     }
   }
   for (const PrimitiveOutput& output : outputs) {

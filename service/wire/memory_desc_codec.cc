@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/memory/workspace_tag.h"
 #include "service/wire/primitive_decoder.h"
 #include "service/wire/status_text.h"
 
@@ -101,6 +102,10 @@ v1::MemoryDesc EncodeMemoryDesc(const MemoryDesc& desc) {
   }
   if (desc.format_kind() == FormatKind::kPlanes) {
     message.set_tag(absl::StrCat("planes_", desc.planes().planes));
+    return message;
+  }
+  if (desc.format_kind() == FormatKind::kWorkspace) {
+    message.set_tag(WorkspaceTagName(desc.workspace_tag()));
     return message;
   }
   const FormatTag tag = desc.IsAny() ? FormatTag::kAny : desc.Tag();

@@ -125,7 +125,8 @@ def check_operator_list(tree):
 
 def check_references(tree):
     """Each primitive has one row of plain loops, in reference.cc: that which the macro of its table
-    adds, or one that stands in a table of all rows."""
+    adds, or one that stands in a table of all rows; and one for backward at most, in
+    reference_backward.cc."""
     folders = {path.split("/")[2] for path in tree.files
                if re.fullmatch(r"engine/primitives/\w+/[^/]+\.cc", path)}
     problems = []
@@ -135,6 +136,12 @@ def check_references(tree):
         kinds = [kind for text in texts
                  for kind in re.findall(r'\{\s*"(\w+)",[^{}]*\{[^{}]*is_reference = true', text)]
         kinds += ["reference" for text in texts if "TILEWIRE_DEFINE_PRIMITIVE(" in text]
+        if any("TILEWIRE_DEFINE_PRIMITIVE_WITH_BACKWARD(" in text for text in texts):
+            kinds += ["reference", "reference_backward"]
+        if kinds == ["reference", "reference_backward"]:
+            if f"engine/primitives/{folder}/reference_backward.cc" not in tree.files:
+                problems.append(f"engine/primitives/{folder}: no reference_backward.cc")
+            kinds.pop()
         if kinds != ["reference"]:
             problems.append(f"engine/primitives/{folder}: its references are {kinds}, "
                             "not reference alone")

@@ -210,7 +210,7 @@ void PlanBuilder::NoteOverwrittenInputs() {
   for (PlanInput& input : draft_.plan.inputs) {
     for (const Step& step : draft_.plan.steps) {
       input.overwritten |= absl::c_any_of(step.bindings, [&](const Binding& binding) {
-        return binding.buffer == input.buffer && IsOutput(binding.arg);
+        return binding.buffer == input.buffer && IsOutput(PropKind::kForwardInference, binding.arg);
       });
     }
   }

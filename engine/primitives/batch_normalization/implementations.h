@@ -4,6 +4,8 @@
 #ifndef ENGINE_PRIMITIVES_BATCH_NORMALIZATION_IMPLEMENTATIONS_H_
 #define ENGINE_PRIMITIVES_BATCH_NORMALIZATION_IMPLEMENTATIONS_H_
 
+#include <vector>
+
 #include "engine/primitives/batch_normalization/batch_normalization.h"
 
 namespace tilewire::batch_normalization {
@@ -15,7 +17,25 @@ TILEWIRE_ROW(BatchNormalizationDesc, Rows);
 
 TILEWIRE_ROW(BatchNormalizationDesc, Reference);
 
+TILEWIRE_ROW(BatchNormalizationDesc, ReferenceBackward);
+
 PrimitiveInfo InfoOf(const Request<BatchNormalizationDesc>& request);
+
+// Training writes the statistics that it finds.
+inline bool WritesStatistics(const BatchNormalizationDesc& desc) {
+  return desc.prop_kind == PropKind::kForwardTraining && !desc.use_global_stats;
+}
+
+// The arguments that forward and backward share: statistics, as outputs where the propagation
+// writes them, and scale and shift.
+std::vector<ArgDesc> ParameterArgs(const BatchNormalizationDesc& desc);
+
+// Training saves what relu zeroed: a bit for each element, from a whole byte on for each channel.
+inline bool SavesBits(const BatchNormalizationDesc& desc) {
+  return desc.fuse_relu && desc.prop_kind != PropKind::kForwardInference;
+}
+MemoryDesc BitsOf(const BatchNormalizationDesc& desc);
+int64_t BytesOfChannel(const BatchNormalizationDesc& desc);  // of these bits
 
 // The chain with the relu of `fuse_relu`, which comes first.
 PostOps PostOpsOf(const BatchNormalizationDesc& desc, const Attributes& attributes);

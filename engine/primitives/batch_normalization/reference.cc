@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The executable specification: any layouts, one channel after the other; statistics in double.
+#include <algorithm>
 #include <cmath>
 #include <variant>
 
@@ -29,6 +30,9 @@ class Formula {
 
   void RunChannel(const ReferencePiece& piece, int64_t c) const {
     const ChannelParameters parameters = ParametersOf(desc_, piece.args());
+    uint8_t* bits =
+        SavesBits(desc_) ? piece.Get<uint8_t>(kArgWorkspace) + c * BytesOfChannel(desc_) : nullptr;
+    if (bits != nullptr) std::fill_n(bits, BytesOfChannel(desc_), uint8_t{0});
     const float* src = piece.Get<const float>(kArgSrc) + src_.At(1, c);
     float* dst = piece.Get<float>(kArgDst) + dst_.At(1, c);
     double mean = 0, variance = 0;
@@ -38,12 +42,19 @@ class Formula {
     } else {
       Statistics(src, &mean, &variance);
     }
+    if (WritesStatistics(desc_)) {
+      piece.Get<float>(kArgMean)[c] = static_cast<float>(mean);
+      piece.Get<float>(kArgVariance)[c] = static_cast<float>(variance);
+    }
     const double scale = (parameters.scale == nullptr ? 1 : parameters.scale[c]) /
                          std::sqrt(variance + desc_.epsilon);
     const double shift = parameters.shift == nullptr ? 0 : parameters.shift[c];
+    int64_t i = 0;
     ForEachOperation(channel_, [&](const Dims& index) {
-      const double value = scale * (src[src_.Offset(index)] - mean) + shift;
-      dst[dst_.Offset(index)] = ApplyPostOps(post_ops_, static_cast<float>(value), 0);
+      const auto value = static_cast<float>(scale * (src[src_.Offset(index)] - mean) + shift);
+      if (bits != nullptr && value <= 0) bits[i / 8] |= static_cast<uint8_t>(1 << i % 8);
+      dst[dst_.Offset(index)] = ApplyPostOps(post_ops_, value, 0);
+      ++i;
     });
   }
 
@@ -70,7 +81,9 @@ class Formula {
 absl::StatusOr<BatchNormalizationDesc> ResolveReference(
     const Request<BatchNormalizationDesc>& request) {
   const BatchNormalizationDesc& desc = request.desc;
-  ABSL_RETURN_IF_ERROR(RequireInference(desc.prop_kind));
+  if (desc.prop_kind == PropKind::kForwardTraining && !request.attributes.post_ops.empty()) {
+    return Unimplemented("takes no post-ops for training: fuse_relu saves what backward reads");
+  }
   ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.dst));
   ABSL_RETURN_IF_ERROR(RequireNoOutputScales(request.attributes));
   const absl::Span<const PostOp> entries = request.attributes.post_ops.entries();

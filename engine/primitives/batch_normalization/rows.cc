@@ -78,6 +78,7 @@ absl::StatusOr<ElementwisePlan> PlanOf(const BatchNormalizationDesc& desc, const
 absl::StatusOr<BatchNormalizationDesc> ResolveRows(const Request<BatchNormalizationDesc>& request) {
   ABSL_ASSIGN_OR_RETURN(BatchNormalizationDesc resolved, ResolveReference(request));
   if (!request.desc.use_global_stats) return Unimplemented("statistics are not given");
+  if (SavesBits(request.desc)) return Unimplemented("saves no bits of what relu zeroes");
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc line, LineOf(resolved));
   ABSL_RETURN_IF_ERROR(PlanOf(resolved, line, request.facts.isa).status());
   return resolved;

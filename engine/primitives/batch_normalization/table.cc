@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "engine/base/check.h"
 #include "engine/base/status_macros.h"
@@ -8,36 +10,76 @@
 #include "engine/primitives/batch_normalization/batch_normalization.h"
 #include "engine/primitives/batch_normalization/implementations.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/gradients.h"
 #include "engine/primitives/probe_tensors.h"
 #include "engine/primitives/row_table.h"
+#include "engine/primitives/workspace.h"
 
 namespace tilewire {
 namespace batch_normalization {
 namespace {
 
-absl::Status Validate(const BatchNormalizationDesc& desc, const Attributes&) {
-  ABSL_RETURN_IF_ERROR(CheckTensors("batch_normalization", desc.src, desc.dst));
+constexpr absl::string_view kName = "batch_normalization";
+constexpr PropKinds kNormalizationGradients = {PropKind::kBackward, PropKind::kBackwardData};
+
+absl::Status CheckTensorsOf(const BatchNormalizationDesc& desc) {
+  if (IsBackward(desc.prop_kind)) {
+    ABSL_RETURN_IF_ERROR(CheckSource("batch_normalization: src", desc.src));
+    ABSL_RETURN_IF_ERROR(CheckAbsent(kName, desc.prop_kind, "dst", desc.dst));
+    ABSL_RETURN_IF_ERROR(
+        CheckGradient(kName, "diff_dst", desc.diff_dst, desc.src, GradientUse::kRead));
+    return CheckGradient(kName, "diff_src", desc.diff_src, desc.src, GradientUse::kWritten);
+  }
+  ABSL_RETURN_IF_ERROR(CheckTensors(kName, desc.src, desc.dst));
   ABSL_RETURN_IF_ERROR(CheckSameDims("batch_normalization: src", desc.src, "dst", desc.dst));
+  ABSL_RETURN_IF_ERROR(CheckAbsent(kName, desc.prop_kind, "diff_src", desc.diff_src));
+  return CheckAbsent(kName, desc.prop_kind, "diff_dst", desc.diff_dst);
+}
+
+absl::Status Validate(const BatchNormalizationDesc& desc, const Attributes&) {
+  ABSL_RETURN_IF_ERROR(CheckTensorsOf(desc));
   ABSL_RETURN_IF_ERROR(CheckRank("batch_normalization", desc.src, 2, 5));
   if (!std::isfinite(desc.epsilon)) {
     return InvalidArgument("batch_normalization: epsilon must be finite");
   }
-  return absl::OkStatus();
+  const bool reads_bits = IsBackward(desc.prop_kind) && SavesBits(desc);
+  return CheckWorkspace(kName, desc.prop_kind, desc.workspace,
+                        reads_bits ? BitsOf(desc) : MemoryDesc(), "dims");
 }
 
 }  // namespace
 
 PrimitiveInfo InfoOf(const Request<BatchNormalizationDesc>& request) {
   const BatchNormalizationDesc& desc = request.desc;
-  const int64_t channels = desc.src.dim(1);
   std::vector<ArgDesc> args = {{kArgSrc, desc.src}, {kArgDst, desc.dst}};
-  if (desc.use_global_stats) {
-    args.push_back({kArgMean, RowMajorF32({channels})});
-    args.push_back({kArgVariance, RowMajorF32({channels})});
+  for (ArgDesc& parameter : ParameterArgs(desc)) args.push_back(std::move(parameter));
+  if (SavesBits(desc)) args.push_back({kArgWorkspace, BitsOf(desc)});
+  return BasicInfo(request, std::move(args));
+}
+
+std::vector<ArgDesc> ParameterArgs(const BatchNormalizationDesc& desc) {
+  const int64_t channels = desc.src.dim(1);
+  const bool writes = WritesStatistics(desc);
+  std::vector<ArgDesc> args;
+  if (desc.use_global_stats || writes || IsBackward(desc.prop_kind)) {
+    args.push_back({kArgMean, RowMajorF32({channels}), writes});
+    args.push_back({kArgVariance, RowMajorF32({channels}), writes});
   }
   if (desc.use_scale_shift) args.push_back({kArgWeights, RowMajorF32({2, channels})});
-  return BasicInfo(request.facts, PrimitiveKind::kBatchNormalization, std::move(args),
-                   request.attributes);
+  return args;
+}
+
+int64_t BytesOfChannel(const BatchNormalizationDesc& desc) {
+  Dims channel = desc.src.dims();
+  channel[1] = 1;
+  return DivUp(ElementCount(channel).value_or(0), 8);  // too many only where there are no channels
+}
+
+MemoryDesc BitsOf(const BatchNormalizationDesc& desc) {
+  std::string key;
+  AppendField(desc.src.dims(), &key);
+  return MakeWorkspace("batch_normalization_zeroed_bits", key,
+                       desc.src.dim(1) * BytesOfChannel(desc));
 }
 
 PostOps PostOpsOf(const BatchNormalizationDesc& desc, const Attributes& attributes) {
@@ -62,10 +104,17 @@ ChannelParameters ParametersOf(const BatchNormalizationDesc& desc, const Execute
 }  // namespace batch_normalization
 
 std::vector<BatchNormalizationDesc> BatchNormalizationProbes(DataType type) {
-  return probes::Images<BatchNormalizationDesc>(type, {2, 32, 8, 8});
+  std::vector<BatchNormalizationDesc> descs =
+      probes::Images<BatchNormalizationDesc>(type, {2, 32, 8, 8});
+  BatchNormalizationDesc backward;
+  backward.prop_kind = PropKind::kBackward;
+  backward.src = backward.diff_src = backward.diff_dst = descs[0].src;
+  descs.push_back(backward);
+  return descs;
 }
 
-TILEWIRE_DEFINE_PRIMITIVE(BatchNormalization, batch_normalization,
-                          {kAvx512AndAvx2, {{"f32", ResolveRows, CreateRows}}});
+TILEWIRE_DEFINE_PRIMITIVE_WITH_BACKWARD(BatchNormalization, batch_normalization,
+                                        kNormalizationGradients,
+                                        {kAvx512AndAvx2, {{"f32", ResolveRows, CreateRows}}});
 
 }  // namespace tilewire

@@ -10,9 +10,19 @@
 // number for the tensor [1,1,1,1], a channel [1,C,1,1] or [N,C,1,1], a pixel [N,1,H,W], and so on.
 // May run in place: dst may be src0, or src1 where nothing is broadcast.
 //
-// Arguments kArgSrc, kArgSrc1, kArgDst.
+// Backward data, with dy = diff_dst, summed for diff_src1 over what is broadcast:
+//
+//   add  dy, dy      mul  dy y, dy x            max, min  dy to the one that is taken, half each to
+//   sub  dy, -dy     div  dy / y, -dy x / y^2             equals
+//   prelu  x > 0 ? dy : dy y, x > 0 ? 0 : dy x
+//
+// Either of diff_src0 and diff_src1 may be the zero descriptor: it is not computed.
+//
+// Arguments kArgSrc, kArgSrc1, kArgDst; backward kArgSrc, kArgSrc1, kArgDiffDst (all read),
+//           kArgDiffSrc, kArgDiffSrc1. dst is then a shape without a tensor.
 // Wire      all but prelu, which only models use.
-// Layouts   any; dst may be `any`: the layout of src0. Post-ops: eltwise and sum.
+// Layouts   any; dst and the gradients may be `any`: the layouts of src0 and src1.
+// Post-ops  eltwise and sum, forward.
 // Source    oneDNN, "Binary"; NaN as in NumPy.
 #ifndef ENGINE_PRIMITIVES_BINARY_BINARY_H_
 #define ENGINE_PRIMITIVES_BINARY_BINARY_H_
@@ -33,8 +43,10 @@ constexpr bool IsBinaryAlgorithm(functions::Function function) {
 struct BinaryDesc {
   BinaryAlgorithm algorithm = BinaryAlgorithm::kAdd;
   MemoryDesc src0, src1, dst;
+  PropKind prop_kind = PropKind::kForwardInference;
+  MemoryDesc diff_src0 = {}, diff_src1 = {}, diff_dst = {};  // backward
 };
-TILEWIRE_FIELDS(BinaryDesc, algorithm, src0, src1, dst);
+TILEWIRE_FIELDS(BinaryDesc, algorithm, src0, src1, dst, prop_kind, diff_src0, diff_src1, diff_dst);
 
 //   kInvalidArgument  dst is not of src0's shape, or src1 cannot be broadcast to it
 TILEWIRE_PRIMITIVE_FUNCTIONS(Binary);

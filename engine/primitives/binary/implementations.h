@@ -15,6 +15,8 @@ TILEWIRE_ROW(BinaryDesc, Rows);
 
 TILEWIRE_ROW(BinaryDesc, Reference);
 
+TILEWIRE_ROW(BinaryDesc, ReferenceBackward);
+
 }  // namespace tilewire::binary
 
 #endif  // ENGINE_PRIMITIVES_BINARY_IMPLEMENTATIONS_H_

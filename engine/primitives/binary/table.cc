@@ -3,6 +3,7 @@
 #include "engine/primitives/binary/binary.h"
 #include "engine/primitives/binary/implementations.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/gradients.h"
 #include "engine/primitives/probe_tensors.h"
 #include "engine/primitives/row_table.h"
 
@@ -11,10 +12,29 @@ namespace tilewire {
 namespace binary {
 namespace {
 
+absl::Status CheckGradients(const BinaryDesc& desc) {
+  if (!IsBackward(desc.prop_kind)) {
+    ABSL_RETURN_IF_ERROR(CheckDestination("binary: dst", desc.dst));
+    ABSL_RETURN_IF_ERROR(CheckAbsent("binary", desc.prop_kind, "diff_src0", desc.diff_src0));
+    ABSL_RETURN_IF_ERROR(CheckAbsent("binary", desc.prop_kind, "diff_src1", desc.diff_src1));
+    return CheckAbsent("binary", desc.prop_kind, "diff_dst", desc.diff_dst);
+  }
+  ABSL_RETURN_IF_ERROR(
+      CheckGradient("binary", "diff_dst", desc.diff_dst, desc.dst, GradientUse::kRead));
+  if (desc.diff_src0.IsZero() && desc.diff_src1.IsZero())
+    return InvalidArgument("binary: both diff_src0 and diff_src1 are missing");
+  if (!desc.diff_src0.IsZero()) {
+    ABSL_RETURN_IF_ERROR(
+        CheckGradient("binary", "diff_src0", desc.diff_src0, desc.src0, GradientUse::kWritten));
+  }
+  if (desc.diff_src1.IsZero()) return absl::OkStatus();
+  return CheckGradient("binary", "diff_src1", desc.diff_src1, desc.src1, GradientUse::kWritten);
+}
+
 absl::Status Validate(const BinaryDesc& desc, const Attributes&) {
   ABSL_RETURN_IF_ERROR(CheckSource("binary: src0", desc.src0));
   ABSL_RETURN_IF_ERROR(CheckSource("binary: src1", desc.src1));
-  ABSL_RETURN_IF_ERROR(CheckDestination("binary: dst", desc.dst));
+  ABSL_RETURN_IF_ERROR(CheckGradients(desc));
   ABSL_RETURN_IF_ERROR(CheckSameDims("binary: src0", desc.src0, "dst", desc.dst));
   bool fits = desc.src1.rank() == desc.src0.rank();
   for (int d = 0; fits && d < desc.src0.rank(); ++d) {
@@ -42,9 +62,15 @@ std::vector<BinaryDesc> BinaryProbes(DataType type) {
     desc.src1 = probes::Tagged({2, 32, 1, 1}, type, tag);
     descs.push_back(desc);
   }
+  BinaryDesc backward = descs[0];
+  backward.prop_kind = PropKind::kBackwardData;
+  backward.diff_src0 = backward.diff_dst = backward.src0;
+  backward.diff_src1 = backward.src1;
+  descs.push_back(backward);
   return descs;
 }
 
-TILEWIRE_DEFINE_PRIMITIVE(Binary, binary, {kAvx512AndAvx2, {{"f32", ResolveRows, CreateRows}}});
+TILEWIRE_DEFINE_PRIMITIVE_WITH_BACKWARD(Binary, binary, {PropKind::kBackwardData},
+                                        {kAvx512AndAvx2, {{"f32", ResolveRows, CreateRows}}});
 
 }  // namespace tilewire

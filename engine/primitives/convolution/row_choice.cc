@@ -11,7 +11,7 @@ namespace tilewire::convolution {
 const ImplementationFacts* ChooseRow(const ConvolutionDesc& desc, const Attributes& attributes,
                                      const CreateOptions& options) {
   if (!Validate(desc, attributes).ok()) return nullptr;
-  RowSearch search({}, /*has_other_types=*/false, attributes, options);
+  RowSearch search({}, PropKind::kForwardInference, /*has_other_types=*/false, attributes, options);
   const auto first = FirstCandidate<ConvolutionDesc>(
       ConvolutionImplementations(),
       [&](const Implementation<ConvolutionDesc>& row) -> std::optional<Candidate<ConvolutionDesc>> {

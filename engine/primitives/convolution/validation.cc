@@ -135,10 +135,6 @@ absl::Status ValidateRange(const ConvolutionDesc& desc) {
 }  // namespace
 
 absl::Status Validate(const ConvolutionDesc& desc, const Attributes& attributes) {
-  if (desc.prop_kind != PropKind::kForwardInference &&
-      desc.prop_kind != PropKind::kForwardTraining) {
-    return Unimplemented("convolution: only forward propagation is implemented");
-  }
   ABSL_RETURN_IF_ERROR(ValidateRanks(desc));
   ABSL_RETURN_IF_ERROR(ValidateChannels(desc));
   ABSL_RETURN_IF_ERROR(ValidateSpatial(desc));

@@ -32,7 +32,7 @@ TILEWIRE_COST(DeconvolutionDesc, FewOutputs);
 
 TILEWIRE_ROW(DeconvolutionDesc, Reference);
 
-// kUnimplemented for types, propagations and attributes that no row takes.
+// kUnimplemented for types and attributes that no forward row takes.
 absl::Status RequireForwardF32(const DeconvolutionDesc& desc, const Attributes& attributes);
 
 }  // namespace tilewire::deconvolution

@@ -12,7 +12,6 @@ namespace tilewire {
 namespace deconvolution {
 
 absl::Status RequireForwardF32(const DeconvolutionDesc& desc, const Attributes& attributes) {
-  ABSL_RETURN_IF_ERROR(RequireForward(desc.prop_kind));
   ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.weights, desc.bias, desc.dst));
   return RequireNoOutputScales(attributes);
 }

@@ -16,6 +16,19 @@ TILEWIRE_ROW(EltwiseDesc, Dense);
 
 TILEWIRE_ROW(EltwiseDesc, Reference);
 
+// Backward over dense memory, one layout for all tensors: generated code that computes the
+// derivative of the functions that networks train with, from src or from dst, and multiplies.
+TILEWIRE_ROW(EltwiseDesc, DenseBackward);
+
+TILEWIRE_ROW(EltwiseDesc, ReferenceBackward);
+
+// Backward: the tensor that is read beside the gradient, and whether it is dst.
+inline bool ReadsResult(const EltwiseDesc& desc) { return desc.src.IsZero(); }
+inline const MemoryDesc& SavedTensor(const EltwiseDesc& desc) {
+  return ReadsResult(desc) ? desc.dst : desc.src;
+}
+PrimitiveInfo BackwardInfoOf(const Request<EltwiseDesc>& request);
+
 }  // namespace tilewire::eltwise
 
 #endif  // ENGINE_PRIMITIVES_ELTWISE_IMPLEMENTATIONS_H_

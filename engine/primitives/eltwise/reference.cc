@@ -16,7 +16,6 @@ namespace tilewire::eltwise {
 absl::StatusOr<EltwiseDesc> ResolveReference(const Request<EltwiseDesc>& request) {
   const EltwiseDesc& desc = request.desc;
   ABSL_RETURN_IF_ERROR(RequireNoPostOps(request.attributes));
-  ABSL_RETURN_IF_ERROR(RequireForward(desc.prop_kind));
   return WithDst(desc, OrLayoutOf(desc.dst, desc.src));
 }
 

@@ -12,6 +12,8 @@ TILEWIRE_ROW(GatherDesc, SliceCopy);
 
 TILEWIRE_ROW(GatherDesc, Reference);
 
+TILEWIRE_ROW(GatherDesc, ReferenceBackward);
+
 }  // namespace tilewire::gather
 
 #endif  // ENGINE_PRIMITIVES_GATHER_IMPLEMENTATIONS_H_

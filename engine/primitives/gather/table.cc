@@ -14,10 +14,19 @@ namespace tilewire {
 namespace gather {
 namespace {
 
+// A tensor that is written may be `any`, and the gradients both.
+absl::Status CheckTensorsOf(const GatherDesc& desc) {
+  if (!IsBackward(desc.prop_kind)) {
+    ABSL_RETURN_IF_ERROR(CheckSource("gather: src", desc.src));
+    return CheckDestination("gather: dst", desc.dst);
+  }
+  if (desc.dst.IsZero()) return InvalidArgument("gather: dst, the layout of diff_dst, is missing");
+  return CheckDestination("gather: src", desc.src);
+}
+
 absl::Status Validate(const GatherDesc& desc, const Attributes&) {
-  ABSL_RETURN_IF_ERROR(CheckSource("gather: src", desc.src));
+  ABSL_RETURN_IF_ERROR(CheckTensorsOf(desc));
   ABSL_RETURN_IF_ERROR(CheckSource("gather: indices", desc.indices));
-  ABSL_RETURN_IF_ERROR(CheckDestination("gather: dst", desc.dst));
   ABSL_RETURN_IF_ERROR(CheckAxis("gather", desc.axis, desc.src));
   Dims dims(desc.src.dims().begin(), desc.src.dims().begin() + desc.axis);
   dims.insert(dims.end(), desc.indices.dims().begin(), desc.indices.dims().end());
@@ -80,19 +89,22 @@ absl::Status CheckIndices(const GatherDesc& desc, const void* indices) {
 
 PrimitiveInfo InfoOf(const Request<GatherDesc>& request) {
   const GatherDesc& desc = request.desc;
-  return BasicInfo(request.facts, PrimitiveKind::kGather,
-                   {{kArgSrc, desc.src}, {kArgSrc1, desc.indices}, {kArgDst, desc.dst}},
-                   request.attributes);
+  return BasicInfo(request, {{kArgSrc, desc.src}, {kArgSrc1, desc.indices}, {kArgDst, desc.dst}});
 }
 
 }  // namespace gather
 
 std::vector<GatherDesc> GatherProbes(DataType type) {
-  return {GatherDesc{0, probes::Tagged({40, 32}, type, "nc"),
-                     probes::Tagged({3, 5}, DataType::kF32, "nc"), probes::Any({3, 5, 32}, type)}};
+  const GatherDesc desc{0, probes::Tagged({40, 32}, type, "nc"),
+                        probes::Tagged({3, 5}, DataType::kF32, "nc"),
+                        probes::Any({3, 5, 32}, type)};
+  GatherDesc backward = desc;
+  backward.prop_kind = PropKind::kBackwardWeights;
+  return {desc, backward};
 }
 
-TILEWIRE_DEFINE_PRIMITIVE(Gather, gather,
-                          {kAnyCpu, {{"slice_copy", ResolveSliceCopy, CreateSliceCopy}}});
+TILEWIRE_DEFINE_PRIMITIVE_WITH_BACKWARD(Gather, gather, {PropKind::kBackwardWeights},
+                                        {kAnyCpu,
+                                         {{"slice_copy", ResolveSliceCopy, CreateSliceCopy}}});
 
 }  // namespace tilewire

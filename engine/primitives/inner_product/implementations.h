@@ -53,13 +53,13 @@ TILEWIRE_ROW(InnerProductDesc, PlainWeights);
 
 TILEWIRE_ROW(InnerProductDesc, Reference);
 
-// kUnimplemented  a tensor that is not f32, output scales, or backward: what every row refuses
+// kUnimplemented  a tensor that is not f32, or output scales: what every forward row refuses
 absl::Status RequireForwardF32(const InnerProductDesc& desc, const Attributes& attributes);
 
 // src is u8 or s8.
 bool IsInteger(const InnerProductDesc& desc);
 
-// kUnimplemented  types other than u8, s8 x s8 + f32, s32 -> u8, s8, s32, f32, or backward
+// kUnimplemented  types other than u8, s8 x s8 + f32, s32 -> u8, s8, s32, f32
 absl::Status RequireForwardInteger(const InnerProductDesc& desc);
 
 }  // namespace tilewire::inner_product

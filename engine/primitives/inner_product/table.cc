@@ -38,15 +38,13 @@ absl::Status Validate(const InnerProductDesc& desc, const Attributes& attributes
 
 absl::Status RequireForwardF32(const InnerProductDesc& desc, const Attributes& attributes) {
   ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.weights, desc.dst, desc.bias));
-  ABSL_RETURN_IF_ERROR(RequireNoOutputScales(attributes));
-  return RequireForward(desc.prop_kind);
+  return RequireNoOutputScales(attributes);
 }
 
 bool IsInteger(const InnerProductDesc& desc) { return IsByte(desc.src.data_type()); }
 
 absl::Status RequireForwardInteger(const InnerProductDesc& desc) {
-  ABSL_RETURN_IF_ERROR(RequireIntegerTypes(desc.src, desc.weights, desc.bias, desc.dst));
-  return RequireForward(desc.prop_kind);
+  return RequireIntegerTypes(desc.src, desc.weights, desc.bias, desc.dst);
 }
 
 }  // namespace inner_product

@@ -4,6 +4,8 @@
 #ifndef ENGINE_PRIMITIVES_LAYER_NORMALIZATION_IMPLEMENTATIONS_H_
 #define ENGINE_PRIMITIVES_LAYER_NORMALIZATION_IMPLEMENTATIONS_H_
 
+#include <vector>
+
 #include "engine/primitives/layer_normalization/layer_normalization.h"
 
 namespace tilewire::layer_normalization {
@@ -16,7 +18,18 @@ TILEWIRE_ROW(LayerNormalizationDesc, Rows);
 
 TILEWIRE_ROW(LayerNormalizationDesc, Reference);
 
+TILEWIRE_ROW(LayerNormalizationDesc, ReferenceBackward);
+
 PrimitiveInfo InfoOf(const Request<LayerNormalizationDesc>& request);
+
+// Training writes the statistics that it finds.
+inline bool WritesStatistics(const LayerNormalizationDesc& desc) {
+  return desc.prop_kind == PropKind::kForwardTraining && !desc.use_global_stats;
+}
+
+// The arguments that forward and backward share: statistics, as outputs where the propagation
+// writes them, and scale and shift.
+std::vector<ArgDesc> ParameterArgs(const LayerNormalizationDesc& desc);
 
 inline bool HasAddend(const LayerNormalizationDesc& desc) { return !desc.addend.IsZero(); }
 

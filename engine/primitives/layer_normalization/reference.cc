@@ -41,6 +41,10 @@ class Formula {
       });
       variance /= count;
     }
+    if (WritesStatistics(desc_)) {
+      piece.Get<float>(kArgMean)[RowOf(index)] = static_cast<float>(mean);
+      piece.Get<float>(kArgVariance)[RowOf(index)] = static_cast<float>(variance);
+    }
     const auto* scale_shift = desc_.use_scale_shift ? piece.Get<const float>(kArgWeights) : nullptr;
     ForEachOperation(size_, [&](int64_t c) {
       const double normal = (src[src_.At(axis_, c)] - mean) / std::sqrt(variance + desc_.epsilon);
@@ -82,7 +86,6 @@ class Formula {
 absl::StatusOr<LayerNormalizationDesc> ResolveReference(
     const Request<LayerNormalizationDesc>& request) {
   const LayerNormalizationDesc& desc = request.desc;
-  ABSL_RETURN_IF_ERROR(RequireInference(desc.prop_kind));
   ABSL_ASSIGN_OR_RETURN(LayerNormalizationDesc resolved, ResolveF32(desc, request.attributes));
   if (!HasAddend(desc)) return resolved;
   ABSL_RETURN_IF_ERROR(RequireF32(desc.addend, desc.sum));

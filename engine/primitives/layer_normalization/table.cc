@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 #include <utility>
+#include <vector>
 
 #include "engine/base/status_macros.h"
 #include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/gradients.h"
 #include "engine/primitives/layer_normalization/implementations.h"
 #include "engine/primitives/layer_normalization/layer_normalization.h"
 #include "engine/primitives/probe_tensors.h"
@@ -14,9 +16,29 @@ namespace tilewire {
 namespace layer_normalization {
 namespace {
 
-absl::Status Validate(const LayerNormalizationDesc& desc, const Attributes&) {
-  ABSL_RETURN_IF_ERROR(CheckTensors("layer_normalization", desc.src, desc.dst));
+constexpr absl::string_view kName = "layer_normalization";
+constexpr PropKinds kNormalizationGradients = {PropKind::kBackward, PropKind::kBackwardData};
+
+absl::Status CheckTensorsOf(const LayerNormalizationDesc& desc) {
+  if (desc.prop_kind != PropKind::kForwardInference) {
+    ABSL_RETURN_IF_ERROR(CheckAbsent(kName, desc.prop_kind, "addend", desc.addend));
+    ABSL_RETURN_IF_ERROR(CheckAbsent(kName, desc.prop_kind, "sum", desc.sum));
+  }
+  if (IsBackward(desc.prop_kind)) {
+    ABSL_RETURN_IF_ERROR(CheckSource("layer_normalization: src", desc.src));
+    ABSL_RETURN_IF_ERROR(CheckAbsent(kName, desc.prop_kind, "dst", desc.dst));
+    ABSL_RETURN_IF_ERROR(
+        CheckGradient(kName, "diff_dst", desc.diff_dst, desc.src, GradientUse::kRead));
+    return CheckGradient(kName, "diff_src", desc.diff_src, desc.src, GradientUse::kWritten);
+  }
+  ABSL_RETURN_IF_ERROR(CheckTensors(kName, desc.src, desc.dst));
   ABSL_RETURN_IF_ERROR(CheckSameDims("layer_normalization: src", desc.src, "dst", desc.dst));
+  ABSL_RETURN_IF_ERROR(CheckAbsent(kName, desc.prop_kind, "diff_src", desc.diff_src));
+  return CheckAbsent(kName, desc.prop_kind, "diff_dst", desc.diff_dst);
+}
+
+absl::Status Validate(const LayerNormalizationDesc& desc, const Attributes&) {
+  ABSL_RETURN_IF_ERROR(CheckTensorsOf(desc));
   ABSL_RETURN_IF_ERROR(CheckRank("layer_normalization", desc.src, 2, 5));
   if (!std::isfinite(desc.epsilon)) {
     return InvalidArgument("layer_normalization: epsilon must be finite");
@@ -36,21 +58,27 @@ absl::Status Validate(const LayerNormalizationDesc& desc, const Attributes&) {
 PrimitiveInfo InfoOf(const Request<LayerNormalizationDesc>& request) {
   const LayerNormalizationDesc& desc = request.desc;
   std::vector<ArgDesc> args = ArgsOf(desc.src, desc.dst);
-  if (desc.use_global_stats) {
-    Dims rows = desc.src.dims();
-    rows.pop_back();
-    args.push_back({kArgMean, RowMajorF32(rows)});
-    args.push_back({kArgVariance, RowMajorF32(rows)});
-  }
-  if (desc.use_scale_shift) {
-    args.push_back({kArgWeights, RowMajorF32({2, desc.src.dim(desc.src.rank() - 1)})});
-  }
+  for (ArgDesc& parameter : ParameterArgs(desc)) args.push_back(std::move(parameter));
   if (HasAddend(desc)) {
     args.push_back({kArgSrc1, desc.addend});
     args.push_back({kArgMultipleDst, desc.sum});
   }
-  return BasicInfo(request.facts, PrimitiveKind::kLayerNormalization, std::move(args),
-                   request.attributes);
+  return BasicInfo(request, std::move(args));
+}
+
+std::vector<ArgDesc> ParameterArgs(const LayerNormalizationDesc& desc) {
+  const bool writes = WritesStatistics(desc);
+  std::vector<ArgDesc> args;
+  if (desc.use_global_stats || writes || IsBackward(desc.prop_kind)) {
+    Dims rows = desc.src.dims();
+    rows.pop_back();
+    args.push_back({kArgMean, RowMajorF32(rows), writes});
+    args.push_back({kArgVariance, RowMajorF32(rows), writes});
+  }
+  if (desc.use_scale_shift) {
+    args.push_back({kArgWeights, RowMajorF32({2, desc.src.dim(desc.src.rank() - 1)})});
+  }
+  return args;
 }
 
 int64_t RowsOf(const LayerNormalizationDesc& desc) {
@@ -64,10 +92,14 @@ int64_t RowsOf(const LayerNormalizationDesc& desc) {
 std::vector<LayerNormalizationDesc> LayerNormalizationProbes(DataType type) {
   LayerNormalizationDesc desc;
   desc.src = desc.dst = probes::Tagged({2, 32}, type, "nc");
-  return {desc};
+  LayerNormalizationDesc backward;
+  backward.prop_kind = PropKind::kBackward;
+  backward.src = backward.diff_src = backward.diff_dst = desc.src;
+  return {desc, backward};
 }
 
-TILEWIRE_DEFINE_PRIMITIVE(LayerNormalization, layer_normalization,
-                          {kAvx512AndAvx2, {{"f32", ResolveRows, CreateRows}}});
+TILEWIRE_DEFINE_PRIMITIVE_WITH_BACKWARD(LayerNormalization, layer_normalization,
+                                        kNormalizationGradients,
+                                        {kAvx512AndAvx2, {{"f32", ResolveRows, CreateRows}}});
 
 }  // namespace tilewire

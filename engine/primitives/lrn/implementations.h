@@ -27,6 +27,8 @@ TILEWIRE_ROW(LrnDesc, Runs);
 
 TILEWIRE_ROW(LrnDesc, Reference);
 
+TILEWIRE_ROW(LrnDesc, ReferenceBackward);
+
 // The descriptor with a dst in the place of `any`; kUnimplemented for types and attributes that no
 // row takes.
 absl::StatusOr<LrnDesc> ResolveDefaults(const LrnDesc& desc, const Attributes& attributes);

@@ -9,8 +9,15 @@
 // spatial dimension, and summands = local_size^(spatial dimensions). What lies outside src counts
 // as 0. An even local_size therefore sums over one less, as in MKL-DNN.
 //
+// Backward data, with u[x] the sum in parentheses, dy = diff_dst and y near x as above:
+//
+//   diff_src[x] = dy[x] u[x]^-beta
+//                 - 2 alpha beta / summands * src[x] * sum of dy[y] src[y] u[y]^(-beta - 1) over y
+//
+// Arguments kArgSrc, kArgDst; backward kArgSrc, kArgDiffDst (both read), kArgDiffSrc; dst is then
+//          the zero descriptor.
 // Shapes   src and dst [N,C,...]; within a channel 1 to 3 spatial dimensions. Not in place.
-// Layouts  any; dst may be `any`: the layout of src.
+// Layouts  any; dst and the gradients may be `any`: the layout of src.
 // Source   tests/engine/rows.txt P09; Krizhevsky et al., "ImageNet classification with deep
 //          convolutional neural networks", NIPS 2012, 3.3.
 #ifndef ENGINE_PRIMITIVES_LRN_LRN_H_
@@ -31,8 +38,10 @@ struct LrnDesc {
   MemoryDesc src, dst;
   int64_t local_size = 5;
   float alpha = 1e-4f, beta = 0.75f, k = 1;
+  MemoryDesc diff_src = {}, diff_dst = {};  // backward
 };
-TILEWIRE_FIELDS(LrnDesc, prop_kind, algorithm, src, dst, local_size, alpha, beta, k);
+TILEWIRE_FIELDS(LrnDesc, prop_kind, algorithm, src, dst, local_size, alpha, beta, k, diff_src,
+                diff_dst);
 
 //   kInvalidArgument  shapes that differ or have no such dimension, a local_size outside
 //                     [1, 2^20], a parameter that is not finite

@@ -4,6 +4,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/gradients.h"
 #include "engine/primitives/lrn/implementations.h"
 #include "engine/primitives/lrn/lrn.h"
 #include "engine/primitives/probe_tensors.h"
@@ -19,9 +20,22 @@ absl::string_view AlgorithmName(LrnAlgorithm algorithm) {
 namespace lrn {
 namespace {
 
-absl::Status Validate(const LrnDesc& desc, const Attributes&) {
+absl::Status CheckTensorsOf(const LrnDesc& desc) {
+  if (IsBackward(desc.prop_kind)) {
+    ABSL_RETURN_IF_ERROR(CheckSource("lrn: src", desc.src));
+    ABSL_RETURN_IF_ERROR(CheckAbsent("lrn", desc.prop_kind, "dst", desc.dst));
+    ABSL_RETURN_IF_ERROR(
+        CheckGradient("lrn", "diff_dst", desc.diff_dst, desc.src, GradientUse::kRead));
+    return CheckGradient("lrn", "diff_src", desc.diff_src, desc.src, GradientUse::kWritten);
+  }
   ABSL_RETURN_IF_ERROR(CheckTensors("lrn", desc.src, desc.dst));
   ABSL_RETURN_IF_ERROR(CheckSameDims("lrn: src", desc.src, "dst", desc.dst));
+  ABSL_RETURN_IF_ERROR(CheckAbsent("lrn", desc.prop_kind, "diff_src", desc.diff_src));
+  return CheckAbsent("lrn", desc.prop_kind, "diff_dst", desc.diff_dst);
+}
+
+absl::Status Validate(const LrnDesc& desc, const Attributes&) {
+  ABSL_RETURN_IF_ERROR(CheckTensorsOf(desc));
   const bool within = desc.algorithm == LrnAlgorithm::kWithinChannel;
   const int least = within ? 3 : 2, rank = desc.src.rank();
   if (rank < least || rank > 5) {
@@ -45,7 +59,6 @@ absl::StatusOr<LrnDesc> ResolveDefaults(const LrnDesc& desc, const Attributes& a
   ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
   ABSL_RETURN_IF_ERROR(RequireF32(desc.src));
   ABSL_RETURN_IF_ERROR(RequireF32(desc.dst));
-  if (desc.prop_kind == PropKind::kBackwardData) return Unimplemented("backward");
   LrnDesc resolved = desc;
   ABSL_ASSIGN_OR_RETURN(resolved.dst, OrLayoutOf(desc.dst, desc.src));
   return resolved;
@@ -69,12 +82,16 @@ std::vector<LrnDesc> LrnProbes(DataType type) {
       descs.push_back(LrnDesc{PropKind::kForwardInference, algorithm, image, image});
     }
   }
+  LrnDesc backward;
+  backward.prop_kind = PropKind::kBackwardData;
+  backward.src = backward.diff_src = backward.diff_dst = descs[0].src;
+  descs.push_back(backward);
   return descs;
 }
 
-TILEWIRE_DEFINE_PRIMITIVE(Lrn, lrn,
-                          {kAvx512AndAvx2,
-                           {{"f32_blocked", ResolveBlocked, CreateBlocked},
-                            {"f32_runs", ResolveRuns, CreateRuns}}});
+TILEWIRE_DEFINE_PRIMITIVE_WITH_BACKWARD(Lrn, lrn, {PropKind::kBackwardData},
+                                        {kAvx512AndAvx2,
+                                         {{"f32_blocked", ResolveBlocked, CreateBlocked},
+                                          {"f32_runs", ResolveRuns, CreateRuns}}});
 
 }  // namespace tilewire

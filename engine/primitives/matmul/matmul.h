@@ -36,9 +36,10 @@ struct MatmulDesc {
   int32_t src_zero_point = 0, weights_zero_point = 0;  // of 8-bit integers
   // [2] each, of quantization_range.h; or the zero descriptors.
   MemoryDesc range = {}, weights_range = {};
+  PropKind prop_kind = PropKind::kForwardInference;
 };
 TILEWIRE_FIELDS(MatmulDesc, src, weights, bias, dst, src_zero_point, weights_zero_point, range,
-                weights_range);
+                weights_range, prop_kind);
 
 //   kInvalidArgument  shapes that do not fit each other, a zero point that its type does not hold
 TILEWIRE_PRIMITIVE_FUNCTIONS(Matmul);

@@ -224,6 +224,7 @@ class ChannelRows final : public SingleSource<std::byte> {
 
 absl::StatusOr<PoolingDesc> ResolveBf16Maximum(const Request<PoolingDesc>& request) {
   ABSL_RETURN_IF_ERROR(RequireType(DataType::kBf16, {&request.desc.src}));
+  ABSL_RETURN_IF_ERROR(RequireNoPlaces(request.desc));
   ABSL_ASSIGN_OR_RETURN(PoolingDesc resolved, ResolveDefaults(request.desc, request.attributes));
   if (resolved.src.IsPlain()) return Unimplemented("takes blocks of channels");
   ABSL_RETURN_IF_ERROR(RequireLayouts(VectorUnit::Of(request.facts.isa), resolved));
@@ -235,6 +236,7 @@ absl::StatusOr<PoolingDesc> ResolveChannelRows(const Request<PoolingDesc>& reque
   const PoolingDesc& desc = request.desc;
   ABSL_RETURN_IF_ERROR(request.facts.traits.is_integer ? RequireInteger(desc.src)
                                                        : RequireF32(desc.src));
+  ABSL_RETURN_IF_ERROR(RequireNoPlaces(request.desc));
   ABSL_ASSIGN_OR_RETURN(PoolingDesc resolved, ResolveDefaults(desc, request.attributes));
   ABSL_RETURN_IF_ERROR(RequireLayouts(VectorUnit::Of(request.facts.isa), resolved));
   ABSL_RETURN_IF_ERROR(RequireSizes(resolved));

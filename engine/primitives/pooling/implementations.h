@@ -21,9 +21,27 @@ TILEWIRE_ROW(PoolingDesc, PlainRows);
 
 TILEWIRE_ROW(PoolingDesc, Reference);
 
+TILEWIRE_ROW(PoolingDesc, ReferenceBackward);
+
 // The descriptor with a dst in the place of `any`; kUnimplemented for types and attributes that no
 // row takes.
 absl::StatusOr<PoolingDesc> ResolveDefaults(const PoolingDesc& desc, const Attributes& attributes);
+
+// The arguments of forward, with the workspace where there is one.
+PrimitiveInfo InfoOf(const Request<PoolingDesc>& request);
+
+// Forward for training saves the places of maxima.
+inline bool SavesPlaces(const PoolingDesc& desc) {
+  return desc.algorithm == PoolingAlgorithm::kMax && desc.prop_kind != PropKind::kForwardInference;
+}
+// u8 or s32, by the taps of a window.
+DataType PlaceType(const PoolingDesc& desc);
+// The workspace of a problem whose dst has a layout.
+MemoryDesc PlacesOf(const PoolingDesc& desc);
+// The descriptor with layouts of diff_src and diff_dst in the place of `any`.
+absl::StatusOr<PoolingDesc> WithGradientLayouts(const PoolingDesc& desc);
+// kUnimplemented  the maximum for training, whose places are to be saved
+absl::Status RequireNoPlaces(const PoolingDesc& desc);
 
 // kUnimplemented  not u8, s8 or s32; the message names the type
 absl::Status RequireInteger(const MemoryDesc& desc);

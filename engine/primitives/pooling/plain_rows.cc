@@ -241,6 +241,7 @@ class PlainRows final : public SingleSource<std::byte> {
 absl::StatusOr<PoolingDesc> ResolvePlainRows(const Request<PoolingDesc>& request) {
   if (request.desc.src.data_type() == DataType::kBf16)
     return Unimplemented("takes f32 and integers, not bf16");
+  ABSL_RETURN_IF_ERROR(RequireNoPlaces(request.desc));
   ABSL_ASSIGN_OR_RETURN(PoolingDesc resolved, ResolveDefaults(request.desc, request.attributes));
   const int last = resolved.src.rank() - 1;
   for (const MemoryDesc* tensor : {&resolved.src, &resolved.dst}) {

@@ -3,7 +3,9 @@
 // The executable specification, any layout. One window after the other; floats are added in f32,
 // integers in s32.
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <optional>
 #include <type_traits>
 
 #include "engine/kernels/elements/element_conversion.h"
@@ -59,6 +61,47 @@ void PoolWindow(const PoolingDesc& desc, const T* src, const Dims& index, void* 
                dst_offset);
 }
 
+// The number of the maximum among the taps of the window of dst element `index`: the first of
+// equals, a NaN before all numbers.
+int64_t PlaceOfMaximum(const PoolingDesc& desc, const float* src, const Dims& index) {
+  const int spatial = static_cast<int>(desc.kernel.size());
+  Dims at = index;
+  std::optional<float> highest;
+  int64_t place = 0;
+  ForEachOperation(desc.kernel, [&](const Dims& tap) {
+    int64_t number = 0;
+    bool inside = true;
+    for (int d = 0; d < spatial; ++d) {
+      at[d + 2] = index[d + 2] * desc.strides[d] - desc.padding_left[d] + tap[d];
+      inside = inside && at[d + 2] >= 0 && at[d + 2] < desc.src.dim(d + 2);
+      number = number * desc.kernel[d] + tap[d];
+    }
+    if (!inside) return;
+    const float value = src[desc.src.Offset(at)];
+    if (highest && (value <= *highest || std::isnan(*highest))) return;
+    highest = value;
+    place = number;
+  });
+  return place;
+}
+
+// The maximum for training.
+std::unique_ptr<Primitive> CreateSavingPlaces(const PoolingDesc& desc, PrimitiveInfo info) {
+  const auto compute = [desc, type = PlaceType(desc)](const ReferencePiece& piece) {
+    const auto* src = piece.Get<const float>(kArgSrc);
+    piece.ForEach([&](const Dims& index) {
+      PoolWindow(desc, src, index, piece.Find(kArgDst));
+      const int64_t place = PlaceOfMaximum(desc, src, index), at = desc.dst.Offset(index);
+      if (type == DataType::kU8) {
+        piece.Get<uint8_t>(kArgWorkspace)[at] = static_cast<uint8_t>(place);
+      } else {
+        piece.Get<int32_t>(kArgWorkspace)[at] = static_cast<int32_t>(place);
+      }
+    });
+  };
+  return CreateReferencePrimitive(std::move(info), {desc.dst.dims(), desc.kernel}, compute);
+}
+
 template <typename T>
 std::unique_ptr<Primitive> CreateTyped(const PoolingDesc& desc, PrimitiveInfo info) {
   const auto compute = [desc](const ReferencePiece& piece) {
@@ -78,6 +121,7 @@ absl::StatusOr<PoolingDesc> ResolveReference(const Request<PoolingDesc>& request
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const Request<PoolingDesc>& request) {
   const PoolingDesc& desc = request.desc;
   PrimitiveInfo info = InfoOf(request);
+  if (SavesPlaces(desc)) return CreateSavingPlaces(desc, std::move(info));
   switch (desc.src.data_type()) {
     case DataType::kU8:
       return CreateTyped<uint8_t>(desc, std::move(info));

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <limits>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
@@ -10,6 +14,7 @@
 #include "engine/primitives/pooling/pooling.h"
 #include "engine/primitives/probe_tensors.h"
 #include "engine/primitives/row_table.h"
+#include "engine/primitives/workspace.h"
 
 namespace tilewire {
 
@@ -20,8 +25,52 @@ absl::string_view AlgorithmName(PoolingAlgorithm algorithm) {
 
 namespace pooling {
 
+PrimitiveInfo InfoOf(const Request<PoolingDesc>& request) {
+  std::vector<ArgDesc> args = ArgsOf(request.desc.src, request.desc.dst);
+  if (SavesPlaces(request.desc)) args.push_back({kArgWorkspace, PlacesOf(request.desc)});
+  return BasicInfo(request, std::move(args));
+}
+
+DataType PlaceType(const PoolingDesc& desc) {
+  const std::optional<int64_t> taps = CheckedProduct(desc.kernel);
+  return taps && *taps <= 256 ? DataType::kU8 : DataType::kS32;
+}
+
+MemoryDesc PlacesOf(const PoolingDesc& desc) {
+  std::string key;
+  AppendField(desc.src.dims(), &key);
+  AppendField(desc.dst, &key);
+  for (const Dims* values : {&desc.kernel, &desc.strides, &desc.padding_left})
+    AppendField(*values, &key);
+  const DataType type = PlaceType(desc);
+  const int64_t elements = desc.dst.SizeBytes() / SizeOf(desc.dst.data_type());
+  return MakeWorkspace(type == DataType::kU8 ? "pooling_places_u8" : "pooling_places_s32", key,
+                       elements * SizeOf(type));
+}
+
+absl::StatusOr<PoolingDesc> WithGradientLayouts(const PoolingDesc& desc) {
+  PoolingDesc resolved = desc;
+  if (resolved.src.IsAny() && resolved.dst.IsAny()) {
+    ABSL_ASSIGN_OR_RETURN(resolved.dst, OrPlain(resolved.dst));
+  }
+  if (resolved.dst.IsAny()) return WithDst(resolved, OrLayoutOf(resolved.dst, resolved.src));
+  ABSL_ASSIGN_OR_RETURN(resolved.src, OrLayoutOf(resolved.src, resolved.dst));
+  return resolved;
+}
+
+absl::Status RequireNoPlaces(const PoolingDesc& desc) {
+  if (!SavesPlaces(desc)) return absl::OkStatus();
+  return Unimplemented("saves no places of maxima, as training needs them");
+}
+
 absl::StatusOr<PoolingDesc> ResolveDefaults(const PoolingDesc& desc, const Attributes& attributes) {
   ABSL_RETURN_IF_ERROR(RequireNoPostOps(attributes));
+  if (SavesPlaces(desc)) {
+    ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.dst));
+    const std::optional<int64_t> taps = CheckedProduct(desc.kernel);
+    if (!taps || *taps > std::numeric_limits<int32_t>::max())
+      return Unimplemented("numbers the places of up to 2^31 taps");
+  }
   const DataType type = desc.src.data_type();
   const bool is_maximum_of_bf16 =
       type == DataType::kBf16 && desc.algorithm == PoolingAlgorithm::kMax;
@@ -68,13 +117,30 @@ absl::Status CheckSpatial(const PoolingDesc& desc, int d) {
   return absl::OkStatus();
 }
 
-absl::Status Validate(const PoolingDesc& desc, const Attributes&) {
-  if (desc.prop_kind != PropKind::kForwardInference &&
-      desc.prop_kind != PropKind::kForwardTraining) {
-    return InvalidArgument("pooling runs forward only");
+// A tensor that is written may be `any`.
+absl::Status CheckTensorsOf(const PoolingDesc& desc) {
+  if (!IsBackward(desc.prop_kind)) {
+    ABSL_RETURN_IF_ERROR(CheckSource("src", desc.src));
+    return CheckDestination("dst", desc.dst);
   }
-  ABSL_RETURN_IF_ERROR(CheckSource("src", desc.src));
-  ABSL_RETURN_IF_ERROR(CheckDestination("dst", desc.dst));
+  if (desc.dst.IsZero()) return InvalidArgument("pooling: dst, the layout of diff_dst, is missing");
+  return CheckDestination("src", desc.src);
+}
+
+absl::Status CheckPlaces(const PoolingDesc& desc) {
+  MemoryDesc saved;
+  if (IsBackward(desc.prop_kind) && SavesPlaces(desc)) {
+    ABSL_ASSIGN_OR_RETURN(const PoolingDesc resolved, WithGradientLayouts(desc));
+    saved = PlacesOf(resolved);
+  }
+  return CheckWorkspace("pooling", desc.prop_kind, desc.workspace, saved,
+                        absl::StrCat("dims, the layout of dst, kernel, strides and padding, here ",
+                                     DimsToString(desc.kernel), ", ", DimsToString(desc.strides),
+                                     " and ", DimsToString(desc.padding_left)));
+}
+
+absl::Status Validate(const PoolingDesc& desc, const Attributes&) {
+  ABSL_RETURN_IF_ERROR(CheckTensorsOf(desc));
   const int spatial = desc.src.rank() - 2;
   if (spatial < 1 || spatial > 3 || desc.dst.rank() != desc.src.rank()) {
     return InvalidArgument("src ", DimsToString(desc.src.dims()), ", dst ",
@@ -90,7 +156,7 @@ absl::Status Validate(const PoolingDesc& desc, const Attributes&) {
     if (desc.src.dim(d) != desc.dst.dim(d)) return CheckSameDims("src", desc.src, "dst", desc.dst);
   }
   for (int d = 0; d < spatial; ++d) ABSL_RETURN_IF_ERROR(CheckSpatial(desc, d));
-  return absl::OkStatus();
+  return CheckPlaces(desc);
 }
 
 }  // namespace
@@ -110,11 +176,14 @@ std::vector<PoolingDesc> PoolingProbes(DataType type) {
       descs.push_back(desc);
     }
   }
+  PoolingDesc backward = descs.back();
+  backward.prop_kind = PropKind::kBackwardData;
+  descs.push_back(backward);
   return descs;
 }
 
-TILEWIRE_DEFINE_PRIMITIVE(
-    Pooling, pooling,
+TILEWIRE_DEFINE_PRIMITIVE_WITH_BACKWARD(
+    Pooling, pooling, {PropKind::kBackwardData},
     {{cpu::Isa::kAvx512},
      {{"f32", ResolveChannelRows, CreateChannelRows, {.algorithm = kChannelRows}},
       {"integer",

@@ -18,6 +18,8 @@ TILEWIRE_ROW(ReductionDesc, Rows);
 
 TILEWIRE_ROW(ReductionDesc, Reference);
 
+TILEWIRE_ROW(ReductionDesc, ReferenceBackward);
+
 // How many elements of src fall on one of dst.
 int64_t ReducedCount(const ReductionDesc& desc);
 

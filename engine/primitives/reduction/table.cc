@@ -4,6 +4,7 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/gradients.h"
 #include "engine/primitives/probe_tensors.h"
 #include "engine/primitives/reduction/implementations.h"
 #include "engine/primitives/reduction/reduction.h"
@@ -27,8 +28,20 @@ absl::string_view AlgorithmName(ReductionAlgorithm algorithm) {
 namespace reduction {
 namespace {
 
-absl::Status Validate(const ReductionDesc& desc, const Attributes&) {
+absl::Status CheckTensorsOf(const ReductionDesc& desc) {
+  if (IsBackward(desc.prop_kind)) {
+    ABSL_RETURN_IF_ERROR(CheckSource("reduction: src", desc.src));
+    ABSL_RETURN_IF_ERROR(
+        CheckGradient("reduction", "diff_dst", desc.diff_dst, desc.dst, GradientUse::kRead));
+    return CheckGradient("reduction", "diff_src", desc.diff_src, desc.src, GradientUse::kWritten);
+  }
   ABSL_RETURN_IF_ERROR(CheckTensors("reduction", desc.src, desc.dst));
+  ABSL_RETURN_IF_ERROR(CheckAbsent("reduction", desc.prop_kind, "diff_src", desc.diff_src));
+  return CheckAbsent("reduction", desc.prop_kind, "diff_dst", desc.diff_dst);
+}
+
+absl::Status Validate(const ReductionDesc& desc, const Attributes&) {
+  ABSL_RETURN_IF_ERROR(CheckTensorsOf(desc));
   bool fits = desc.src.rank() == desc.dst.rank();
   for (int d = 0; fits && d < desc.src.rank(); ++d) {
     fits = desc.dst.dim(d) == desc.src.dim(d) || desc.dst.dim(d) == 1;
@@ -74,11 +87,17 @@ float NeutralElement(ReductionAlgorithm algorithm) {
 }  // namespace reduction
 
 std::vector<ReductionDesc> ReductionProbes(DataType type) {
-  return probes::Images<ReductionDesc>(type, {2, 32, 1, 1});
+  std::vector<ReductionDesc> descs = probes::Images<ReductionDesc>(type, {2, 32, 1, 1});
+  ReductionDesc backward = descs[0];
+  backward.prop_kind = PropKind::kBackwardData;
+  backward.diff_src = backward.src;
+  backward.diff_dst = backward.dst;
+  descs.push_back(backward);
+  return descs;
 }
 
-TILEWIRE_DEFINE_PRIMITIVE(Reduction, reduction,
-                          {kAvx512AndAvx2, {{"f32", ResolveStrided, CreateStrided}}},
-                          {kAnyCpu, {{"rows", ResolveRows, CreateRows}}});
+TILEWIRE_DEFINE_PRIMITIVE_WITH_BACKWARD(Reduction, reduction, {PropKind::kBackwardData},
+                                        {kAvx512AndAvx2, {{"f32", ResolveStrided, CreateStrided}}},
+                                        {kAnyCpu, {{"rows", ResolveRows, CreateRows}}});
 
 }  // namespace tilewire

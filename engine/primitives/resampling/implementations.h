@@ -17,6 +17,8 @@ TILEWIRE_ROW(ResamplingDesc, Rows);
 
 TILEWIRE_ROW(ResamplingDesc, Reference);
 
+TILEWIRE_ROW(ResamplingDesc, ReferenceBackward);
+
 // Where one output of a dimension comes from.
 struct Sample {
   int64_t index[2];

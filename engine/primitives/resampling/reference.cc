@@ -49,7 +49,6 @@ class Formula {
 }  // namespace
 
 absl::StatusOr<ResamplingDesc> ResolveReference(const Request<ResamplingDesc>& request) {
-  ABSL_RETURN_IF_ERROR(RequireForward(request.desc.prop_kind));
   return ResolveF32(request.desc, request.attributes);
 }
 

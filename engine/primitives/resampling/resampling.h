@@ -11,8 +11,12 @@
 //   linear   dst[o] = (1 - w) src[i] + w src[min(i + 1, I - 1)], s clamped to [0, I - 1],
 //            i = floor(s), w = s - i; the product of the weights of all spatial dimensions
 //
+// Backward data: diff_src[i] = sum of the weights that outputs have for i, times their diff_dst.
+//
+// Arguments kArgSrc, kArgDst; backward kArgDiffDst (read), kArgDiffSrc, in the layouts of the
+//          fields dst and src.
 // Shapes   src [N,C,(D,(H,))W], dst the same N and C and any spatial sizes. Not in place.
-// Layouts  any; dst may be `any`: the layout of src.
+// Layouts  any; dst may be `any`: the layout of src; backward src, too: that of dst.
 // Source   oneDNN, "Resampling".
 #ifndef ENGINE_PRIMITIVES_RESAMPLING_RESAMPLING_H_
 #define ENGINE_PRIMITIVES_RESAMPLING_RESAMPLING_H_

@@ -19,8 +19,16 @@ absl::string_view AlgorithmName(ResamplingAlgorithm algorithm) {
 namespace resampling {
 namespace {
 
+// A tensor that is written may be `any`, and the gradients both.
+absl::Status CheckTensorsOf(const ResamplingDesc& desc) {
+  if (!IsBackward(desc.prop_kind)) return CheckTensors("resampling", desc.src, desc.dst);
+  if (desc.dst.IsZero())
+    return InvalidArgument("resampling: dst, the layout of diff_dst, is missing");
+  return CheckDestination("resampling: src", desc.src);
+}
+
 absl::Status Validate(const ResamplingDesc& desc, const Attributes&) {
-  ABSL_RETURN_IF_ERROR(CheckTensors("resampling", desc.src, desc.dst));
+  ABSL_RETURN_IF_ERROR(CheckTensorsOf(desc));
   const MemoryDesc &src = desc.src, &dst = desc.dst;
   if (src.rank() < 3 || src.rank() > 5 || dst.rank() != src.rank() || dst.dim(0) != src.dim(0) ||
       dst.dim(1) != src.dim(1)) {
@@ -60,10 +68,13 @@ Sample Samples::Compute(int64_t output) const {
 }  // namespace resampling
 
 std::vector<ResamplingDesc> ResamplingProbes(DataType type) {
-  return probes::Images<ResamplingDesc>(type, {2, 32, 16, 16});
+  std::vector<ResamplingDesc> descs = probes::Images<ResamplingDesc>(type, {2, 32, 16, 16});
+  descs.push_back(descs[0]);
+  descs.back().prop_kind = PropKind::kBackwardData;
+  return descs;
 }
 
-TILEWIRE_DEFINE_PRIMITIVE(Resampling, resampling,
-                          {kAvx512AndAvx2, {{"f32", ResolveRows, CreateRows}}});
+TILEWIRE_DEFINE_PRIMITIVE_WITH_BACKWARD(Resampling, resampling, {PropKind::kBackwardData},
+                                        {kAvx512AndAvx2, {{"f32", ResolveRows, CreateRows}}});
 
 }  // namespace tilewire

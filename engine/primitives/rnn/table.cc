@@ -118,7 +118,7 @@ PrimitiveInfo InfoOf(const Request<RnnDesc>& request) {
                              {kArgDstIterC, desc.dst_iter_c}}) {
     if (!arg.desc.IsZero()) args.push_back(arg);
   }
-  return BasicInfo(request.facts, PrimitiveKind::kRnn, std::move(args), request.attributes);
+  return BasicInfo(request, std::move(args));
 }
 
 absl::Status RequireInferenceF32(const RnnDesc& desc, const Attributes& attributes) {

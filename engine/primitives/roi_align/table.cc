@@ -63,12 +63,10 @@ absl::Status CheckRegions(const RoiAlignDesc& desc, const ExecuteArgs& args) {
 
 PrimitiveInfo InfoOf(const Request<RoiAlignDesc>& request) {
   const RoiAlignDesc& desc = request.desc;
-  return BasicInfo(request.facts, PrimitiveKind::kRoiAlign,
-                   {{kArgMultipleSrc, desc.src},
-                    {kArgMultipleSrc + 1, desc.rois},
-                    {kArgMultipleSrc + 2, desc.batches},
-                    {kArgDst, desc.dst}},
-                   request.attributes);
+  return BasicInfo(request, {{kArgMultipleSrc, desc.src},
+                             {kArgMultipleSrc + 1, desc.rois},
+                             {kArgMultipleSrc + 2, desc.batches},
+                             {kArgDst, desc.dst}});
 }
 
 }  // namespace roi_align

@@ -30,7 +30,7 @@ PrimitiveInfo InfoOf(const Request<ShuffleDesc>& request) {
   if (desc.prop_kind == PropKind::kBackwardData) {
     args = {{kArgDiffDst, desc.src}, {kArgDiffSrc, desc.dst}};
   }
-  return BasicInfo(request.facts, PrimitiveKind::kShuffle, std::move(args), request.attributes);
+  return BasicInfo(request, std::move(args));
 }
 
 std::vector<int64_t> SourceIndices(const ShuffleDesc& desc) {
@@ -58,8 +58,16 @@ std::vector<ShuffleDesc> ShuffleProbes(DataType type) {
   return descs;
 }
 
-TILEWIRE_DEFINE_PRIMITIVE(Shuffle, shuffle,
-                          {kAvx512AndAvx2, {{"lanes", ResolveLanes, CreateLanes}}},
-                          {kAnyCpu, {{"blocked", ResolveBlocked, CreateBlocked}}});
+// Backward is a shuffle of another group size, which every row runs.
+TILEWIRE_DEFINE_PRIMITIVE_OF_ROWS(
+    Shuffle, shuffle,
+    {kAvx512AndAvx2,
+     {{"lanes", ResolveLanes, CreateLanes, {.propagations = kForwardAndBackwardData}}}},
+    {kAnyCpu,
+     {{"blocked", ResolveBlocked, CreateBlocked, {.propagations = kForwardAndBackwardData}},
+      {"reference",
+       ResolveReference,
+       CreateReference,
+       {.is_reference = true, .propagations = kForwardAndBackwardData}}}});
 
 }  // namespace tilewire

@@ -99,6 +99,7 @@ ColumnsConfig ConfigOf(const SoftmaxDesc& desc, const VectorUnit& unit) {
 }  // namespace
 
 absl::StatusOr<SoftmaxDesc> ResolveColumns(const Request<SoftmaxDesc>& request) {
+  ABSL_RETURN_IF_ERROR(RequireSoftmax(request.desc));
   ABSL_ASSIGN_OR_RETURN(SoftmaxDesc resolved, ResolveReference(request));
   const MemoryDesc& md = resolved.src;
   if (resolved.dst != md) return Unimplemented("layouts of src and dst differ");

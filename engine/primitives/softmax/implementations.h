@@ -25,6 +25,11 @@ TILEWIRE_ROW(SoftmaxDesc, Reordered);
 
 TILEWIRE_ROW(SoftmaxDesc, Reference);
 
+TILEWIRE_ROW(SoftmaxDesc, ReferenceBackward);
+
+// kUnimplemented  it is not softmax itself, as generated rows compute it
+absl::Status RequireSoftmax(const SoftmaxDesc& desc);
+
 }  // namespace tilewire::softmax
 
 #endif  // ENGINE_PRIMITIVES_SOFTMAX_IMPLEMENTATIONS_H_

@@ -18,14 +18,15 @@ absl::StatusOr<SoftmaxDesc> ResolveReference(const Request<SoftmaxDesc>& request
   const SoftmaxDesc& desc = request.desc;
   ABSL_RETURN_IF_ERROR(RequireF32(desc.src));
   ABSL_RETURN_IF_ERROR(RequireNoPostOps(request.attributes));
-  ABSL_RETURN_IF_ERROR(RequireForward(desc.prop_kind));
   return WithDst(desc, OrLayoutOf(desc.dst, desc.src));
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const Request<SoftmaxDesc>& request) {
   const SoftmaxDesc& desc = request.desc;
   const int64_t size = desc.dst.dim(desc.axis);
-  const auto compute = [axis = desc.axis, size, src_offsets = SeparableOffsets(desc.src),
+  const auto compute = [axis = desc.axis, size,
+                        is_log = desc.algorithm == SoftmaxAlgorithm::kLogSoftmax,
+                        src_offsets = SeparableOffsets(desc.src),
                         dst_offsets = SeparableOffsets(desc.dst)](const ReferencePiece& piece) {
     piece.ForEach([&](const Dims& row) {
       const float* src = piece.Get<const float>(kArgSrc) + src_offsets.Offset(row);
@@ -33,6 +34,17 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const Request<Softmax
       float highest = -std::numeric_limits<float>::infinity();
       ForEachOperation(
           size, [&](int64_t i) { highest = std::max(highest, src[src_offsets.At(axis, i)]); });
+      if (is_log) {
+        double sum = 0;
+        ForEachOperation(size, [&](int64_t i) {
+          sum += std::exp(static_cast<double>(src[src_offsets.At(axis, i)]) - highest);
+        });
+        const double below = highest + std::log(sum);
+        ForEachOperation(size, [&](int64_t i) {
+          dst[dst_offsets.At(axis, i)] = static_cast<float>(src[src_offsets.At(axis, i)] - below);
+        });
+        return;
+      }
       float total = 0;
       ForEachOperation(size, [&](int64_t i) {
         const float power = std::exp(src[src_offsets.At(axis, i)] - highest);

@@ -13,6 +13,7 @@
 
 namespace tilewire::softmax {
 absl::StatusOr<SoftmaxDesc> ResolveRows(const Request<SoftmaxDesc>& request) {
+  ABSL_RETURN_IF_ERROR(RequireSoftmax(request.desc));
   ABSL_ASSIGN_OR_RETURN(SoftmaxDesc resolved, ResolveReference(request));
   const MemoryDesc& md = resolved.src;
   if (resolved.dst != md) return Unimplemented("layouts of src and dst differ");

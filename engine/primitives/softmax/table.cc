@@ -1,23 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/gradients.h"
 #include "engine/primitives/probe_tensors.h"
 #include "engine/primitives/row_table.h"
 #include "engine/primitives/softmax/implementations.h"
 #include "engine/primitives/softmax/softmax.h"
 
 namespace tilewire {
+
+absl::string_view AlgorithmName(SoftmaxAlgorithm algorithm) {
+  return algorithm == SoftmaxAlgorithm::kSoftmax ? "softmax" : "logsoftmax";
+}
+
 namespace softmax {
 namespace {
 
-absl::Status Validate(const SoftmaxDesc& desc, const Attributes&) {
+absl::Status ValidateForward(const SoftmaxDesc& desc) {
   ABSL_RETURN_IF_ERROR(CheckTensors("softmax", desc.src, desc.dst));
   ABSL_RETURN_IF_ERROR(CheckSameShape("softmax", desc.src, desc.dst));
-  ABSL_RETURN_IF_ERROR(CheckAxis("softmax", desc.axis, desc.src));
-  return absl::OkStatus();
+  ABSL_RETURN_IF_ERROR(CheckAbsent("softmax", desc.prop_kind, "diff_src", desc.diff_src));
+  return CheckAbsent("softmax", desc.prop_kind, "diff_dst", desc.diff_dst);
+}
+
+absl::Status ValidateBackward(const SoftmaxDesc& desc) {
+  ABSL_RETURN_IF_ERROR(CheckAbsent("softmax", desc.prop_kind, "src", desc.src));
+  ABSL_RETURN_IF_ERROR(CheckSource("softmax: dst", desc.dst));
+  ABSL_RETURN_IF_ERROR(
+      CheckGradient("softmax", "diff_dst", desc.diff_dst, desc.dst, GradientUse::kRead));
+  return CheckGradient("softmax", "diff_src", desc.diff_src, desc.dst, GradientUse::kWritten);
+}
+
+absl::Status Validate(const SoftmaxDesc& desc, const Attributes&) {
+  ABSL_RETURN_IF_ERROR(IsBackward(desc.prop_kind) ? ValidateBackward(desc) : ValidateForward(desc));
+  return CheckAxis("softmax", desc.axis, desc.dst);
 }
 
 }  // namespace
+
+absl::Status RequireSoftmax(const SoftmaxDesc& desc) {
+  if (desc.algorithm == SoftmaxAlgorithm::kSoftmax) return absl::OkStatus();
+  return Unimplemented("computes softmax only, not ", AlgorithmName(desc.algorithm));
+}
 
 }  // namespace softmax
 
@@ -26,11 +50,15 @@ std::vector<SoftmaxDesc> SoftmaxProbes(DataType type) {
   desc.src = desc.dst = probes::Tagged({2, 32}, type, "nc");
   SoftmaxDesc blocked;
   blocked.src = blocked.dst = probes::Tagged({2, 32, 4, 4}, type, "nChw16c");
-  return {desc, blocked};
+  SoftmaxDesc backward;
+  backward.prop_kind = PropKind::kBackwardData;
+  backward.dst = backward.diff_src = backward.diff_dst = desc.dst;
+  return {desc, blocked, backward};
 }
 
-TILEWIRE_DEFINE_PRIMITIVE(
-    Softmax, softmax, {kAvx512AndAvx2, {{"f32", ResolveRows, CreateRows}}},
+TILEWIRE_DEFINE_PRIMITIVE_WITH_BACKWARD(
+    Softmax, softmax, {PropKind::kBackwardData},
+    {kAvx512AndAvx2, {{"f32", ResolveRows, CreateRows}}},
     {kAvx512AndAvx2, {{"f32_columns", ResolveColumns, CreateColumns}}},
     {kAnyCpu, {{"reordered", ResolveReordered, CreateReordered, {.runs_another = true}}}});
 

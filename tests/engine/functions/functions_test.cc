@@ -52,6 +52,79 @@ TEST(FunctionTableTest, EveryFunctionOfOneRealHasACase) {
   EXPECT_EQ(tested.size(), static_cast<size_t>(kRealFunctionCount));
 }
 
+// Away from kinks and from the bounds of every case.
+constexpr double kPlaces[] = {-4.7, -2.9, -1.3, -0.71, -0.31, 0.17, 0.33, 0.69, 1.3, 2.6, 4.7};
+
+TEST(DerivativeTest, IsTheSlopeOfTheFormula) {
+  for (const FunctionCase& one : kFunctionCases) {
+    SCOPED_TRACE(one.why);
+    if (!HasSlope(one.op.function)) continue;
+    for (double x : kPlaces) {
+      constexpr double kStep = 0x1p-16;
+      const double before[] = {x - kStep}, after[] = {x + kStep};
+      const double slope = (Evaluate(one.op, after) - Evaluate(one.op, before)) / (2 * kStep);
+      if (!std::isfinite(slope)) continue;  // outside of the function's domain
+      const double derivative = EltwiseDerivative(one.op, x);
+      EXPECT_NEAR(derivative, slope, 4e-6 * (1 + std::abs(slope))) << "at " << x;
+      if (!HasResultSlope(one.op)) continue;
+      const double y = Evaluate(one.op, &x);
+      EXPECT_NEAR(EltwiseDerivativeOfResult(one.op, y), derivative, 1e-9 * (1 + std::abs(slope)))
+          << "from the result at " << x;
+    }
+  }
+}
+
+TEST(DerivativeTest, AtKinksAndBounds) {
+  struct Case {
+    EltwiseOp op;
+    double x, derivative;
+  };
+  using enum Function;
+  const Case cases[] = {
+      {{kRelu}, 0, 0},
+      {{kRelu, 0.25f}, 0, 0.25},
+      {{kElu, 0.5f}, 0, 0.5},
+      {{kAbs}, 0, 0},
+      {{kSqrt}, 0, 0},
+      {{kSqrt}, -1, 0},
+      {{kBoundedRelu, 6}, 0, 0},
+      {{kBoundedRelu, 6}, 6, 0},
+      {{kBoundedRelu, 6}, 5.5, 1},
+      {{kClip, -1, 2}, -1, 0},
+      {{kClip, -1, 2}, 2, 0},
+      {{kHardSigmoid, 0.25f, 0.5f}, 2, 0},
+      {{kHardSwish, 0.25f, 0.5f}, 2, 1},
+      {{kHardSwish, 0.25f, 0.5f}, -2, 0},
+      {{kMish}, 0, 0.6},
+      {{kSwish, 1}, 0, 0.5},
+      {{kPow, 3, 0}, 0, 0},
+      {{kSoftRelu}, -50, std::exp(-50)},
+      {{kSoftRelu}, 500, 1},
+      {{kLogistic}, -800, 0},
+      {{kSign}, 0, 0},
+      {{kRound}, 0.5, 0},
+  };
+  for (const Case& one : cases) {
+    EXPECT_DOUBLE_EQ(EltwiseDerivative(one.op, one.x), one.derivative)
+        << AlgorithmName(one.op.function) << " at " << one.x;
+  }
+}
+
+TEST(DerivativeTest, FollowsFromTheResultWhereTheTableSaysSo) {
+  EXPECT_TRUE(HasResultSlope({Function::kRelu}));
+  EXPECT_TRUE(HasResultSlope({Function::kElu, 0.5f}));
+  EXPECT_FALSE(HasResultSlope({Function::kRelu, -0.5f}));
+  EXPECT_FALSE(HasResultSlope({Function::kElu, -1}));
+  EXPECT_FALSE(HasResultSlope({Function::kGelu}));
+  EXPECT_FALSE(HasSlope(Function::kIsNan));
+  EXPECT_FALSE(HasSlope(Function::kAdd));
+  for (Function function : AllFunctions()) {
+    EXPECT_TRUE(HasSlope(function) || !RowOf(function).has_result_slope);
+    EXPECT_TRUE(HasSlope(function) || !IsOfOneReal(function) || IsPredicate(function))
+        << AlgorithmName(function);
+  }
+}
+
 // Bit patterns of all of f32, with the ends of every piece of the functions among them.
 std::vector<float> Arguments() {
   using Limits = std::numeric_limits<float>;

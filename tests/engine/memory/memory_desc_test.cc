@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/memory/memory.h"
+#include "engine/memory/workspace_tag.h"
 #include "engine/memory/zero_padding.h"
 #include "tests/support/padded_tail.h"
 #include "tests/support/random_tensor.h"
@@ -112,6 +113,38 @@ TEST(MemoryDescTest, WinogradWeightsAreOpaque) {
   EXPECT_FALSE(MemoryDesc::CreateWinograd({40, 20, 3}, layout).ok());
   EXPECT_FALSE(MemoryDesc::CreateWinograd({int64_t{1} << 40, 1 << 20, 3, 3}, layout).ok());
   EXPECT_FALSE(MemoryDesc::CreateWinograd({40, 20, 3, 3}, {6, 16, 2}).ok());
+}
+
+TEST(MemoryDescTest, WorkspacesAreBytesOfATag) {
+  const MemoryDesc desc = *MemoryDesc::CreateWorkspace(100, 0xabc);
+  EXPECT_EQ(desc.format_kind(), FormatKind::kWorkspace);
+  EXPECT_EQ(desc.SizeBytes(), 100);
+  EXPECT_EQ(desc.ToString(), "u8:100:workspace_0000000000000abc");
+  EXPECT_TRUE(desc.IsOpaque());
+  EXPECT_FALSE(desc.IsPlain() || desc.IsDense() || desc.HasPadding() || desc.IsAny() ||
+               desc.IsZero());
+  const MemoryDesc other = *MemoryDesc::CreateWorkspace(100, 0xabd);
+  EXPECT_FALSE(desc == other);
+  EXPECT_TRUE(desc == *MemoryDesc::CreateWorkspace(100, 0xabc));
+  std::string key, other_key, plain_key;
+  desc.AppendKey(&key);
+  other.AppendKey(&other_key);
+  MemoryDesc::CreatePattern({100}, DataType::kU8, "a")->AppendKey(&plain_key);
+  EXPECT_NE(key, other_key);
+  EXPECT_NE(key, plain_key);
+  EXPECT_TRUE(desc.WithDataType(DataType::kU8).ok());
+  EXPECT_FALSE(desc.WithDataType(DataType::kF32).ok());
+  EXPECT_FALSE(desc.Permuted({0}).ok());
+  EXPECT_FALSE(desc.SubMemory({50}, {0}).ok());
+  EXPECT_FALSE(MemoryDesc::CreateWorkspace(-1, 0).ok());
+  EXPECT_EQ(MemoryDesc::CreateWorkspace(0, 1)->SizeBytes(), 0);
+}
+
+TEST(WorkspaceTagTest, HashesDependOnTheNameAndTheKey) {
+  EXPECT_EQ(HashWorkspace("places", "2x2"), HashWorkspace("places", "2x2"));
+  EXPECT_NE(HashWorkspace("places", "2x2"), HashWorkspace("places", "3x3"));
+  EXPECT_NE(HashWorkspace("ab", "c"), HashWorkspace("a", "bc"));
+  EXPECT_EQ(WorkspaceTagName(UINT64_MAX), "workspace_ffffffffffffffff");
 }
 
 TEST(MemoryDescTest, WinogradWeightsMayBePlanes) {

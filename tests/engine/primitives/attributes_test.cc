@@ -44,12 +44,23 @@ TEST(PostOpsTest, MaxPoolingEndsTheChain) {
   EXPECT_EQ(Chain({kSum, kRelu}).WithoutMaxPooling(), Chain({kSum, kRelu}));
 }
 
+TEST(PostOpsTest, AMaskEndsTheChain) {
+  PostOps chain = Chain({kSum, MaskPostOp{0.25f}});
+  EXPECT_EQ(chain.ToString(), "sum:1;mask:0.25");
+  ASSERT_NE(chain.Mask(), nullptr);
+  EXPECT_EQ(chain.Mask()->alpha, 0.25f);
+  EXPECT_EQ(Chain({kSum}).Mask(), nullptr);
+  for (const PostOp& op : {kSum, kRelu, PostOp(MaskPostOp{})})
+    EXPECT_EQ(chain.Append(op).code(), absl::StatusCode::kInvalidArgument);
+}
+
 TEST(PostOpsTest, RefusesNumbersThatAreNotFinite) {
   PostOps chain;
   for (float bad : {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
                     std::numeric_limits<float>::quiet_NaN()}) {
     const PostOp ops[] = {SumPostOp{.scale = bad}, EltwisePostOp{.op = {.alpha = bad}},
-                          EltwisePostOp{.op = {.beta = bad}}, EltwisePostOp{.scale = bad}};
+                          EltwisePostOp{.op = {.beta = bad}}, EltwisePostOp{.scale = bad},
+                          MaskPostOp{bad}};
     for (const PostOp& op : ops) {
       EXPECT_EQ(chain.Append(op).code(), absl::StatusCode::kInvalidArgument) << bad;
     }
@@ -76,7 +87,7 @@ TEST(AttributesTest, CopiesAreIndependent) {
 }
 
 TEST(AttributesTest, EqualAttributesAndNoOthersHaveOneKey) {
-  std::vector<Attributes> different(15);
+  std::vector<Attributes> different(17);
   different[1].scratchpad_mode = ScratchpadMode::kUser;
   different[2].post_ops = Chain({kSum});
   different[3].post_ops = Chain({kRelu});
@@ -91,6 +102,8 @@ TEST(AttributesTest, EqualAttributesAndNoOthersHaveOneKey) {
   different[12].post_ops = Chain({PReluPostOp{{1, 3}}});
   different[13].precision = Precision::kFast;
   different[14].precision = Precision::kBf16;
+  different[15].post_ops = Chain({MaskPostOp{}});
+  different[16].post_ops = Chain({MaskPostOp{0.5f}});
   std::set<std::string> keys;
   for (const Attributes& attributes : different) {
     EXPECT_EQ(KeyOf(attributes), KeyOf(Attributes(attributes)));

@@ -2,8 +2,10 @@
 //
 // Queries of primitives and of their tables (A10-A15, Q12), and the types of every implementation.
 #include <fstream>
+#include <map>
 #include <set>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "absl/algorithm/container.h"
@@ -39,7 +41,10 @@ TEST(NumbersTest, ArgumentsAreMklDnns) {
   EXPECT_EQ(kArgWorkspace, 64);
   EXPECT_EQ(kArgScratchpad, 80);
   EXPECT_EQ(kArgDiffSrc, 129);
+  EXPECT_EQ(kArgDiffSrc1, 130);
   EXPECT_EQ(kArgDiffDst, 145);
+  EXPECT_EQ(kArgDiffWeights, 161);
+  EXPECT_EQ(kArgDiffBias, 169);
   EXPECT_EQ(kArgMultipleSrc, 1024);
   EXPECT_EQ(kArgMultipleDst, 2048);
 }
@@ -48,7 +53,72 @@ TEST(NumbersTest, PropagationsAreMklDnns) {
   EXPECT_EQ(static_cast<int>(PropKind::kForwardTraining), 64);
   EXPECT_EQ(static_cast<int>(PropKind::kForwardInference), 96);
   EXPECT_EQ(static_cast<int>(PropKind::kBackwardData), 160);
+  EXPECT_EQ(static_cast<int>(PropKind::kBackward), 128);
+  EXPECT_EQ(static_cast<int>(PropKind::kBackwardWeights), 192);
   EXPECT_EQ(PropKindName(PropKind::kForwardInference), "forward_inference");
+  EXPECT_EQ(PropKindName(PropKind::kBackward), "backward");
+  EXPECT_EQ(PropKindName(PropKind::kBackwardWeights), "backward_weights");
+}
+
+constexpr PropKind kPropKinds[] = {PropKind::kForwardTraining, PropKind::kForwardInference,
+                                   PropKind::kBackward, PropKind::kBackwardData,
+                                   PropKind::kBackwardWeights};
+
+TEST(PropKindsTest, HoldTheirOwnAlone) {
+  for (PropKind own : kPropKinds) {
+    for (PropKind kind : kPropKinds) {
+      EXPECT_EQ(PropKinds({own}).Has(kind), kind == own) << PropKindName(kind);
+      EXPECT_EQ(PropKinds({own, PropKind::kBackward}).Has(kind),
+                kind == own || kind == PropKind::kBackward);
+    }
+    EXPECT_EQ(kForwardKinds.Has(own), !IsBackward(own)) << PropKindName(own);
+  }
+}
+
+TEST(PropKindsTest, DecideWhichArgumentsAreWritten) {
+  struct Case {
+    int arg;
+    bool forward, backward;
+  };
+  const Case cases[] = {
+      {kArgSrc, false, false},     {kArgSrc1, false, false},        {kArgDst, true, false},
+      {kArgDstIterC, true, false}, {kArgWeights, false, false},     {kArgBias, false, false},
+      {kArgMean, false, false},    {kArgWorkspace, true, false},    {kArgDiffSrc, true, true},
+      {kArgDiffSrc1, true, true},  {kArgDiffDst, false, false},     {kArgDiffWeights, true, true},
+      {kArgDiffBias, true, true},  {kArgMultipleSrc, false, false}, {kArgMultipleDst, true, false},
+  };
+  for (const Case& one : cases) {
+    SCOPED_TRACE(ArgName(one.arg));
+    for (PropKind kind : kPropKinds)
+      EXPECT_EQ(IsOutput(kind, one.arg), IsBackward(kind) ? one.backward : one.forward);
+  }
+}
+
+// A13: what a row does not run it refuses by name, and so do all rows of what has no backward.
+TEST(PropKindsTest, WhatHasNoBackwardRefusesItByName) {
+  for (PrimitiveKind kind : Kinds()) {
+    for (OpDesc desc : Probes(kind, DataType::kF32)) {
+      std::visit(
+          [](auto& its) {
+            if constexpr (requires { its.prop_kind; }) its.prop_kind = PropKind::kBackwardWeights;
+          },
+          desc);
+      const bool has_kind = std::visit(
+          [](auto& its) {
+            return requires { its.prop_kind; };
+          },
+          desc);
+      bool has_row = false;  // its tests know which descriptors it takes
+      for (const ImplementationRow& row : AllImplementations()) {
+        for (PropKind own : kPropKinds)
+          has_row |= row.kind == kind && IsBackward(own) && row.traits.propagations.Has(own);
+      }
+      if (!has_kind || has_row) continue;
+      EXPECT_THAT(CreatePrimitive(desc, UserMode(), {}),
+                  StatusIs(absl::StatusCode::kUnimplemented, "does not run backward_weights"))
+          << PrimitiveKindName(kind);
+    }
+  }
 }
 
 // A10: the table from its best row on. The row that serves a descriptor without being named takes
@@ -95,7 +165,7 @@ TEST(QueriesTest, APrimitiveTellsKindArgumentsLayoutsAndScratchpad) {
   EXPECT_TRUE(absl::StartsWith((*primitive)->name(), "convolution/"));
   int inputs = 0, outputs = 0;
   for (const ArgDesc& arg : (*primitive)->info().args) {
-    ++(IsOutput(arg.arg) ? outputs : inputs);
+    ++(arg.is_output ? outputs : inputs);
     EXPECT_EQ(arg.desc.format_kind(), FormatKind::kBlocked) << ArgName(arg.arg);
   }
   EXPECT_EQ(inputs, 3);
@@ -109,14 +179,20 @@ TEST(QueriesTest, APrimitiveTellsKindArgumentsLayoutsAndScratchpad) {
 
 TEST(QueriesTest, EveryKindHasANameAndAReference) {
   for (PrimitiveKind kind : Kinds()) {
-    int found = 0;
+    std::map<PropKind, int> references, others;
     for (const ImplementationRow& row : AllImplementations()) {
-      if (row.kind == kind) {
-        EXPECT_TRUE(absl::StartsWith(row.name, absl::StrCat(PrimitiveKindName(kind), "/")));
+      if (row.kind != kind) continue;
+      EXPECT_TRUE(absl::StartsWith(row.name, absl::StrCat(PrimitiveKindName(kind), "/")));
+      for (PropKind prop_kind : kPropKinds) {
+        if (!row.traits.propagations.Has(prop_kind)) continue;
+        ++(row.traits.is_reference ? references : others)[prop_kind];
       }
-      found += row.kind == kind && row.traits.is_reference;
     }
-    EXPECT_EQ(found, 1) << PrimitiveKindName(kind);
+    EXPECT_EQ(references[PropKind::kForwardInference], 1) << PrimitiveKindName(kind);
+    for (PropKind prop_kind : kPropKinds) {
+      EXPECT_LE(references[prop_kind], 1) << PropKindName(prop_kind);
+      EXPECT_TRUE(references[prop_kind] == 1 || others[prop_kind] == 0) << PropKindName(prop_kind);
+    }
   }
 }
 
@@ -135,6 +211,18 @@ TEST(QueriesTest, PrimitivesThatTakeNoPostOpsRefuseThemAtCreation) {
       any_takes_sum |= CreatePrimitive(desc, sum, {}).ok();
     }
     EXPECT_EQ(any_takes_sum, kind == PrimitiveKind::kReorder);
+  }
+}
+
+TEST(QueriesTest, ForwardTakesNoMask) {
+  Attributes masked = UserMode();
+  ASSERT_TRUE(masked.post_ops.Append(MaskPostOp{}).ok());
+  for (PrimitiveKind kind : Kinds()) {
+    for (const OpDesc& desc : Probes(kind, DataType::kF32)) {
+      EXPECT_THAT(CreatePrimitive(desc, masked, {}),
+                  StatusIs(absl::StatusCode::kUnimplemented, "mask"))
+          << PrimitiveKindName(kind);
+    }
   }
 }
 

@@ -6,9 +6,12 @@
 #ifndef TESTS_ENGINE_PRIMITIVES_ROW_TEST_H_
 #define TESTS_ENGINE_PRIMITIVES_ROW_TEST_H_
 
+#include <algorithm>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "engine/memory/layout.h"
 #include "engine/primitives/implementation.h"
@@ -95,11 +98,31 @@ class RowTest : public ::testing::TestWithParam<Implementation<Desc>> {
   int taken_ = 0;
 };
 
-// The tests of Name##Test, a RowTest<Name##Desc>, for every row of Name##Implementations().
-#define TILEWIRE_TEST_EVERY_ROW(Name)                                                      \
-  INSTANTIATE_TEST_SUITE_P(                                                                \
-      AllImplementations, Name##Test,                                                      \
-      ::testing::ValuesIn(Name##Implementations().begin(), Name##Implementations().end()), \
+// The rows that run one of `kinds`.
+template <typename Desc>
+std::vector<Implementation<Desc>> RowsThatRun(std::initializer_list<PropKind> kinds,
+                                              absl::Span<const Implementation<Desc>> table) {
+  std::vector<Implementation<Desc>> rows;
+  for (const Implementation<Desc>& row : table) {
+    const auto runs = [&](PropKind kind) { return row.traits.propagations.Has(kind); };
+    if (std::any_of(kinds.begin(), kinds.end(), runs)) rows.push_back(row);
+  }
+  return rows;
+}
+
+// The tests of Name##Test, a RowTest<Name##Desc>, for every row of Name##Implementations() that
+// runs forward; and those of Name##BackwardTest for every row that runs backward.
+#define TILEWIRE_TEST_EVERY_ROW(Name)                                                           \
+  INSTANTIATE_TEST_SUITE_P(                                                                     \
+      AllImplementations, Name##Test,                                                           \
+      ::testing::ValuesIn(RowsThatRun({PropKind::kForwardInference}, Name##Implementations())), \
+      RowName<Implementation<Name##Desc>>)
+#define TILEWIRE_TEST_EVERY_BACKWARD_ROW(Name)                                                    \
+  INSTANTIATE_TEST_SUITE_P(                                                                       \
+      AllImplementations, Name##BackwardTest,                                                     \
+      ::testing::ValuesIn(                                                                        \
+          RowsThatRun({PropKind::kBackward, PropKind::kBackwardData, PropKind::kBackwardWeights}, \
+                      Name##Implementations())),                                                  \
       RowName<Implementation<Name##Desc>>)
 
 // The codes that creation refuses with.

@@ -146,7 +146,7 @@ TEST(BatchNormalizationErrorsTest, CreationNamesWhatDoesNotFit) {
   EXPECT_THAT(status({kInference, Plain({5}), Plain({5})}), StatusIs(kInvalid, "rank 1"));
   EXPECT_THAT(status({kInference, md, md, std::numeric_limits<float>::infinity()}),
               StatusIs(kInvalid, "epsilon"));
-  EXPECT_THAT(status({PropKind::kForwardTraining, md, md}), StatusIs(kUnimplemented, "inference"));
+  EXPECT_THAT(status({PropKind::kForwardTraining, md, md}), IsOk());
   const MemoryDesc bytes = Plain({2, 3, 4, 4}, DataType::kS8);
   EXPECT_THAT(status({kInference, bytes, bytes}), StatusIs(kUnimplemented, "s8"));
 }

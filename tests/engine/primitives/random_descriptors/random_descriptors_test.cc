@@ -127,8 +127,8 @@ class RandomDescriptorsTest : public ::testing::Test {
     std::vector<PrimitiveInput> inputs;
     std::vector<PrimitiveOutput> outputs;
     for (const ArgDesc& arg : primitive.info().args) {
-      if (IsOutput(arg.arg)) outputs.push_back({arg.arg, OtherLayout(random, arg.desc), {}});
-      if (IsOutput(arg.arg) && !primitive.info().reads_destination) continue;
+      if (arg.is_output) outputs.push_back({arg.arg, OtherLayout(random, arg.desc), {}});
+      if (arg.is_output && !primitive.info().reads_destination) continue;
       const MemoryDesc given = OtherLayout(random, arg.desc);
       inputs.push_back({arg.arg, given, {Bytes(random, given.SizeBytes())}});
     }

@@ -127,7 +127,8 @@ TEST(ResamplingErrorsTest, CreationNamesWhatDoesNotFit) {
   EXPECT_THAT(status({kForward, kNearest, Plain({1, 4}), Plain({1, 4})}),
               StatusIs(kInvalid, "rank"));
   EXPECT_THAT(status({kForward, kNearest, Plain({1, 4, 0, 3}), md}), StatusIs(kInvalid, "empty"));
-  EXPECT_THAT(status({PropKind::kBackwardData, kNearest, md, md}), StatusIs(kUnimplemented, ""));
+  EXPECT_THAT(status({PropKind::kBackwardWeights, kNearest, md, md}),
+              StatusIs(kUnimplemented, "backward_weights"));
   const MemoryDesc bytes = Plain({1, 4, 3, 3}, DataType::kU8);
   EXPECT_THAT(status({kForward, kNearest, bytes, bytes}), StatusIs(kUnimplemented, "u8"));
   EXPECT_THAT(status({kForward, kNearest, md, md}), IsOk());

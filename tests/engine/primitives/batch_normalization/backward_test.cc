@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Training and backward of batch normalization: statistics, the bits of relu, and gradients of src,
+// scale and shift by central differences.
+#include <cmath>
+
+#include "engine/primitives/batch_normalization/batch_normalization.h"
+#include "tests/engine/primitives/gradients.h"
+#include "tests/engine/primitives/row_test.h"
+
+namespace tilewire::testing {
+namespace {
+
+using Desc = BatchNormalizationDesc;
+
+// ChannelValues of one problem; scale and shift one after the other.
+struct ChannelValues {
+  std::vector<float> x, mean, variance, weights, dy;
+};
+
+ChannelValues ValuesOf(const Dims& dims) {
+  const int64_t count = *ElementCount(dims), channels = dims[1];
+  return {RandomFloats(count, 1, -2, 2), RandomFloats(channels, 2, -0.5f, 0.5f),
+          RandomFloats(channels, 3, 0.5f, 2), RandomFloats(2 * channels, 4, 0.3f, 1.5f),
+          RandomFloats(count, 5, -1, 1)};
+}
+
+struct Statistics {
+  Doubles mean, variance;
+};
+
+// Calls visit(element, channel) for a row-major tensor.
+template <typename Visit>
+void ForEachElement(const Dims& dims, Visit visit) {
+  int64_t inner = 1;
+  for (size_t d = 2; d < dims.size(); ++d) inner *= dims[d];
+  for (int64_t i = 0; i < *ElementCount(dims); ++i) visit(i, i / inner % dims[1]);
+}
+
+Statistics StatisticsOf(const Dims& dims, const Doubles& x) {
+  Statistics found{Doubles(dims[1], 0), Doubles(dims[1], 0)};
+  const double count = static_cast<double>(x.size()) / static_cast<double>(dims[1]);
+  ForEachElement(dims, [&](int64_t i, int64_t c) { found.mean[c] += x[i] / count; });
+  ForEachElement(dims, [&](int64_t i, int64_t c) {
+    found.variance[c] += (x[i] - found.mean[c]) * (x[i] - found.mean[c]) / count;
+  });
+  return found;
+}
+
+Doubles NormalizationOf(const Desc& desc, const ChannelValues& values, const Doubles& x,
+                        const Doubles& weights) {
+  const Dims& dims = desc.src.dims();
+  const Statistics statistics = desc.use_global_stats
+                                    ? Statistics{ToDoubles(values.mean), ToDoubles(values.variance)}
+                                    : StatisticsOf(dims, x);
+  Doubles y(x.size());
+  ForEachElement(dims, [&](int64_t i, int64_t c) {
+    y[i] = (x[i] - statistics.mean[c]) / std::sqrt(statistics.variance[c] + desc.epsilon);
+    if (desc.use_scale_shift) y[i] = weights[c] * y[i] + weights[dims[1] + c];
+    if (desc.fuse_relu && y[i] < 0) y[i] = 0;
+  });
+  return y;
+}
+
+// The outputs of forward for training: dst, the statistics (those given, or found) and bits.
+struct NormalizationForward {
+  MemoryDesc workspace;
+  Bytes dst, mean, variance, bits;
+};
+
+NormalizationForward RunTraining(Desc desc, const ChannelValues& values) {
+  desc.prop_kind = PropKind::kForwardTraining;
+  desc.dst = desc.src;
+  desc.diff_src = desc.diff_dst = desc.workspace = MemoryDesc();
+  const auto primitive = CreateBatchNormalization(desc, {}, {});
+  EXPECT_THAT(primitive, IsOk());
+  NormalizationForward forward;
+  if (!primitive.ok()) return forward;
+  EXPECT_EQ((*primitive)->Writes(kArgMean), !desc.use_global_stats);
+  const MemoryDesc channel = Plain({desc.src.dim(1)}), pairs = Plain({2, desc.src.dim(1)});
+  forward.workspace = (*primitive)->Desc(kArgWorkspace);
+  forward.bits = Garbage(forward.workspace, 3);
+  forward.mean = desc.use_global_stats ? Pack(channel, values.mean) : Garbage(channel, 3);
+  forward.variance = desc.use_global_stats ? Pack(channel, values.variance) : Garbage(channel, 3);
+  const Bytes src = Pack(desc.src, values.x), weights = Pack(pairs, values.weights);
+  forward.dst = Execute(**primitive,
+                        {{kArgSrc, &src},
+                         {kArgWeights, &weights},
+                         {kArgMean, &forward.mean},
+                         {kArgVariance, &forward.variance},
+                         {kArgWorkspace, &forward.bits}},
+                        kArgDst, Garbage(desc.dst, 7), threading::Team::Serial());
+  return forward;
+}
+
+class BatchNormalizationBackwardTest : public RowTest<Desc> {
+ protected:
+  BatchNormalizationBackwardTest() : RowTest(CreateBatchNormalization) {}
+
+  void ExpectDifferences(Desc desc) {
+    SCOPED_TRACE(absl::StrCat(desc.src.ToString(), " global ", desc.use_global_stats, " scale ",
+                              desc.use_scale_shift, " relu ", desc.fuse_relu));
+    const ChannelValues values = ValuesOf(desc.src.dims());
+    const NormalizationForward forward = RunTraining(desc, values);
+    desc.workspace = forward.workspace;
+    const auto primitive = Create(desc);
+    if (!primitive) return;
+    const MemoryDesc pairs = Plain({2, desc.src.dim(1)});
+    const Bytes src = Pack(desc.src, values.x), diff_dst = Pack(desc.diff_dst, values.dy);
+    const Bytes weights = Pack(pairs, values.weights);
+    const Inputs inputs = {{kArgSrc, &src},
+                           {kArgDiffDst, &diff_dst},
+                           {kArgWeights, &weights},
+                           {kArgMean, &forward.mean},
+                           {kArgVariance, &forward.variance},
+                           {kArgWorkspace, &forward.bits}};
+    ExpectSrc(desc, *primitive, inputs, values);
+    ExpectWeights(desc, *primitive, inputs, values);
+  }
+
+ private:
+  void ExpectSrc(const Desc& desc, const Created& primitive, Inputs inputs,
+                 const ChannelValues& values) {
+    const Bytes other = Garbage(Plain({2, desc.src.dim(1)}), 1);
+    inputs.emplace_back(kArgDiffWeights, &other);
+    const Bytes dx = ExecuteAllWays(primitive, inputs, kArgDiffSrc, Garbage(desc.diff_src, 7));
+    const auto forward = [&](const Doubles& x) {
+      return NormalizationOf(desc, values, x, ToDoubles(values.weights));
+    };
+    ExpectGradient(Unpack<float>(desc.diff_src, dx),
+                   CentralDifferences(ToDoubles(values.x), values.dy, forward, 1e-6), 2e-5);
+  }
+
+  void ExpectWeights(const Desc& desc, const Created& primitive, Inputs inputs,
+                     const ChannelValues& values) {
+    const MemoryDesc pairs = Plain({2, desc.src.dim(1)});
+    const bool writes = desc.prop_kind == PropKind::kBackward && desc.use_scale_shift;
+    ASSERT_EQ(primitive.library->Writes(kArgDiffWeights), writes);
+    if (!writes) return;
+    const Bytes other = Garbage(desc.diff_src, 1);
+    inputs.emplace_back(kArgDiffSrc, &other);
+    const Bytes dw = ExecuteAllWays(primitive, inputs, kArgDiffWeights, Garbage(pairs, 7));
+    const auto forward = [&](const Doubles& weights) {
+      return NormalizationOf(desc, values, ToDoubles(values.x), weights);
+    };
+    ExpectGradient(Unpack<float>(pairs, dw),
+                   CentralDifferences(ToDoubles(values.weights), values.dy, forward, 1e-6), 2e-5);
+  }
+};
+
+Desc DescOf(PropKind prop_kind, const MemoryDesc& md) {
+  Desc desc{prop_kind, md};
+  desc.diff_src = desc.diff_dst = md;
+  desc.epsilon = 1e-3f;
+  return desc;
+}
+
+TEST_P(BatchNormalizationBackwardTest, CentralDifferencesWithEveryOption) {
+  for (PropKind prop_kind : {PropKind::kBackward, PropKind::kBackwardData}) {
+    for (int options = 0; options < 8; ++options) {
+      Desc desc = DescOf(prop_kind, Plain({3, 4, 2, 3}));
+      desc.use_global_stats = (options & 1) != 0;
+      desc.use_scale_shift = (options & 2) != 0;
+      desc.fuse_relu = (options & 4) != 0;
+      ExpectDifferences(desc);
+    }
+  }
+}
+
+TEST_P(BatchNormalizationBackwardTest, EveryLayout) {
+  for (const Dims& dims : {Dims{5, 3}, Dims{2, 17, 3}, Dims{2, 9, 2, 2}, Dims{2, 2, 2, 1, 3}}) {
+    for (const Layout& layout : LayoutsOf(dims)) {
+      SCOPED_TRACE(layout.why);
+      Desc desc = DescOf(PropKind::kBackward, layout.desc);
+      desc.use_global_stats = false;
+      desc.fuse_relu = true;
+      ExpectDifferences(desc);
+    }
+  }
+}
+
+TEST_P(BatchNormalizationBackwardTest, AnyIsTheLayoutOfTheSource) {
+  const MemoryDesc src = Tagged({2, 17, 3, 3}, "nChw16c");
+  Desc desc = DescOf(PropKind::kBackwardData, src);
+  desc.diff_src = desc.diff_dst = *MemoryDesc::CreateAny(src.dims(), DataType::kF32);
+  const auto primitive = Create(desc);
+  ASSERT_TRUE(primitive);
+  EXPECT_EQ(primitive->Desc(kArgDiffSrc), src);
+}
+
+TILEWIRE_TEST_EVERY_BACKWARD_ROW(BatchNormalization);
+
+TEST(BatchNormalizationTrainingTest, WritesWhatItFindsAndBits) {
+  for (const Dims& dims : {Dims{5, 3}, Dims{2, 17, 3, 3}}) {
+    const ChannelValues values = ValuesOf(dims);
+    const Statistics expected = StatisticsOf(dims, ToDoubles(values.x));
+    for (const Layout& layout : LayoutsOf(dims)) {
+      SCOPED_TRACE(layout.why);
+      Desc desc = DescOf(PropKind::kBackward, layout.desc);
+      desc.use_global_stats = false;
+      desc.fuse_relu = true;
+      const NormalizationForward forward = RunTraining(desc, values);
+      const MemoryDesc channel = Plain({dims[1]});
+      ExpectGradient(Unpack<float>(channel, forward.mean), expected.mean, 1e-6);
+      ExpectGradient(Unpack<float>(channel, forward.variance), expected.variance, 1e-6);
+      const Doubles y =
+          NormalizationOf(desc, values, ToDoubles(values.x), ToDoubles(values.weights));
+      ExpectGradient(Unpack<float>(desc.src, forward.dst), y, 1e-5);
+      int zeroed = 0, bits = 0;
+      for (double value : y) zeroed += value == 0;
+      for (uint8_t byte : forward.bits) bits += __builtin_popcount(byte);
+      EXPECT_EQ(bits, zeroed);
+    }
+  }
+}
+
+TEST(BatchNormalizationBackwardErrorsTest, CreationNamesWhatDoesNotFit) {
+  const auto status = StatusOfCreating(CreateBatchNormalization);
+  const MemoryDesc md = Plain({2, 4, 3, 3}), bytes = Plain({2, 4, 3, 3}, DataType::kS8);
+  Desc relu = DescOf(PropKind::kBackward, md);
+  relu.fuse_relu = true;
+  EXPECT_THAT(status(relu), StatusIs(kInvalid, "has to run as forward_training"));
+  relu.workspace = RunTraining(relu, ValuesOf(md.dims())).workspace;
+  EXPECT_THAT(status(relu), IsOk());
+  Desc other = DescOf(PropKind::kBackward, Plain({2, 4, 3, 5}));
+  other.fuse_relu = true;
+  other.workspace = relu.workspace;
+  EXPECT_THAT(status(other), StatusIs(kInvalid, "of another problem"));
+  other.fuse_relu = false;
+  EXPECT_THAT(status(other), StatusIs(kInvalid, "saves none"));
+  Desc with_dst = DescOf(PropKind::kBackward, md);
+  with_dst.dst = md;
+  EXPECT_THAT(status(with_dst), StatusIs(kInvalid, "dst f32:2x4x3x3:"));
+  EXPECT_THAT(status(DescOf(PropKind::kBackward, bytes)), StatusIs(kUnimplemented, "not s8"));
+  EXPECT_THAT(status(DescOf(PropKind::kBackwardWeights, md)),
+              StatusIs(kUnimplemented, "does not run backward_weights"));
+  Attributes post_op;
+  ASSERT_THAT(post_op.post_ops.Append(EltwisePostOp{}), IsOk());
+  EXPECT_THAT(status({PropKind::kForwardTraining, md, md}, post_op),
+              StatusIs(kUnimplemented, "fuse_relu saves"));
+}
+
+}  // namespace
+}  // namespace tilewire::testing

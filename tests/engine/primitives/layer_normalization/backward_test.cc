@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Training and backward of layer normalization: statistics, and gradients of src, scale and shift
+// by central differences.
+#include <cmath>
+
+#include "engine/primitives/layer_normalization/layer_normalization.h"
+#include "tests/engine/primitives/gradients.h"
+#include "tests/engine/primitives/row_test.h"
+
+namespace tilewire::testing {
+namespace {
+
+using RowDesc = LayerNormalizationDesc;
+
+struct RowValues {
+  std::vector<float> x, mean, variance, weights, dy;
+};
+
+RowValues RowValuesOf(const Dims& dims) {
+  const int64_t count = *ElementCount(dims), size = dims.back(), rows = count / size;
+  return {RandomFloats(count, 1, -2, 2), RandomFloats(rows, 2, -0.5f, 0.5f),
+          RandomFloats(rows, 3, 0.5f, 2), RandomFloats(2 * size, 4, 0.3f, 1.5f),
+          RandomFloats(count, 5, -1, 1)};
+}
+
+void StatisticsOfRow(const double* x, int64_t size, double* mean, double* variance) {
+  *mean = *variance = 0;
+  for (int64_t c = 0; c < size; ++c) *mean += x[c] / static_cast<double>(size);
+  for (int64_t c = 0; c < size; ++c)
+    *variance += (x[c] - *mean) * (x[c] - *mean) / static_cast<double>(size);
+}
+
+Doubles RowsOf(const RowDesc& desc, const RowValues& values, const Doubles& x,
+               const Doubles& weights) {
+  const int64_t size = desc.src.dims().back(), rows = static_cast<int64_t>(x.size()) / size;
+  Doubles y;
+  for (int64_t row = 0; row < rows; ++row) {
+    double mean = values.mean[row], variance = values.variance[row];
+    if (!desc.use_global_stats) StatisticsOfRow(&x[row * size], size, &mean, &variance);
+    for (int64_t c = 0; c < size; ++c) {
+      const double normal = (x[row * size + c] - mean) / std::sqrt(variance + desc.epsilon);
+      y.push_back(desc.use_scale_shift ? weights[c] * normal + weights[size + c] : normal);
+    }
+  }
+  return y;
+}
+
+class LayerNormalizationBackwardTest : public RowTest<RowDesc> {
+ protected:
+  LayerNormalizationBackwardTest() : RowTest(CreateLayerNormalization) {}
+
+  void ExpectDifferences(const RowDesc& desc) {
+    SCOPED_TRACE(absl::StrCat(desc.src.ToString(), " global ", desc.use_global_stats, " scale ",
+                              desc.use_scale_shift));
+    const auto primitive = Create(desc);
+    if (!primitive) return;
+    RowValues values = RowValuesOf(desc.src.dims());
+    SetStatistics(desc, &values);
+    const MemoryDesc rows = primitive->Desc(kArgMean), pairs = Plain({2, desc.src.dims().back()});
+    const Bytes src = Pack(desc.src, values.x), diff_dst = Pack(desc.diff_dst, values.dy);
+    const Bytes weights = Pack(pairs, values.weights);
+    const Bytes mean = Pack(rows, values.mean), variance = Pack(rows, values.variance);
+    Inputs inputs = {{kArgSrc, &src},
+                     {kArgDiffDst, &diff_dst},
+                     {kArgWeights, &weights},
+                     {kArgMean, &mean},
+                     {kArgVariance, &variance}};
+    const Bytes other_src = Garbage(desc.diff_src, 1), other_weights = Garbage(pairs, 1);
+    inputs.emplace_back(kArgDiffWeights, &other_weights);
+    const Bytes dx = ExecuteAllWays(*primitive, inputs, kArgDiffSrc, Garbage(desc.diff_src, 7));
+    const auto by_src = [&](const Doubles& x) {
+      return RowsOf(desc, values, x, ToDoubles(values.weights));
+    };
+    ExpectGradient(Unpack<float>(desc.diff_src, dx),
+                   CentralDifferences(ToDoubles(values.x), values.dy, by_src), 2e-5);
+    const bool writes = desc.prop_kind == PropKind::kBackward && desc.use_scale_shift;
+    ASSERT_EQ(primitive->library->Writes(kArgDiffWeights), writes);
+    if (!writes) return;
+    inputs.back() = {kArgDiffSrc, &other_src};
+    const Bytes dw = ExecuteAllWays(*primitive, inputs, kArgDiffWeights, Garbage(pairs, 7));
+    const auto by_weights = [&](const Doubles& at) {
+      return RowsOf(desc, values, ToDoubles(values.x), at);
+    };
+    ExpectGradient(Unpack<float>(pairs, dw),
+                   CentralDifferences(ToDoubles(values.weights), values.dy, by_weights), 2e-5);
+  }
+
+  static RowDesc DescOf(PropKind prop_kind, const MemoryDesc& md) {
+    RowDesc desc{prop_kind, md};
+    desc.diff_src = desc.diff_dst = md;
+    desc.epsilon = 1e-3f;
+    return desc;
+  }
+
+ private:
+  // The statistics of forward, where they are not given.
+  static void SetStatistics(const RowDesc& desc, RowValues* values) {
+    if (desc.use_global_stats) return;
+    const Doubles x = ToDoubles(values->x);
+    const int64_t size = desc.src.dims().back();
+    for (size_t row = 0; row < values->mean.size(); ++row) {
+      double mean = 0, variance = 0;
+      StatisticsOfRow(&x[row * size], size, &mean, &variance);
+      values->mean[row] = static_cast<float>(mean);
+      values->variance[row] = static_cast<float>(variance);
+    }
+  }
+};
+
+TEST_P(LayerNormalizationBackwardTest, CentralDifferencesWithEveryOption) {
+  for (PropKind prop_kind : {PropKind::kBackward, PropKind::kBackwardData}) {
+    for (int options = 0; options < 4; ++options) {
+      RowDesc desc = DescOf(prop_kind, Plain({3, 2, 5}));
+      desc.use_global_stats = (options & 1) != 0;
+      desc.use_scale_shift = (options & 2) != 0;
+      ExpectDifferences(desc);
+    }
+  }
+}
+
+TEST_P(LayerNormalizationBackwardTest, EveryLayout) {
+  for (const Dims& dims : {Dims{5, 3}, Dims{2, 17, 3}, Dims{2, 3, 2, 9}, Dims{2, 2, 2, 1, 3}}) {
+    for (const Layout& layout : LayoutsOf(dims)) {
+      SCOPED_TRACE(layout.why);
+      ExpectDifferences(DescOf(PropKind::kBackward, layout.desc));
+    }
+  }
+}
+
+TILEWIRE_TEST_EVERY_BACKWARD_ROW(LayerNormalization);
+
+TEST(LayerNormalizationTrainingTest, WritesTheStatisticsOfRows) {
+  const Dims dims = {3, 4, 7};
+  const RowValues values = RowValuesOf(dims);
+  RowDesc desc{PropKind::kForwardTraining, Plain(dims), Plain(dims)};
+  const auto primitive = CreateLayerNormalization(desc, {}, {});
+  ASSERT_THAT(primitive, IsOk());
+  EXPECT_TRUE((*primitive)->Writes(kArgMean));
+  const MemoryDesc rows = (*primitive)->Desc(kArgMean), pairs = Plain({2, 7});
+  const Bytes src = Pack(desc.src, values.x), weights = Pack(pairs, values.weights);
+  const Bytes mean = Garbage(rows, 1), variance = Garbage(rows, 2);
+  const Bytes dst = Execute(
+      **primitive,
+      {{kArgSrc, &src}, {kArgWeights, &weights}, {kArgMean, &mean}, {kArgVariance, &variance}},
+      kArgDst, Garbage(desc.dst, 7), threading::Team::Serial());
+  const Doubles x = ToDoubles(values.x);
+  ExpectGradient(Unpack<float>(desc.dst, dst), RowsOf(desc, values, x, ToDoubles(values.weights)),
+                 1e-6);
+  Doubles means(12), variances(12);
+  for (int row = 0; row < 12; ++row) StatisticsOfRow(&x[row * 7], 7, &means[row], &variances[row]);
+  ExpectGradient(Unpack<float>(rows, mean), means, 1e-6);
+  ExpectGradient(Unpack<float>(rows, variance), variances, 1e-6);
+}
+
+TEST(LayerNormalizationBackwardErrorsTest, CreationNamesWhatDoesNotFit) {
+  const auto status = StatusOfCreating(CreateLayerNormalization);
+  const MemoryDesc md = Plain({4, 6});
+  RowDesc desc{PropKind::kBackward, md};
+  EXPECT_THAT(status(desc), StatusIs(kInvalid, "diff_dst is missing"));
+  desc.diff_dst = md;
+  EXPECT_THAT(status(desc), StatusIs(kInvalid, "diff_src is missing"));
+  desc.diff_src = md;
+  EXPECT_THAT(status(desc), IsOk());
+  desc.dst = md;
+  EXPECT_THAT(status(desc), StatusIs(kInvalid, "dst f32:4x6:nc is given to backward"));
+  RowDesc training{PropKind::kForwardTraining, md, md};
+  training.addend = training.sum = md;
+  EXPECT_THAT(status(training), StatusIs(kInvalid, "addend f32:4x6:nc"));
+}
+
+}  // namespace
+}  // namespace tilewire::testing
