@@ -3,6 +3,8 @@
 // The executable specification: convolution.h's formula as plain loops, any layout. One output
 // after the other; f32 products are added in the order of input channel, depth, height, width; sums
 // of integers are exact, modulo 2^32.
+#include <algorithm>
+#include <array>
 #include <limits>
 
 #include "engine/base/status_macros.h"
@@ -20,13 +22,22 @@
 namespace tilewire::convolution {
 namespace {
 
+// A tap of one output element: what it adds to the offsets of src and of weights.
+struct Tap {
+  int64_t src;
+  int64_t weights;
+};
+
+// At most so many taps are held at once.
+constexpr int64_t kTapsHeld = 64;
+using HeldTaps = std::array<Tap, kTapsHeld>;
+
 // Immutable.
 class Formula {
  public:
   Formula(const ConvolutionDesc& desc, const MemoryDesc& written, const Attributes& attributes)
       : geometry_(GeometryOf(desc)),
         first_(5 - desc.src.rank()),
-        width_(desc.src.rank() - 1),
         src_type_(desc.src.data_type()),
         pools_(attributes.post_ops.HasMaxPooling()),
         has_range_(!desc.range.IsZero()),
@@ -114,29 +125,55 @@ class Formula {
     const Weights* weights = piece.Get<const Weights>(kArgWeights) + weights_.base() +
                              weights_.At(weights_group, oc % geometry_.oc);
     if (weights_group == 1) weights += weights_.At(0, group);
-    TapRange taps[3];
-    for (int d = 0; d < 3; ++d) taps[d] = ValidTaps(geometry_, d, o[d]);
+    const TapWindow window = WindowAt(o);
+    HeldTaps taps;
     Result sum = 0;
     threading::StopCheck stopped;
     for (int64_t ic = 0; ic < geometry_.ic && !stopped(); ++ic) {
       const Src* s = src + src_.At(1, group * geometry_.ic + ic);
       const Weights* w = weights + weights_.At(weights_group + 1, ic);
-      for (int64_t kd = taps[0].begin; kd < taps[0].end && !stopped(); ++kd) {
-        for (int64_t kh = taps[1].begin; kh < taps[1].end && !stopped(); ++kh) {
-          const Src* row = s + At(src_, 2, {In(0, o[0], kd), In(1, o[1], kh), 0});
-          const Weights* tap = w + At(weights_, weights_group + 2, {kd, kh, 0});
-          for (int64_t kw = taps[2].begin; kw < taps[2].end && !stopped(); ++kw) {
-            sum += (row[src_.At(width_, In(2, o[2], kw))] - zero_point) *
-                   (tap[weights_.At(weights_group + width_, kw)] - weights_zero_point);
-          }
+      for (int64_t first = 0; first < window.count && !stopped(); first += kTapsHeld) {
+        const int64_t held = std::min(kTapsHeld, window.count - first);
+        if (ic == 0 || window.count > kTapsHeld) HoldTaps(o, window, first, held, &taps);
+        for (int64_t i = 0; i < held; ++i) {
+          sum += (s[taps[i].src] - zero_point) * (w[taps[i].weights] - weights_zero_point);
         }
       }
     }
     return sum;
   }
 
-  int64_t In(int d, int64_t o, int64_t k) const {
-    return o * geometry_.stride[d] + k * geometry_.tap_step[d] - geometry_.pad[d];
+  // The taps of an output that meet a pixel.
+  struct TapWindow {
+    Spatial begin, size;
+    int64_t count;
+  };
+
+  TapWindow WindowAt(const Spatial& o) const {
+    TapWindow window;
+    window.count = 1;
+    for (int d = 0; d < 3; ++d) {
+      const TapRange valid = ValidTaps(geometry_, d, o[d]);
+      window.begin[d] = valid.begin;
+      window.size[d] = std::max<int64_t>(valid.end - valid.begin, 0);
+      window.count *= window.size[d];
+    }
+    return window;
+  }
+
+  // The taps [first, first + count) of output `o`, counted in the order of depth, height, width.
+  void HoldTaps(const Spatial& o, const TapWindow& window, int64_t first, int64_t count,
+                HeldTaps* taps) const {
+    for (int64_t i = 0; i < count; ++i) {
+      int64_t rest = first + i;
+      Spatial k, in;
+      for (int d = 2; d >= 0; --d) {
+        k[d] = window.begin[d] + rest % window.size[d];
+        in[d] = o[d] * geometry_.stride[d] + k[d] * geometry_.tap_step[d] - geometry_.pad[d];
+        rest /= window.size[d];
+      }
+      (*taps)[i] = {At(src_, 2, in), At(weights_, geometry_.grouped_weights ? 3 : 2, k)};
+    }
   }
 
   // The offset that the spatial index adds in a tensor whose spatial dimensions start at `first`.
@@ -148,7 +185,6 @@ class Formula {
 
   const Geometry geometry_;
   const int first_;  // of depth, height, width, the first that the tensors have
-  const int width_;  // the dimension of src that is its width
   const DataType src_type_;
   const bool pools_, has_range_;
   const int64_t range_offset_;
