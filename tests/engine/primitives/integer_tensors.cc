@@ -6,6 +6,7 @@
 #include "engine/base/aligned_buffer.h"
 #include "engine/kernels/elements/element_conversion.h"
 #include "engine/memory/index_walk.h"
+#include "engine/memory/separable_offsets.h"
 #include "engine/memory/zero_padding.h"
 #include "engine/primitives/reorder/reorder.h"
 #include "gtest/gtest.h"
@@ -22,8 +23,9 @@ Bytes Pack(const MemoryDesc& desc, const std::vector<float>& values) {
   Bytes bytes(desc.SizeBytes());
   FillGarbage(bytes.data(), bytes.size(), 99);
   const float* from = values.data();
+  const SeparableOffsets offsets(desc);
   ForEachIndex(desc.dims(), [&](const Dims& index) {
-    StoreElement(desc.data_type(), *from++, bytes.data(), desc.Offset(index));
+    StoreElement(desc.data_type(), *from++, bytes.data(), offsets.Offset(index));
   });
   ZeroPadding(desc, bytes.data());
   return bytes;
@@ -79,8 +81,9 @@ Bytes ResultOf(const Primitive& primitive, const Values& values, const threading
 
 std::vector<float> Logical(const MemoryDesc& desc, const Bytes& bytes) {
   std::vector<float> values;
+  const SeparableOffsets offsets(desc);
   ForEachIndex(desc.dims(), [&](const Dims& index) {
-    values.push_back(LoadElement(desc.data_type(), bytes.data(), desc.Offset(index)));
+    values.push_back(LoadElement(desc.data_type(), bytes.data(), offsets.Offset(index)));
   });
   return values;
 }

@@ -5,6 +5,7 @@
 
 #include "engine/kernels/elements/element_conversion.h"
 #include "engine/memory/narrow_floats.h"
+#include "engine/memory/separable_offsets.h"
 #include "gtest/gtest.h"
 #include "tests/support/padded_tail.h"
 #include "tests/support/status_matchers.h"
@@ -37,8 +38,9 @@ MemoryDesc PartOf(const Dims& dims, absl::string_view pattern, int64_t channels,
 bool OutsideIsUntouched(const MemoryDesc& desc, const Bytes& before, Bytes after) {
   const int64_t size = SizeOf(desc.data_type());
   if (desc.SizeBytes() == desc.PaddedElementCount() * size) return true;  // nothing outside
+  const SeparableOffsets offsets(desc);
   ForEachIndex(desc.padded_dims(), [&](const Dims& index) {
-    const int64_t at = desc.Offset(index) * size;
+    const int64_t at = offsets.Offset(index) * size;
     std::memcpy(&after[at], &before[at], size);
   });
   return before == after;
@@ -51,10 +53,11 @@ Bytes RandomTensor(const MemoryDesc& desc, uint64_t seed, float range) {
   const DataType type = desc.data_type();
   const bool integer = SizeOf(type) == 1 || type == DataType::kS32;
   Random random(seed);
+  const SeparableOffsets offsets(desc);
   ForEachIndex(desc.dims(), [&](const Dims& index) {
     const uint64_t bits = random.Next();
-    if (integer) return CopyElement(type, &bits, 0, bytes.data(), desc.Offset(index));
-    StoreElement(type, random.Uniform(-range, range), bytes.data(), desc.Offset(index));
+    if (integer) return CopyElement(type, &bits, 0, bytes.data(), offsets.Offset(index));
+    StoreElement(type, random.Uniform(-range, range), bytes.data(), offsets.Offset(index));
   });
   ZeroPadding(desc, bytes.data());
   return bytes;
@@ -62,9 +65,10 @@ Bytes RandomTensor(const MemoryDesc& desc, uint64_t seed, float range) {
 
 std::vector<uint32_t> ElementBits(const MemoryDesc& desc, const Bytes& bytes) {
   std::vector<uint32_t> all;
+  const SeparableOffsets offsets(desc);
   ForEachIndex(desc.dims(), [&](const Dims& index) {
     uint32_t bits = 0;
-    CopyElement(desc.data_type(), bytes.data(), desc.Offset(index), &bits, 0);
+    CopyElement(desc.data_type(), bytes.data(), offsets.Offset(index), &bits, 0);
     all.push_back(bits);
   });
   return all;
@@ -72,8 +76,9 @@ std::vector<uint32_t> ElementBits(const MemoryDesc& desc, const Bytes& bytes) {
 
 std::vector<float> ElementValues(const MemoryDesc& desc, const Bytes& bytes) {
   std::vector<float> all;
+  const SeparableOffsets offsets(desc);
   ForEachIndex(desc.dims(), [&](const Dims& index) {
-    all.push_back(LoadElement(desc.data_type(), bytes.data(), desc.Offset(index)));
+    all.push_back(LoadElement(desc.data_type(), bytes.data(), offsets.Offset(index)));
   });
   return all;
 }

@@ -12,6 +12,7 @@
 
 #include "engine/memory/index_walk.h"
 #include "engine/memory/memory_desc.h"
+#include "engine/memory/separable_offsets.h"
 #include "engine/memory/zero_padding.h"
 #include "engine/primitives/primitive.h"
 #include "tests/support/random_tensor.h"
@@ -30,8 +31,9 @@ template <typename T>
 Bytes Pack(const MemoryDesc& desc, const std::vector<T>& values) {
   Bytes bytes = Garbage(desc, 99);
   const T* from = values.data();
+  const SeparableOffsets offsets(desc);
   ForEachIndex(desc.dims(), [&](const Dims& index) {
-    std::memcpy(&bytes[desc.Offset(index) * sizeof(T)], from++, sizeof(T));
+    std::memcpy(&bytes[offsets.Offset(index) * sizeof(T)], from++, sizeof(T));
   });
   ZeroPadding(desc, bytes.data());
   return bytes;
@@ -41,9 +43,10 @@ template <typename T>
 std::vector<T> Unpack(const MemoryDesc& desc, const Bytes& bytes) {
   std::vector<T> values;
   values.reserve(desc.ElementCount());
+  const SeparableOffsets offsets(desc);
   ForEachIndex(desc.dims(), [&](const Dims& index) {
     T value;
-    std::memcpy(&value, &bytes[desc.Offset(index) * sizeof(T)], sizeof(T));
+    std::memcpy(&value, &bytes[offsets.Offset(index) * sizeof(T)], sizeof(T));
     values.push_back(value);
   });
   return values;
