@@ -44,6 +44,20 @@ PROTOBUF = [
     "google/protobuf/unknown_field_set.h",
 ]
 
+# The headers of code that serves and of code that calls.
+CALLS = EVERYWHERE + [
+    "chrono",
+    "absl/strings/str_format.h",
+    "absl/synchronization/mutex.h",
+    "absl/time/clock.h",
+] + PROTOBUF + [
+    "google/protobuf/map.h",
+    "google/protobuf/map_entry.h",
+    "google/protobuf/map_field_inl.h",
+    "google/protobuf/generated_enum_reflection.h",
+    "grpcpp/grpcpp.h",
+]
+
 def _precompiled_headers_impl(ctx):
     toolchain = find_cpp_toolchain(ctx)
     features = cc_common.configure_features(ctx = ctx, cc_toolchain = toolchain)
