@@ -24,6 +24,7 @@
 #include "engine/primitives/implementation.h"
 #include "engine/primitives/primitive.h"
 #include "engine/primitives/row_table.h"
+#include "engine/primitives/weighted_gradients.h"
 
 namespace tilewire {
 
@@ -131,7 +132,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateBetweenReorders(
   ABSL_ASSIGN_OR_RETURN(std::unique_ptr<Primitive> inner,
                         found.row->create({found.resolved, inside, *found.row, request.machine}));
   ABSL_RETURN_IF_ERROR(FinishCreation(inside, {}, inner.get()));
-  return WrapInReorders(InfoOf(request), std::move(inner));
+  return WrapInReorders(InfoOfPropagation(request), std::move(inner));
 }
 
 // A row that tries all of OpenTensors(), and its functions: another row of the table, between

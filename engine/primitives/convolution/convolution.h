@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Convolution, forward (a cross-correlation, as in every CNN framework):
+// Convolution (a cross-correlation, as in every CNN framework), forward:
 //
 //   dst[n,oc,o] = postops(bias[oc] + sum over ic in oc's group, k of
 //                         src[n, ic, o*stride + k*(dilation+1) - padding_left] * weights[oc,ic,k])
 //
-// for o, k over 1 to 3 spatial dimensions; src outside its bounds is 0.
+// for o, k over 1 to 3 spatial dimensions; src outside its bounds is 0. Backward:
 //
+//   backward_data     diff_src[n,ic,i] = postops(sum over oc of ic's group, k, o with
+//                     i = o*stride + k*(dilation+1) - padding_left of
+//                     diff_dst[n,oc,o] * weights[oc,ic,k])
+//   backward_weights  diff_weights[oc,ic,k] = postops(sum over n, o of diff_dst[n,oc,o] *
+//                     src[n, ic, o*stride + k*(dilation+1) - padding_left])
+//                     diff_bias[oc] = postops(sum over n, o of diff_dst[n,oc,o])
+//
+// Backward  f32. weighted_gradients.h says what the fields of a descriptor are then, and which
+//           post-ops there are. The rest is of forward propagation, where it is not about shapes.
 // Types     f32 throughout, but that src and dst may each be bf16, to which results are rounded to
 //           nearest even; or src u8 or s8, weights s8, bias f32, s32 or none, and dst u8, s8, s32
 //           or f32. Integers give exact s32 sums, which become f32; then bias is added, the output
@@ -32,7 +41,8 @@
 //           tensors are read and written as they lie where that is fast, else the primitive
 //           reorders them in its scratchpad, and so are tensors of the layouts that no row takes.
 // Order     The order of accumulation depends only on the descriptor of one image and on the
-//           instruction set.
+//           instruction set. Images of gradients of weights are added in their order: a batch may
+//           be cut between them, later parts added by `sum`, and gives the same bits.
 // Source    tests/engine/rows.txt P02; Georganas et al., "Anatomy of high-performance deep learning
 //           convolutions on SIMD architectures", SC'18.
 #ifndef ENGINE_PRIMITIVES_CONVOLUTION_CONVOLUTION_H_

@@ -52,7 +52,8 @@ int64_t ImagesAtOnce(int64_t batch, int64_t image_bytes);
 
 //   kInvalidArgument  shapes, strides, dilations or paddings do not fit; the message names the
 //                     dimension; output scales that do not fit dst
-//   kUnimplemented    not a forward propagation, output scales or a pooling that no row takes
+//   kUnimplemented    output scales or a pooling that no row takes; and as
+//                     CheckWeightedGradients() says
 absl::Status Validate(const ConvolutionDesc& desc, const Attributes& attributes);
 
 }  // namespace tilewire::convolution

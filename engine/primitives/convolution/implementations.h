@@ -146,6 +146,22 @@ TILEWIRE_ROW(ConvolutionDesc, Reordered);
 
 TILEWIRE_ROW(ConvolutionDesc, Reference);
 
+// The gradient of src as an operation on diff_dst, whose weights are copied in every run with input
+// and output channels exchanged (backward/backward_data.cc): with a stride of 1 a convolution by
+// another row of the table, whichever serves it; by phases a deconvolution, of any strides, with
+// groups of whole blocks. Weights in any layout with elements; src and dst as that row wants them.
+TILEWIRE_ROW(ConvolutionDesc, BackwardData);
+TILEWIRE_ROW(ConvolutionDesc, BackwardDataByPhases);
+
+// The gradients of weights and bias (backward/weights_gradient_driver.h), of groups of whole
+// blocks, in the layouts of Direct and FirstLayer.
+TILEWIRE_ROW(ConvolutionDesc, BackwardWeights);
+
+// The same of one channel a group, in Depthwise's layouts of blocks or of whole vectors.
+TILEWIRE_ROW(ConvolutionDesc, BackwardWeightsDepthwise);
+
+TILEWIRE_ROW(ConvolutionDesc, ReferenceBackward);
+
 }  // namespace tilewire::convolution
 
 #endif  // ENGINE_PRIMITIVES_CONVOLUTION_IMPLEMENTATIONS_H_

@@ -45,6 +45,19 @@ constexpr RowKind<ConvolutionDesc> kIntegerDepthwise = {
 constexpr RowKind<ConvolutionDesc> kIntegerDirect = {"u8s8_direct", ResolveInteger, CreateInteger,
                                                      IntegerTraits(kDirect)};
 
+constexpr PropKinds kOfSrc = {PropKind::kBackwardData};
+constexpr PropKinds kOfWeights = {PropKind::kBackwardWeights};
+constexpr PropKinds kGradients = {PropKind::kBackwardData, PropKind::kBackwardWeights};
+constexpr PropKinds kAllKinds = {PropKind::kForwardTraining, PropKind::kForwardInference,
+                                 PropKind::kBackwardData, PropKind::kBackwardWeights};
+
+// The convolution inside may be Winograd's.
+constexpr RowKind<ConvolutionDesc> kBackwardData = {
+    "f32_backward_data",
+    ResolveBackwardData,
+    CreateBackwardData,
+    {.bits_depend_on_position = true, .takes_mask = true, .propagations = kOfSrc}};
+
 // f32 rows for shapes of their own, and for all shapes.
 constexpr RowKinds<ConvolutionDesc> kSpecialF32 = {
     {"f32_depthwise", ResolveDepthwise, CreateDepthwise, RealTraits(kDepthwise)},
@@ -110,6 +123,12 @@ std::vector<ConvolutionDesc> ConvolutionProbes(DataType type) {
     descs.push_back(ProbeOf(type, to, {1, 32, 14, 14}, {32, 32, 3, 3}));
     descs.back().weights = probes::Tagged({32, 32, 3, 3}, probes::WeightsType(type), "oihw");
   }
+  for (PropKind kind : {PropKind::kBackwardData, PropKind::kBackwardWeights}) {
+    descs.push_back(ProbeOf(type, type, {1, 32, 14, 14}, {32, 32, 3, 3}));
+    descs.back().prop_kind = kind;
+    descs.push_back(ProbeOf(type, type, {1, 32, 14, 14}, {32, 1, 1, 3, 3}));
+    descs.back().prop_kind = kind;
+  }
   return descs;
 }
 
@@ -151,11 +170,32 @@ TILEWIRE_DEFINE_PRIMITIVE_OF_ROWS(
       {"f32_plain", ResolvePlain, CreatePlain, PlainTraits(), CostPlain}}},
     {{cpu::Isa::kAvx512}, kGeneralF32}, {{cpu::Isa::kAvx2}, kSpecialF32},
     {{cpu::Isa::kAvx2}, kGeneralF32},
+    {{cpu::Isa::kAmx, cpu::Isa::kAvx512, cpu::Isa::kAvx2}, {kBackwardData}},
+    {kAvx512AndAvx2,
+     {{"f32_backward_data_by_phases",
+       ResolveBackwardDataByPhases,
+       CreateBackwardDataByPhases,
+       {.takes_mask = true, .propagations = kOfSrc}},
+      {"f32_depthwise_weights",
+       ResolveBackwardWeightsDepthwise,
+       CreateBackwardWeightsDepthwise,
+       {.propagations = kOfWeights}},
+      {"f32_backward_weights",
+       ResolveBackwardWeights,
+       CreateBackwardWeights,
+       {.propagations = kOfWeights}}}},
     {kAnyCpu,
-     {{"reordered", ResolveReordered, CreateReordered, {.runs_another = true, .takes_prelu = true}},
+     {{"reordered",
+       ResolveReordered,
+       CreateReordered,
+       {.runs_another = true, .takes_prelu = true, .takes_mask = true, .propagations = kAllKinds}},
       {"reference",
        ResolveReference,
        CreateReference,
-       {.is_reference = true, .takes_max_pooling = true, .takes_prelu = true}}}});
+       {.is_reference = true, .takes_max_pooling = true, .takes_prelu = true}},
+      {"reference_backward",
+       ResolveReferenceBackward,
+       CreateReferenceBackward,
+       {.is_reference = true, .takes_mask = true, .propagations = kGradients}}}});
 
 }  // namespace tilewire

@@ -8,6 +8,7 @@
 #include "engine/primitives/convolution/geometry.h"
 #include "engine/primitives/convolution/pooled_destination.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/weighted_gradients.h"
 
 namespace tilewire::convolution {
 namespace {
@@ -138,10 +139,11 @@ absl::Status Validate(const ConvolutionDesc& desc, const Attributes& attributes)
   ABSL_RETURN_IF_ERROR(ValidateRanks(desc));
   ABSL_RETURN_IF_ERROR(ValidateChannels(desc));
   ABSL_RETURN_IF_ERROR(ValidateSpatial(desc));
+  ABSL_RETURN_IF_ERROR(ValidateRange(desc));
+  if (IsBackward(desc.prop_kind)) return CheckWeightedGradients("convolution", desc, attributes);
   if (desc.dst.format_kind() == FormatKind::kBlocked && desc.dst.Overlaps()) {
     return Invalid("elements of dst share an address");
   }
-  ABSL_RETURN_IF_ERROR(ValidateRange(desc));
   ABSL_RETURN_IF_ERROR(CheckChannelScales("convolution", desc.dst, attributes.output_scales));
   const std::vector<float>* slopes = attributes.post_ops.Slopes();
   if (slopes != nullptr && static_cast<int64_t>(slopes->size()) != desc.dst.dim(1))

@@ -6,6 +6,7 @@
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/weighted_gradients.h"
 
 namespace tilewire::deconvolution {
 namespace {
@@ -117,10 +118,11 @@ OutputWork WorkOf(const Geometry& geometry) {
   return work;
 }
 
-absl::Status Validate(const DeconvolutionDesc& desc, const Attributes&) {
+absl::Status Validate(const DeconvolutionDesc& desc, const Attributes& attributes) {
   ABSL_RETURN_IF_ERROR(ValidateRanks(desc));
   ABSL_RETURN_IF_ERROR(ValidateChannels(desc));
   for (int i = 0; i < desc.src.rank() - 2; ++i) ABSL_RETURN_IF_ERROR(ValidateSpatial(desc, i));
+  if (IsBackward(desc.prop_kind)) return CheckWeightedGradients("deconvolution", desc, attributes);
   return absl::OkStatus();
 }
 

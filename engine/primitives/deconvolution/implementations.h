@@ -32,6 +32,8 @@ TILEWIRE_COST(DeconvolutionDesc, FewOutputs);
 
 TILEWIRE_ROW(DeconvolutionDesc, Reference);
 
+TILEWIRE_ROW(DeconvolutionDesc, ReferenceBackward);
+
 // kUnimplemented for types and attributes that no forward row takes.
 absl::Status RequireForwardF32(const DeconvolutionDesc& desc, const Attributes& attributes);
 

@@ -32,14 +32,25 @@ std::vector<DeconvolutionDesc> DeconvolutionProbes(DataType type) {
   DeconvolutionDesc named = desc;
   named.src = probes::Tagged({1, 32, 7, 7}, type, "nchw");
   named.dst = probes::Tagged({1, 16, 14, 14}, type, "nhwc");
-  return {desc, one_output, named};
+  DeconvolutionDesc of_src = desc, of_weights = desc;
+  of_src.prop_kind = PropKind::kBackwardData;
+  of_weights.prop_kind = PropKind::kBackwardWeights;
+  return {desc, one_output, named, of_src, of_weights};
 }
 
-TILEWIRE_DEFINE_PRIMITIVE(
+TILEWIRE_DEFINE_PRIMITIVE_OF_ROWS(
     Deconvolution, deconvolution,
     {kAvx512AndAvx2,
      {{"f32_few_outputs", ResolveFewOutputs, CreateFewOutputs, {}, CostFewOutputs},
       {"f32_direct", ResolveDirect, CreateDirect, {}, CostDirect}}},
-    {kAnyCpu, {kReordered<DeconvolutionDesc, DeconvolutionImplementations>}});
+    {kAnyCpu,
+     {kReordered<DeconvolutionDesc, DeconvolutionImplementations>,
+      {"reference", ResolveReference, CreateReference, {.is_reference = true}},
+      {"reference_backward",
+       ResolveReferenceBackward,
+       CreateReferenceBackward,
+       {.is_reference = true,
+        .takes_mask = true,
+        .propagations = {PropKind::kBackwardData, PropKind::kBackwardWeights}}}}});
 
 }  // namespace tilewire

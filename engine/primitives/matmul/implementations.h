@@ -33,6 +33,13 @@ TILEWIRE_ROW(MatmulDesc, TypedRows);
 
 TILEWIRE_ROW(MatmulDesc, Reference);
 
+// The gradients as a product of the same table, of transposed matrices (backward.cc): of plain
+// tensors, where the gradient's own matrices are not broadcast, or where all of the batch shares
+// the weights and rows are evenly spaced.
+TILEWIRE_ROW(MatmulDesc, Backward);
+
+TILEWIRE_ROW(MatmulDesc, ReferenceBackward);
+
 // Whether the types are f64 or integers of 16 bits and more, and nothing is added to the products.
 absl::Status RequireTyped(const MatmulDesc& desc, const Attributes& attributes);
 

@@ -4,6 +4,13 @@
 //
 //   dst[b,m,n] = postops(bias[b,m,n] + sum_k src[b,m,k] * weights[b,k,n])
 //
+// and backward, of f32 and without bias, each summed over what was broadcast:
+//
+//   backward_data     diff_src[b,m,k] = postops(sum_n diff_dst[b,m,n] * weights[b,k,n])
+//   backward_weights  diff_weights[b,k,n] = postops(sum_m src[b,m,k] * diff_dst[b,m,n])
+//
+// weighted_gradients.h says what the fields of a descriptor are then, and which post-ops there are.
+//
 // Shapes   src [...,M,K], weights [...,K,N], dst [...,M,N] and bias (or the zero descriptor) of one
 //          rank, 2 or more. A dimension of src or weights before the last two may be 1 where dst's
 //          is not, and any dimension of bias: it is broadcast. K = 0 gives the bias.

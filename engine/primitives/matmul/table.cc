@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/gradients.h"
 #include "engine/primitives/matmul/implementations.h"
 #include "engine/primitives/matmul/matmul.h"
 #include "engine/primitives/probe_tensors.h"
 #include "engine/primitives/reordered.h"
 #include "engine/primitives/row_table.h"
+#include "engine/primitives/weighted_gradients.h"
 
 namespace tilewire {
 namespace matmul {
@@ -43,7 +45,7 @@ absl::Status CheckRanges(const MatmulDesc& desc) {
 
 absl::Status Validate(const MatmulDesc& desc, const Attributes& attributes) {
   const MemoryDesc &src = desc.src, &weights = desc.weights, &bias = desc.bias, &dst = desc.dst;
-  ABSL_RETURN_IF_ERROR(CheckDestination("matmul: dst", dst));
+  if (!IsBackward(desc.prop_kind)) ABSL_RETURN_IF_ERROR(CheckDestination("matmul: dst", dst));
   const int rank = dst.rank();
   if (rank < 2 || src.rank() != rank || weights.rank() != rank ||
       (!bias.IsZero() && bias.rank() != rank)) {
@@ -68,6 +70,10 @@ absl::Status Validate(const MatmulDesc& desc, const Attributes& attributes) {
   ABSL_RETURN_IF_ERROR(CheckZeroPoint("src", src, desc.src_zero_point));
   ABSL_RETURN_IF_ERROR(CheckZeroPoint("weights", weights, desc.weights_zero_point));
   ABSL_RETURN_IF_ERROR(CheckRanges(desc));
+  if (IsBackward(desc.prop_kind)) {
+    ABSL_RETURN_IF_ERROR(CheckAbsent("matmul", desc.prop_kind, "bias", bias));
+    return CheckWeightedGradients("matmul", desc, attributes);
+  }
   return CheckOutputScales("matmul", dst, attributes.output_scales);
 }
 
@@ -103,10 +109,15 @@ std::vector<MatmulDesc> MatmulProbes(DataType type) {
     descs.push_back(descs.back());
     descs.back().dst = probes::Tagged({8, 48}, to, "cn");
   }
+  for (PropKind kind : {PropKind::kBackwardData, PropKind::kBackwardWeights}) {
+    descs.push_back(MatmulDesc{
+        probes::Any({8, 64}, type), probes::Any({64, 48}, type), {}, probes::Any({8, 48}, type)});
+    descs.back().prop_kind = kind;
+  }
   return descs;
 }
 
-TILEWIRE_DEFINE_PRIMITIVE(
+TILEWIRE_DEFINE_PRIMITIVE_OF_ROWS(
     Matmul, matmul,
     {{cpu::Isa::kAmx, cpu::Isa::kAvx512Vnni, cpu::Isa::kAvx512, cpu::Isa::kAvx2Vnni,
       cpu::Isa::kAvx2},
@@ -116,8 +127,27 @@ TILEWIRE_DEFINE_PRIMITIVE(
       {"f32_split3_planes", ResolvePlanes, CreatePlanes, {.precision = Precision::kFast}},
       {"f32_split6_planes", ResolvePlanes, CreatePlanes, {.precision = Precision::kExact}}}},
     {kAvx512AndAvx2, {{"f32", ResolveTiles, CreateTiles}}},
+    {kAvx512AndAvx2,
+     {{"f32_backward",
+       ResolveBackward,
+       CreateBackward,
+       {.takes_mask = true,
+        .propagations = {PropKind::kBackwardData, PropKind::kBackwardWeights}}}}},
     {kAnyCpu,
      {{"typed_rows", ResolveTypedRows, CreateTypedRows},
-      kReordered<MatmulDesc, MatmulImplementations>}});
+      {"reordered",
+       ResolveOpened<MatmulDesc, MatmulImplementations>,
+       CreateOpened<MatmulDesc, MatmulImplementations>,
+       {.runs_another = true,
+        .takes_mask = true,
+        .propagations = {PropKind::kForwardTraining, PropKind::kForwardInference,
+                         PropKind::kBackwardData, PropKind::kBackwardWeights}}},
+      {"reference", ResolveReference, CreateReference, {.is_reference = true}},
+      {"reference_backward",
+       ResolveReferenceBackward,
+       CreateReferenceBackward,
+       {.is_reference = true,
+        .takes_mask = true,
+        .propagations = {PropKind::kBackwardData, PropKind::kBackwardWeights}}}}});
 
 }  // namespace tilewire

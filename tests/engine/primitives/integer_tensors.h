@@ -43,13 +43,14 @@ inline EltwisePostOp ReluPostOp(float alpha = 0, float scale = 1) {
 // Chains of functions that every row computes to the last bit.
 std::vector<std::vector<PostOp>> ExactChains();
 
-// The rows of a table that are for integers, and the others.
+// The forward rows of a table that are for integers, and the others.
 template <typename Desc>
 std::vector<Implementation<Desc>> IntegerRows(absl::Span<const Implementation<Desc>> table,
                                               bool integer = true) {
   std::vector<Implementation<Desc>> rows;
   for (const Implementation<Desc>& row : table) {
-    if (row.traits.is_integer == integer) rows.push_back(row);
+    const bool is_forward = row.traits.propagations.Has(PropKind::kForwardInference);
+    if (is_forward && row.traits.is_integer == integer) rows.push_back(row);
   }
   return rows;
 }

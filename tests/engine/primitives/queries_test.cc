@@ -214,11 +214,17 @@ TEST(QueriesTest, PrimitivesThatTakeNoPostOpsRefuseThemAtCreation) {
   }
 }
 
+bool IsOfSrc(const OpDesc& desc) {
+  return std::visit([](const auto& its) { return PropKindOf(its) == PropKind::kBackwardData; },
+                    desc);
+}
+
 TEST(QueriesTest, ForwardTakesNoMask) {
   Attributes masked = UserMode();
   ASSERT_TRUE(masked.post_ops.Append(MaskPostOp{}).ok());
   for (PrimitiveKind kind : Kinds()) {
     for (const OpDesc& desc : Probes(kind, DataType::kF32)) {
+      if (IsOfSrc(desc)) continue;
       EXPECT_THAT(CreatePrimitive(desc, masked, {}),
                   StatusIs(absl::StatusCode::kUnimplemented, "mask"))
           << PrimitiveKindName(kind);

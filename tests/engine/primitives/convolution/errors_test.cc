@@ -64,8 +64,9 @@ std::vector<BadCase> BadCases() {
        With(&Desc::algorithm, ConvolutionAlgorithm::kWinograd,
             With(&Desc::weights, Any({1, 8, 8, 3, 3}))),
        kUnimplemented, "Winograd was asked for"},
-      {"backward", With(&Desc::prop_kind, PropKind::kBackwardData), kUnimplemented,
-       "does not run backward_data"},
+      {"all gradients at once",
+       With(&Desc::prop_kind, PropKind::kBackward, With(&Desc::bias, MemoryDesc())), kUnimplemented,
+       "does not run backward"},
   };
 }
 
@@ -118,6 +119,7 @@ TEST(ConvolutionErrorsTest, MaxPoolingNeedsAWindowAndADestinationOfItsOwn) {
 TEST(ConvolutionErrorsTest, RowsThatCannotPoolSaySo) {
   for (const Implementation<ConvolutionDesc>& row : ConvolutionImplementations()) {
     if (row.traits.takes_max_pooling || !cpu::Supports(row.isa)) continue;
+    if (!row.traits.propagations.Has(PropKind::kForwardInference)) continue;
     Attributes attributes = AttributesOf({MaxPoolingPostOp{}});
     attributes.precision = row.traits.precision;
     const absl::Status status =

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The fast rows of the gradient of src, both around an operation on diff_dst whose weights are
+// those of the convolution with input and output channels exchanged:
+//
+//   stride 1   a convolution whose taps come in reverse order, and whose padding is what a window
+//              reaches less the convolution's: all of the table's rows serve it
+//   any        a deconvolution, whose tiles compute the outputs of each phase of the strides
+//
+// Weights are copied into the scratchpad in every run: an update has changed them.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/aligned_buffer.h"
+#include "engine/base/checked_math.h"
+#include "engine/base/status_macros.h"
+#include "engine/jit/vector_unit.h"
+#include "engine/memory/layout.h"
+#include "engine/primitives/convolution/backward/exchanged_weights.h"
+#include "engine/primitives/convolution/geometry.h"
+#include "engine/primitives/convolution/implementations.h"
+#include "engine/primitives/convolution/requirements.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/deconvolution/implementations.h"
+#include "engine/primitives/reorder/reorder.h"
+#include "engine/primitives/reordered.h"
+#include "engine/primitives/weighted_gradients.h"
+
+namespace tilewire::convolution {
+namespace {
+
+bool IsGrouped(const ConvolutionDesc& desc) { return desc.weights.rank() > desc.src.rank(); }
+
+absl::StatusOr<MemoryDesc> AnyExchangedWeights(const ConvolutionDesc& desc) {
+  return MemoryDesc::CreateAny(ExchangedDims(desc.weights.dims(), IsGrouped(desc)), DataType::kF32);
+}
+
+// The operation on diff_dst, and the copies of weights before it. Immutable.
+class BackwardData final : public Primitive {
+ public:
+  // `packing`, which may be null, brings what `exchange` copies to the weights of `inner`; sizes in
+  // bytes of that copy and of those weights.
+  struct Stages {
+    ExchangedWeights exchange;
+    std::shared_ptr<const Primitive> packing, inner;
+    int64_t copy_bytes = 0, weights_bytes = 0;
+  };
+
+  BackwardData(PrimitiveInfo info, Stages stages, const PostOps& post_ops)
+      : Primitive(std::move(info)), stages_(std::move(stages)), post_ops_(post_ops) {}
+
+ private:
+  void Run(const ExecuteArgs& args, std::byte* scratchpad,
+           const threading::Team& team) const override {
+    std::byte* const copy = scratchpad;
+    std::byte* const packed = scratchpad + stages_.copy_bytes;
+    std::byte* const rest = packed + stages_.weights_bytes;
+    const bool packs = stages_.packing != nullptr;
+    stages_.exchange.Run(args.Get<const float>(kArgWeights), reinterpret_cast<float*>(copy), team);
+    if (packs) {
+      ExecuteArgs packing;
+      packing.Set(kArgSrc, copy).Set(kArgDst, packed);
+      Execute(*stages_.packing, packing, rest, team);
+    }
+    ExecuteArgs inside;
+    inside.Set(kArgSrc, args.Find(kArgDiffDst)).Set(kArgWeights, packs ? packed : copy);
+    inside.Set(kArgDst, args.Find(kArgDiffSrc));
+    Execute(*stages_.inner, inside, rest, team);
+    ApplyMask(post_ops_, Desc(kArgDiffSrc), First<const float>(args, kArgSrc1),
+              First<float>(args, kArgDiffSrc), team);
+  }
+
+  static void Execute(const Primitive& stage, ExecuteArgs& args, std::byte* scratchpad,
+                      const threading::Team& team) {
+    args.Set(kArgScratchpad, scratchpad);
+    (void)stage.Execute(args, team);  // has all its arguments, and so cannot fail
+  }
+
+  const Stages stages_;
+  const PostOps post_ops_;
+};
+
+// `any` weights are in the layout in which the forward convolution wants them.
+absl::StatusOr<MemoryDesc> OwnWeights(const ConvolutionDesc& desc, cpu::Isa isa) {
+  if (!desc.weights.IsAny()) {
+    if (desc.weights.format_kind() == FormatKind::kBlocked) return desc.weights;
+    return RefuseLayout("weights", desc.weights);
+  }
+  const Geometry geometry = GeometryOf(desc);
+  const int64_t lanes = VectorUnit::Of(isa).lanes();
+  if (geometry.groups > 1 && (geometry.ic % lanes != 0 || geometry.oc % lanes != 0))
+    return OrPlain(desc.weights);
+  std::string pattern(PlainPattern(desc.weights.rank()));
+  const int o = IsGrouped(desc) ? 1 : 0;
+  const std::string oc(1, pattern[o]), ic(1, pattern[o + 1]);
+  for (int d : {o, o + 1}) pattern[d] = static_cast<char>(pattern[d] - 'a' + 'A');
+  return MemoryDesc::CreatePattern(desc.weights.dims(), DataType::kF32,
+                                   absl::StrCat(pattern, lanes, ic, lanes, oc));
+}
+
+// The primitive around `inner`, which is created in full.
+absl::StatusOr<std::unique_ptr<Primitive>> Wrap(const Request<ConvolutionDesc>& request,
+                                                std::shared_ptr<const Primitive> inner,
+                                                bool flips) {
+  const ConvolutionDesc& desc = request.desc;
+  const MemoryDesc& wanted = inner->Desc(kArgWeights);
+  const bool is_opaque = wanted.format_kind() != FormatKind::kBlocked;
+  MemoryDesc copy = wanted;
+  if (is_opaque) copy = RowMajorF32(wanted.dims());
+  BackwardData::Stages stages{.exchange = {desc.weights, copy, IsGrouped(desc), flips}};
+  PrimitiveInfo info = GradientInfoOf(request);
+  int64_t rest = inner->info().scratchpad_bytes;
+  info.code_bytes = inner->info().code_bytes;
+  stages.copy_bytes = RoundUp(copy.SizeBytes(), AlignedBuffer::kAlignment);
+  if (is_opaque) {
+    Attributes attributes;
+    attributes.scratchpad_mode = ScratchpadMode::kUser;
+    ABSL_ASSIGN_OR_RETURN(stages.packing, CreateReorder({.src = copy, .dst = wanted}, attributes,
+                                                        {.max_isa = request.facts.isa}));
+    stages.weights_bytes = RoundUp(wanted.SizeBytes(), AlignedBuffer::kAlignment);
+    rest = std::max(rest, stages.packing->info().scratchpad_bytes);
+    info.code_bytes += stages.packing->info().code_bytes;
+  }
+  info.traits.bits_depend_on_position = inner->info().traits.bits_depend_on_position;
+  info.scratchpad_bytes = stages.copy_bytes + stages.weights_bytes + rest;
+  stages.inner = std::move(inner);
+  return std::make_unique<BackwardData>(std::move(info), std::move(stages),
+                                        request.attributes.post_ops);
+}
+
+// The convolution of diff_dst.
+absl::StatusOr<ConvolutionDesc> ConvolutionOf(const ConvolutionDesc& desc) {
+  ConvolutionDesc inner = desc;
+  inner.prop_kind = PropKind::kForwardInference;
+  std::swap(inner.src, inner.dst);
+  ABSL_ASSIGN_OR_RETURN(inner.weights, AnyExchangedWeights(desc));
+  const int first_tap = desc.weights.rank() - static_cast<int>(desc.strides.size());
+  for (size_t i = 0; i < desc.strides.size(); ++i) {
+    const int64_t reach =
+        (desc.weights.dim(first_tap + static_cast<int>(i)) - 1) * (desc.dilations[i] + 1);
+    inner.padding_left[i] = reach - desc.padding_left[i];
+    inner.padding_right[i] = reach - desc.padding_right[i];
+    if (desc.strides[i] != 1) return Unimplemented("is for a stride of 1");
+    if (inner.padding_left[i] < 0 || inner.padding_right[i] < 0)
+      return Unimplemented("takes no padding that windows do not reach over");
+  }
+  return inner;
+}
+
+// The row of the table that runs inside.
+absl::StatusOr<Candidate<ConvolutionDesc>> InnerConvolution(
+    const Request<ConvolutionDesc>& request) {
+  ABSL_ASSIGN_OR_RETURN(const ConvolutionDesc inner, ConvolutionOf(request.desc));
+  const Attributes inside = WithoutMask(request.attributes);
+  return FindInnerRow<ConvolutionDesc>(ConvolutionImplementations(), {inner},
+                                       {inner, inside, request.facts, request.machine});
+}
+
+// The deconvolution of diff_dst. What is left of src after the last window gets padding, which may
+// be negative: its driver asks for sizes alone.
+absl::StatusOr<DeconvolutionDesc> DeconvolutionOf(const ConvolutionDesc& desc) {
+  DeconvolutionDesc inner;
+  inner.src = desc.dst;
+  inner.dst = desc.src;
+  ABSL_ASSIGN_OR_RETURN(inner.weights, AnyExchangedWeights(desc));
+  inner.strides = desc.strides;
+  inner.dilations = desc.dilations;
+  inner.padding_left = desc.padding_left;
+  inner.padding_right = desc.padding_right;
+  return inner;
+}
+
+absl::StatusOr<DeconvolutionDesc> ResolveInside(const Request<ConvolutionDesc>& request) {
+  ABSL_ASSIGN_OR_RETURN(const DeconvolutionDesc inner, DeconvolutionOf(request.desc));
+  const Attributes inside = WithoutMask(request.attributes);
+  return deconvolution::ResolveDirect({inner, inside, request.facts, request.machine});
+}
+
+}  // namespace
+
+absl::StatusOr<ConvolutionDesc> ResolveBackwardData(const Request<ConvolutionDesc>& request) {
+  ABSL_RETURN_IF_ERROR(RequireF32(request.desc.src, request.desc.weights, request.desc.dst));
+  ABSL_ASSIGN_OR_RETURN(const Candidate<ConvolutionDesc> inner, InnerConvolution(request));
+  ConvolutionDesc resolved = request.desc;
+  resolved.src = inner.resolved.dst;
+  resolved.dst = inner.resolved.src;
+  ABSL_ASSIGN_OR_RETURN(resolved.weights, OwnWeights(request.desc, request.facts.isa));
+  ABSL_RETURN_IF_ERROR(RequireMaskable(resolved.src, request.attributes));
+  return resolved;
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateBackwardData(
+    const Request<ConvolutionDesc>& request) {
+  ABSL_ASSIGN_OR_RETURN(const Candidate<ConvolutionDesc> found, InnerConvolution(request));
+  const Attributes inside = WithoutMask(request.attributes);
+  ABSL_ASSIGN_OR_RETURN(std::unique_ptr<Primitive> inner,
+                        found.row->create({found.resolved, inside, *found.row, request.machine}));
+  ABSL_RETURN_IF_ERROR(FinishCreation(inside, {}, inner.get()));
+  return Wrap(request, std::move(inner), /*flips=*/true);
+}
+
+absl::StatusOr<ConvolutionDesc> ResolveBackwardDataByPhases(
+    const Request<ConvolutionDesc>& request) {
+  ABSL_RETURN_IF_ERROR(RequireDirectF32(request.desc, request.attributes));
+  ABSL_ASSIGN_OR_RETURN(const DeconvolutionDesc inner, ResolveInside(request));
+  ConvolutionDesc resolved = request.desc;
+  resolved.src = inner.dst;
+  resolved.dst = inner.src;
+  ABSL_ASSIGN_OR_RETURN(resolved.weights, OwnWeights(request.desc, request.facts.isa));
+  ABSL_RETURN_IF_ERROR(RequireMaskable(resolved.src, request.attributes));
+  return resolved;
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateBackwardDataByPhases(
+    const Request<ConvolutionDesc>& request) {
+  ABSL_ASSIGN_OR_RETURN(const DeconvolutionDesc resolved, ResolveInside(request));
+  const Attributes inside = WithoutMask(request.attributes);
+  ABSL_ASSIGN_OR_RETURN(
+      std::unique_ptr<Primitive> inner,
+      deconvolution::CreateDirect({resolved, inside, request.facts, request.machine}));
+  ABSL_RETURN_IF_ERROR(FinishCreation(inside, {}, inner.get()));
+  return Wrap(request, std::move(inner), /*flips=*/false);
+}
+
+}  // namespace tilewire::convolution

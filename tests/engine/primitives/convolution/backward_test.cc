@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The rows of convolution that compute gradients, over the shapes of the forward rows and others:
+// images, channels around blocks, and windows some of whose taps have no pixel.
+#include <limits>
+
+#include "absl/strings/match.h"
+#include "engine/primitives/convolution/convolution.h"
+#include "tests/engine/primitives/convolution/convolution_cases.h"
+#include "tests/engine/primitives/gradient_test.h"
+
+namespace tilewire::testing {
+namespace {
+
+std::vector<ConvolutionCase> GradientShapes() {
+  std::vector<ConvolutionCase> shapes = {
+      Case("eight images", {8, 16, 7, 7}, 24, {3, 3}, {.left = {1, 1}}),
+      Case("eight images, 1x1", {8, 17, 5, 6}, 33, {1, 1}),
+      Case("three images in bands of rows", {3, 8, 40, 70}, 8, {3, 3}, {.left = {1, 1}}),
+      Case("a long row, in bands of pixels", {2, 9, 1, 700}, 8, {1, 3}, {.left = {0, 1}}),
+      Case("blocks of weights with owners", {3, 264, 4, 4}, 272, {2, 2}, {.left = {1, 0}}),
+      Case("owners of one image", {1, 520, 3, 3}, 264, {1, 1}),
+      Case("strides larger than the window", {2, 20, 9, 11}, 24, {1, 2}, {.strides = {2, 3}}),
+      Case("strides that leave pixels of src", {1, 16, 10, 12}, 16, {3, 3}, {.strides = {3, 2}}),
+      Case("padding that windows do not reach over", {1, 8, 4, 5}, 8, {1, 3}, {.left = {1, 4}}),
+      Case("strided, dilated, padded on one side", {2, 16, 11, 12}, 16, {3, 3},
+           {.strides = {2, 3}, .dilations = {1, 2}, .left = {3, 0}, .right = {0, 4}}),
+      Case("strided groups", {2, 32, 9, 9}, 48, {3, 3},
+           {.groups = 2, .strides = {2, 2}, .left = {1, 1}}),
+      Case("no image", {0, 16, 5, 5}, 16, {3, 3}, {.left = {1, 1}}),
+  };
+  for (int64_t ic : {1, 3, 15, 16, 17, 48, 80}) {
+    for (int64_t oc : {1, 15, 16, 17, 80}) {
+      shapes.push_back(Case("channels around blocks", {3, ic, 5, 6}, oc, {3, 3},
+                            {.strides = {ic % 2 == 1 ? 2 : 1, 1}, .left = {1, 1}}));
+    }
+  }
+  for (const ConvolutionCase& shape : ConvolutionCases()) shapes.push_back(shape);
+  return shapes;
+}
+
+GradientCase<ConvolutionDesc> GradientCaseOf(const ConvolutionCase& shape,
+                                             absl::string_view src_pattern = "",
+                                             absl::string_view dst_pattern = "") {
+  const ConvolutionDesc desc = DescOf(shape, src_pattern, dst_pattern);
+  return {shape.why, desc,
+          ConvolutionProducts({desc.src.dims(), desc.dst.dims(), shape.kernel, shape.groups,
+                               desc.strides, desc.dilations, desc.padding_left})};
+}
+
+class ConvolutionGradientTest : public GradientTest<ConvolutionDesc> {
+ protected:
+  ConvolutionGradientTest() : GradientTest(CreateConvolution) {}
+};
+
+// Plain loops take the smaller shapes.
+std::vector<ConvolutionCase> ShapesFor(const ImplementationFacts& row) {
+  constexpr int64_t kMostProducts = 1 << 20;
+  std::vector<ConvolutionCase> shapes = GradientShapes();
+  std::erase_if(shapes, [&](const ConvolutionCase& shape) {
+    return row.traits.is_reference &&
+           *ElementCount(shape.DstDims()) * shape.Products() > kMostProducts;
+  });
+  return shapes;
+}
+
+TEST_P(ConvolutionGradientTest, IsExactOnIntegers) {
+  if (GetParam().traits.runs_another) GTEST_SKIP() << "runs the others, see TakesNamedLayouts";
+  for (const ConvolutionCase& shape : ShapesFor(GetParam())) Check(GradientCaseOf(shape), true);
+}
+
+TEST_P(ConvolutionGradientTest, IsTheOraclesWithinItsBound) {
+  if (GetParam().traits.runs_another) GTEST_SKIP() << "runs the others, see TakesNamedLayouts";
+  for (const ConvolutionCase& shape : ShapesFor(GetParam())) Check(GradientCaseOf(shape), false);
+}
+
+TEST_P(ConvolutionGradientTest, TakesNamedLayouts) {
+  const ConvolutionCase shape = Case("layouts", {2, 16, 5, 6}, 24, {3, 3}, {.left = {1, 1}});
+  const ConvolutionCase colours =
+      Case("colours", {2, 3, 9, 10}, 16, {3, 3}, {.strides = {2, 2}, .left = {1, 1}});
+  const ConvolutionCase depthwise =
+      Case("depthwise", {2, 24, 7, 9}, 24, {3, 3}, {.groups = 24, .left = {1, 1}});
+  for (const char* src : {"abcd", "acdb", "aBcd8b", "aBcd16b"}) {
+    for (const char* dst : {"abcd", "acdb", "aBcd8b", "aBcd16b"}) {
+      SCOPED_TRACE(::testing::Message() << src << " " << dst);
+      Check(GradientCaseOf(shape, src, dst), true);
+      Check(GradientCaseOf(colours, src, dst), true);
+      Check(GradientCaseOf(depthwise, src, dst), true);
+    }
+  }
+}
+
+TEST_P(ConvolutionGradientTest, AddsAndMasks) {
+  CheckPostOps(GradientCaseOf(Case("dense", {3, 17, 6, 7}, 20, {3, 3}, {.left = {1, 1}})));
+  CheckPostOps(GradientCaseOf(
+      Case("strided", {2, 16, 7, 7}, 24, {3, 3}, {.strides = {2, 2}, .left = {1, 1}})));
+  CheckPostOps(
+      GradientCaseOf(Case("depthwise", {3, 20, 6, 7}, 20, {3, 3}, {.groups = 20, .left = {1, 1}})));
+  CheckPostOps(GradientCaseOf(Case("owners", {2, 264, 3, 3}, 264, {2, 2})));
+}
+
+// Images one by one, each but the first added to the gradient before, give the bits of all at once.
+TEST_P(ConvolutionGradientTest, CutsOfABatchGiveTheSameBits) {
+  if (KindsOf(GetParam()) != std::vector<PropKind>{PropKind::kBackwardWeights} ||
+      GetParam().traits.is_reference)
+    GTEST_SKIP()
+        << "a reference rounds the sum of each run; a gradient of src has no sum of images";
+  Attributes adds;
+  ASSERT_THAT(adds.post_ops.Append(SumPostOp{}), IsOk());
+  const auto shapes = [](int64_t images) {
+    return std::vector<ConvolutionCase>{
+        Case("by images", {images, 17, 5, 6}, 24, {3, 3}, {.left = {1, 1}}),
+        Case("by owners", {images, 264, 5, 6}, 272, {3, 3}, {.left = {1, 1}}),
+        Case("depthwise", {images, 20, 5, 6}, 20, {3, 3}, {.groups = 20, .left = {1, 1}})};
+  };
+  for (size_t i = 0; i < shapes(1).size(); ++i) {
+    const ConvolutionCase all_images = shapes(3)[i], one_image = shapes(1)[i];
+    const ConvolutionDesc all = Backward(DescOf(all_images), PropKind::kBackwardWeights);
+    const ConvolutionDesc one = Backward(DescOf(one_image), PropKind::kBackwardWeights);
+    const auto together = Create(all), first = Create(one), next = Create(one, adds);
+    ASSERT_EQ(together.has_value(), first.has_value() && next.has_value());
+    if (!together) continue;
+    const ByArgument operands = RandomOperands(/*integers=*/false, all.src.ElementCount(),
+                                               all.weights.ElementCount(), all.dst.ElementCount());
+    const auto image = [&](int arg, int64_t n) {
+      const std::vector<float>& values = operands.at(arg);
+      const auto begin = values.begin() + n * static_cast<int64_t>(values.size() / 3);
+      return std::vector<float>(begin, begin + static_cast<int64_t>(values.size() / 3));
+    };
+    ByArgument sums;
+    for (int64_t n = 0; n < 3; ++n) {
+      sums[kArgSrc] = image(kArgSrc, n);
+      sums[kArgDiffDst] = image(kArgDiffDst, n);
+      const ByArgument gradients = RunGradient(n == 0 ? *first : *next, sums);
+      for (const auto& [arg, values] : gradients) sums[arg] = values;
+    }
+    const ByArgument expected = RunGradient(*together, operands);
+    for (const auto& [arg, values] : expected)
+      EXPECT_EQ(BitsOf(sums.at(arg)), BitsOf(values)) << ArgName(arg);
+  }
+}
+
+// Padded lanes are zeros however large the channels beside them are.
+TEST_P(ConvolutionGradientTest, InfinityDoesNotReachTheTail) {
+  const ConvolutionCase shapes[] = {
+      Case("dense", {2, 11, 4, 5}, 13, {3, 3}, {.left = {1, 1}}),
+      Case("depthwise", {2, 11, 4, 5}, 11, {3, 3}, {.groups = 11, .left = {1, 1}})};
+  for (size_t i = 0; i < 2 * KindsOf(GetParam()).size(); ++i) {
+    const PropKind kind = KindsOf(GetParam())[i / 2];
+    const GradientCase<ConvolutionDesc> c = GradientCaseOf(shapes[i % 2]);
+    const auto primitive = Create(Backward(c.desc, kind));
+    if (!primitive) continue;
+    ByArgument operands = RandomOperands(/*integers=*/true, c.desc.src.ElementCount(),
+                                         c.desc.weights.ElementCount(), c.desc.dst.ElementCount());
+    for (auto& [arg, values] : operands) values[7] = std::numeric_limits<float>::infinity();
+    RunGradient(*primitive, operands);  // looks at the tails
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(AllImplementations, ConvolutionGradientTest,
+                         ::testing::ValuesIn(BackwardRows(ConvolutionImplementations())),
+                         RowName<Implementation<ConvolutionDesc>>);
+
+struct GradientError {
+  const char* why;
+  PropKind kind;
+  std::vector<PostOp> post_ops;
+  void (*change)(ConvolutionDesc*);
+  absl::StatusCode code;
+  const char* text;  // that the message contains
+};
+
+TEST(ConvolutionGradientErrorsTest, AreNamed) {
+  constexpr PropKind kOfSrc = PropKind::kBackwardData, kOfWeights = PropKind::kBackwardWeights;
+  const auto none = [](ConvolutionDesc*) {};
+  const GradientError errors[] = {
+      {"a bias of the gradient of src",
+       kOfSrc,
+       {},
+       [](ConvolutionDesc* desc) { desc->bias = *MemoryDesc::CreateAny({16}, DataType::kF32); },
+       kInvalid,
+       "backward_data, which has no use for it"},
+      {"all gradients at once",
+       PropKind::kBackward,
+       {},
+       none,
+       kUnimplemented,
+       "does not run backward"},
+      {"integers",
+       kOfSrc,
+       {},
+       [](ConvolutionDesc* desc) {
+         for (MemoryDesc* tensor : {&desc->src, &desc->dst})
+           *tensor = *MemoryDesc::CreateAny(tensor->dims(), DataType::kU8);
+         desc->weights = *MemoryDesc::CreateAny(desc->weights.dims(), DataType::kS8);
+       },
+       kUnimplemented,
+       "takes f32 only, not u8"},
+      {"a relu",
+       kOfSrc,
+       {EltwisePostOp{}},
+       none,
+       kUnimplemented,
+       "backward_data takes a sum of scale 1 and then a mask"},
+      {"a scaled sum",
+       kOfWeights,
+       {SumPostOp{2}},
+       none,
+       kUnimplemented,
+       "backward_weights takes a sum of scale 1"},
+      {"a mask of weights", kOfWeights, {MaskPostOp{}}, none, kUnimplemented, "not mask:0"},
+      {"two sums", kOfSrc, {SumPostOp{}, SumPostOp{}}, none, kUnimplemented, "not sum:1;sum:1"},
+      {"weights that overlap",
+       kOfWeights,
+       {},
+       [](ConvolutionDesc* desc) {
+         desc->weights = *MemoryDesc::CreateStrided({16, 16, 3, 3}, DataType::kF32, {0, 9, 3, 1});
+       },
+       kInvalid,
+       "elements of a gradient share an address"},
+      {"another size",
+       kOfWeights,
+       {},
+       [](ConvolutionDesc* desc) {
+         desc->padding_left = {0, 1};
+       },
+       kInvalid,
+       "height of dst"},
+  };
+  for (const GradientError& error : errors) {
+    SCOPED_TRACE(error.why);
+    ConvolutionDesc desc =
+        DescOf(Case("", {2, 16, 5, 5}, 16, {3, 3}, {.left = {1, 1}, .bias = false}));
+    desc.prop_kind = error.kind;
+    error.change(&desc);
+    const absl::Status status = CreateConvolution(desc, AttributesOf(error.post_ops), {}).status();
+    EXPECT_EQ(status.code(), error.code) << status;
+    EXPECT_TRUE(absl::StrContains(status.message(), error.text)) << status;
+  }
+}
+
+// The gradients of the layers of networks are not left to the reference.
+TEST(ConvolutionGradientDispatchTest, DenseLayersHaveFastRows) {
+  if (!cpu::Supports(cpu::Isa::kAvx2)) GTEST_SKIP() << "the CPU lacks avx2";
+  const ConvolutionCase shapes[] = {
+      Case("first layer", {2, 3, 37, 37}, 64, {7, 7}, {.strides = {2, 2}, .left = {3, 3}}),
+      Case("3x3", {2, 64, 14, 14}, 64, {3, 3}, {.left = {1, 1}}),
+      Case("3x3, strided", {2, 64, 14, 14}, 128, {3, 3}, {.strides = {2, 2}, .left = {1, 1}}),
+      Case("1x1", {2, 64, 14, 14}, 256, {1, 1}),
+      Case("1x1, strided", {2, 64, 14, 14}, 128, {1, 1}, {.strides = {2, 2}}),
+      Case("groups", {2, 64, 14, 14}, 64, {3, 3}, {.groups = 4, .left = {1, 1}}),
+      Case("depthwise", {2, 64, 14, 14}, 64, {3, 3}, {.groups = 64, .left = {1, 1}}),
+  };
+  for (const ConvolutionCase& shape : shapes) {
+    for (PropKind kind : {PropKind::kBackwardData, PropKind::kBackwardWeights}) {
+      SCOPED_TRACE(::testing::Message() << shape.why << " " << PropKindName(kind));
+      const auto primitive = CreateConvolution(Backward(DescOf(shape), kind), AttributesOf({}), {});
+      ASSERT_THAT(primitive, IsOk());
+      EXPECT_GT((*primitive)->info().code_bytes, 0) << (*primitive)->name();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tilewire::testing
