@@ -53,6 +53,12 @@ TILEWIRE_ROW(InnerProductDesc, PlainWeights);
 
 TILEWIRE_ROW(InnerProductDesc, Reference);
 
+// The gradients as products of matrices that are read where they lie (backward.cc): dense images
+// without padding, weights in their order, outputs outermost.
+TILEWIRE_ROW(InnerProductDesc, Backward);
+
+TILEWIRE_ROW(InnerProductDesc, ReferenceBackward);
+
 // kUnimplemented  a tensor that is not f32, or output scales: what every forward row refuses
 absl::Status RequireForwardF32(const InnerProductDesc& desc, const Attributes& attributes);
 

@@ -4,9 +4,16 @@
 //
 //   dst[n,oc] = postops(bias[oc] + sum over ic, spatial s of src[n,ic,s] * weights[oc,ic,s])
 //
+// and backward:
+//
+//   backward_data     diff_src[n,ic,s] = postops(sum over oc of diff_dst[n,oc] * weights[oc,ic,s])
+//   backward_weights  diff_weights[oc,ic,s] = postops(sum over n of diff_dst[n,oc] * src[n,ic,s])
+//                     diff_bias[oc] = postops(sum over n of diff_dst[n,oc])
+//
 // Shapes   src [N,C] or [N,C,spatial...], weights [O,C] or [O,C,spatial...], bias [O] or the zero
 //          descriptor, dst [N,O].
-// Types    as convolution's.
+// Types    as convolution's; backward f32. weighted_gradients.h says what the fields of a
+//          descriptor are then, and which post-ops there are.
 // Layouts  Any tensor may be `any`: the primitive chooses.
 // Order    The rows of dst do not depend on N.
 // Source   tests/engine/rows.txt P05, Q08.

@@ -6,6 +6,7 @@
 #include "engine/primitives/probe_tensors.h"
 #include "engine/primitives/reordered.h"
 #include "engine/primitives/row_table.h"
+#include "engine/primitives/weighted_gradients.h"
 
 namespace tilewire {
 namespace inner_product {
@@ -30,6 +31,7 @@ absl::Status Validate(const InnerProductDesc& desc, const Attributes& attributes
   if (!desc.bias.IsZero() && desc.bias.dims() != Dims{weights.dim(0)}) {
     return Mismatch(desc, "bias is not [O]");
   }
+  if (IsBackward(desc.prop_kind)) return CheckWeightedGradients("inner_product", desc, attributes);
   ABSL_RETURN_IF_ERROR(CheckDestination("inner_product: dst", dst));
   return CheckChannelScales("inner_product", dst, attributes.output_scales);
 }
@@ -63,10 +65,17 @@ std::vector<InnerProductDesc> InnerProductProbes(DataType type) {
     named.weights = probes::Tagged({32, 64}, probes::WeightsType(type), "io");
     descs.push_back(named);
   }
+  for (PropKind kind : {PropKind::kBackwardData, PropKind::kBackwardWeights}) {
+    descs.push_back({kind,
+                     probes::Any({16, 64}, type),
+                     probes::Any({32, 64}, type),
+                     {},
+                     probes::Any({16, 32}, type)});
+  }
   return descs;
 }
 
-TILEWIRE_DEFINE_PRIMITIVE(
+TILEWIRE_DEFINE_PRIMITIVE_OF_ROWS(
     InnerProduct, inner_product,
     {{cpu::Isa::kAmx, cpu::Isa::kAvx512Vnni, cpu::Isa::kAvx512, cpu::Isa::kAvx2Vnni,
       cpu::Isa::kAvx2},
@@ -79,6 +88,26 @@ TILEWIRE_DEFINE_PRIMITIVE(
      {{"f32_split6_planes", ResolvePlanes, CreatePlanes, {.precision = Precision::kExact}}}},
     {kAvx512AndAvx2, {{"f32", ResolvePacked, CreatePacked}}},
     {kAvx512AndAvx2, {{"f32_plain_weights", ResolvePlainWeights, CreatePlainWeights}}},
-    {kAnyCpu, {kReordered<InnerProductDesc, InnerProductImplementations>}});
+    {kAvx512AndAvx2,
+     {{"f32_backward",
+       ResolveBackward,
+       CreateBackward,
+       {.takes_mask = true,
+        .propagations = {PropKind::kBackwardData, PropKind::kBackwardWeights}}}}},
+    {kAnyCpu,
+     {{"reordered",
+       ResolveOpened<InnerProductDesc, InnerProductImplementations>,
+       CreateOpened<InnerProductDesc, InnerProductImplementations>,
+       {.runs_another = true,
+        .takes_mask = true,
+        .propagations = {PropKind::kForwardTraining, PropKind::kForwardInference,
+                         PropKind::kBackwardData, PropKind::kBackwardWeights}}},
+      {"reference", ResolveReference, CreateReference, {.is_reference = true}},
+      {"reference_backward",
+       ResolveReferenceBackward,
+       CreateReferenceBackward,
+       {.is_reference = true,
+        .takes_mask = true,
+        .propagations = {PropKind::kBackwardData, PropKind::kBackwardWeights}}}}});
 
 }  // namespace tilewire
