@@ -220,7 +220,8 @@ TEST(ReductionOfNothingTest, GivesTheNeutralElement) {
     const MemoryDesc src = Plain({2, 0, 3}), dst = Plain({2, 1, 3});
     const ReductionDesc desc{algorithm, src, dst};
     std::vector<absl::string_view> takers = {""};  // the best one
-    for (const Implementation<ReductionDesc>& row : ReductionImplementations()) {
+    for (const Implementation<ReductionDesc>& row :
+         RowsThatRun({PropKind::kForwardInference}, ReductionImplementations())) {
       if (cpu::Supports(row.isa) && row.resolve({desc, {}, row}).ok()) takers.push_back(row.name);
     }
     EXPECT_GE(takers.size(), 3) << "the reference and another";
@@ -243,7 +244,8 @@ TEST(ReductionErrorsTest, ManyElementsThatShareMemoryAreNotOneCallOfGeneratedCod
     const MemoryDesc src =
         MemoryDesc::CreateStrided({rows, 1 << 10}, DataType::kF32, {0, 1}).value();
     const ReductionDesc desc{Algorithm::kSum, src, Plain({1, 1})};
-    for (const Implementation<ReductionDesc>& row : ReductionImplementations()) {
+    for (const Implementation<ReductionDesc>& row :
+         RowsThatRun({PropKind::kForwardInference}, ReductionImplementations())) {
       const std::string refusal(row.resolve({desc, {}, row}).status().message());
       const bool refuses = !row.traits.is_reference && rows == 1 << 20;
       EXPECT_EQ(absl::StrContains(refusal, "that share memory"), refuses) << row.name << refusal;
