@@ -8,6 +8,7 @@
 
 #include "service/models/niceness.h"
 #include "service/observe/steady_time.h"
+#include "service/schedule/yield_often.h"
 #include "spdlog/spdlog.h"
 
 namespace tilewire::service {
@@ -19,6 +20,8 @@ namespace fs = std::filesystem;
 constexpr absl::Duration kRetiredPoll = absl::Milliseconds(20);
 // How long a piece of memory that is given back waits for requests.
 constexpr absl::Duration kLongestPauseOfFree = absl::Milliseconds(10);
+// How long malloc_trim() waits for a moment without requests: it holds locks of the allocator.
+constexpr absl::Duration kLongestPauseOfTrim = absl::Milliseconds(200);
 
 // Whether who copies the files of a version has said that they are not complete.
 bool IsHeldBack(const ServedModel& served) {
@@ -235,8 +238,13 @@ void Loader::Forget(const ModelRepository::Served& served) {
 
 // The memory of what serves no more and has no run left. Returns whether there was any.
 bool Loader::FreeRetired() {
-  const auto make_way = [this] { dispatcher_->AwaitNothingWaits(kLongestPauseOfFree); };
+  if (retired_.empty()) return false;
+  const YieldOften yields;
+  const auto make_way = [&] {
+    yields.Pause([this] { dispatcher_->AwaitNothingWaits(kLongestPauseOfFree); });
+  };
   if (!retired_.FreeUnused(make_way)) return false;
+  dispatcher_->AwaitIdle(kLongestPauseOfTrim);
   malloc_trim(0);
   return true;
 }

@@ -7,6 +7,7 @@
 #include "service/models/model_load.h"
 #include "service/observe/steady_time.h"
 #include "service/schedule/background_turn.h"
+#include "service/schedule/yield_often.h"
 #include "spdlog/spdlog.h"
 
 namespace tilewire::service {
@@ -95,8 +96,13 @@ void Loader::UnloadFirst(const ServedModel& found) {
 ServedModel Loader::LoadNow(const ServedModel& found, bool is_replacement,
                             const std::vector<Shapes>& shapes) {
   BackgroundTurn turn(dispatcher_);
+  std::optional<YieldOften> yields;
+  if (has_started_) yields.emplace();
+  if (yields.has_value() && !yields->is_active())
+    spdlog::warn("model '{}': its load may delay requests: no timer is left", found.name);
   const LoadOptions options{.between_steps = [&]() -> absl::Status {
-                              turn.MakeWay();
+                              const auto make_way = [&turn] { turn.MakeWay(); };
+                              yields.has_value() ? yields->Pause(make_way) : make_way();
                               if (Stopping()) return absl::CancelledError("the server ends");
                               return settings_.memory == nullptr ? absl::OkStatus()
                                                                  : settings_.memory->CheckLoad();
@@ -108,8 +114,14 @@ ServedModel Loader::LoadNow(const ServedModel& found, bool is_replacement,
   const absl::Status warmed = RunConfiguredWarmUp(loaded, run);
   if (!warmed.ok()) return NotLoaded(found, warmed);
   const bool has_own = loaded.config->model_warmup_size() > 0;
-  if (!has_own && (settings_.warm_up_first || is_replacement)) WarmUp(loaded, run);
-  for (const Shapes& one : shapes) WarmUpOn(loaded, one, run);
+  const bool warms_up = !has_own && (settings_.warm_up_first || is_replacement);
+  if (warms_up) WarmUp(loaded, run);
+  for (const Shapes& one : shapes) {
+    const bool has_run = warms_up && one == BatchOfOne(loaded.model->signature());
+    if (!has_run) WarmUpOn(loaded, one, run);
+  }
+  if (yields.has_value())
+    spdlog::debug("model '{}': its load offered its core {} times", found.name, yields->offers());
   return loaded;
 }
 

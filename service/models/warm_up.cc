@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "service/models/niceness.h"
 #include "service/models/within_memory.h"
+#include "service/schedule/yield_often.h"
 #include "spdlog/spdlog.h"
 
 namespace tilewire::service {
@@ -43,15 +44,8 @@ std::optional<Zeros> ZerosOf(const ModelSignature& signature, const Shapes& shap
   return zeros;
 }
 
-// A batch of one, where the model leaves nothing else open.
 std::optional<Zeros> ZerosFor(const ModelSignature& signature) {
-  Shapes shapes;
-  for (const TensorSpec& spec : signature.inputs) {
-    if (spec.any_rank) return std::nullopt;
-    Dims& dims = shapes.emplace_back(spec.dims);
-    if (!dims.empty() && dims[0] < 0) dims[0] = 1;
-  }
-  return ZerosOf(signature, shapes);
+  return ZerosOf(signature, BatchOfOne(signature));
 }
 
 void RunOnZeros(const ServedModel& served, const Zeros& zeros, RunOptions options) {
@@ -65,6 +59,16 @@ void RunOnZeros(const ServedModel& served, const Zeros& zeros, RunOptions option
 }
 
 }  // namespace
+
+Shapes BatchOfOne(const ModelSignature& signature) {
+  Shapes shapes;
+  for (const TensorSpec& spec : signature.inputs) {
+    if (spec.any_rank) return {};
+    Dims& dims = shapes.emplace_back(spec.dims);
+    if (!dims.empty() && dims[0] < 0) dims[0] = 1;
+  }
+  return shapes;
+}
 
 bool WarmUp(const ServedModel& served, const RunOptions& options) {
   const std::optional<Zeros> zeros = ZerosFor(served.model->signature());
@@ -119,9 +123,10 @@ void BackgroundWarmUp::Run(const ModelRepository::Served& served) {
   if (!zeros.has_value()) return;
   const uint64_t cost_key = CostKey(*served, zeros->inputs);
   Ticket ticket(admission_);
+  const YieldOften yields;
   RunOptions options{.stop = &stopping_, .serial = true};
   options.interrupted = [&] {
-    dispatcher_->AwaitIdle(kLongestPause);
+    yields.Pause([this] { dispatcher_->AwaitIdle(kLongestPause); });
     const auto now = models_->Find(served->name, absl::StrCat(served->version));
     const bool is_served = now.ok() && (*now)->model == served->model;
     const bool goes_on = is_served && !dispatcher_->HasRun(cost_key) && !stopping_.load();

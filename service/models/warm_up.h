@@ -25,6 +25,9 @@ namespace tilewire::service {
 // The dims of a model's inputs.
 using Shapes = std::vector<Dims>;
 
+// The dims that WarmUp() runs on: open ones stay -1, but for the batch. None if a rank is open.
+Shapes BatchOfOne(const ModelSignature& signature);
+
 // Runs the model of `served` once on zeros of these shapes, so that its plan for them is there.
 // Does nothing if the model does not take them, or if they are large; where the run fails, the log
 // says so.

@@ -33,6 +33,7 @@
 #include "service/models/trial/trial_frames.h"
 #include "service/models/warm_up.h"
 #include "service/models/within_memory.h"
+#include "service/schedule/yield_often.h"
 #include "spdlog/spdlog.h"
 
 namespace tilewire::service {
@@ -220,6 +221,7 @@ bool TrialProcess::Begin() {
 }
 
 void TrialProcess::Try() {
+  const YieldOften yields;
   ServedModel model;
   const absl::Status status = WithinMemory([&] { return TryOut(request_, &model); });
   WatchProgress(nullptr);
