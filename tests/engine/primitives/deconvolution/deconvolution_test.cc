@@ -331,8 +331,8 @@ TEST(DeconvolutionErrorsTest, CreationNamesWhatDoesNotFit) {
                 d->src = Plain({2, 32});
               }),
               StatusIs(kInvalid, "rank"));
-  EXPECT_THAT(status([](DeconvolutionDesc* d) { d->prop_kind = PropKind::kBackwardData; }),
-              StatusIs(kUnimplemented, "backward"));
+  EXPECT_THAT(status([](DeconvolutionDesc* d) { d->prop_kind = PropKind::kBackward; }),
+              StatusIs(kUnimplemented, "does not run backward"));
 }
 
 }  // namespace

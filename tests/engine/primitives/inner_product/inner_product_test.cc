@@ -463,8 +463,9 @@ TEST(InnerProductErrorsTest, CreationNamesWhatDoesNotFit) {
   EXPECT_THAT(with(&InnerProductDesc::src, Plain({2, 5}, DataType::kU8)),
               StatusIs(kUnimplemented, "u8"));
   InnerProductDesc backward = good;
-  backward.prop_kind = PropKind::kBackwardData;
-  EXPECT_THAT(CreateInnerProduct(backward, {}, {}), StatusIs(kUnimplemented, "backward"));
+  backward.prop_kind = PropKind::kBackward;
+  EXPECT_THAT(CreateInnerProduct(backward, {}, {}),
+              StatusIs(kUnimplemented, "does not run backward"));
   Attributes scaled;
   scaled.output_scales.scales = {2.0f};
   EXPECT_THAT(CreateInnerProduct(good, scaled, {}), StatusIs(kUnimplemented, "output scales"));
