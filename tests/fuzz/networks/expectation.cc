@@ -65,6 +65,7 @@ bool IsJump(const network::Elementwise& elementwise) {
     case Function::kRound:
     case Function::kSign:
     case Function::kMod:
+    case Function::kFloorMod:
     case Function::kTruncate:
     case Function::kThresholdedRelu:
     case Function::kShrink:
