@@ -330,6 +330,48 @@ absl::Status Fill(const PrimitiveText& text, const Sources& srcs, v1::Reorder* o
   return FillSrcAndDst(text, srcs.front(), op);
 }
 
+// The tensors of a primitive that runs backward, from those of forward: it reads src,
+template <typename Op>
+void SetGradients(Op* op) {
+  if constexpr (requires { op->mutable_diff_src(); }) {
+    *op->mutable_diff_src() = op->src();
+    *op->mutable_diff_dst() = op->src();
+    op->clear_dst();
+  }
+}
+
+// or the result,
+void SetGradients(v1::Softmax* op) {
+  op->mutable_dst()->Swap(op->mutable_src());
+  op->clear_src();
+  *op->mutable_diff_src() = *op->mutable_diff_dst() = op->dst();
+}
+
+// or the result has another shape.
+void SetGradients(v1::Reduction* op) {
+  *op->mutable_diff_src() = op->src();
+  *op->mutable_diff_dst() = op->dst();
+}
+
+void SetGradients(v1::Binary* op) {
+  *op->mutable_diff_src0() = op->src0();
+  *op->mutable_diff_src1() = op->src1();
+  *op->mutable_diff_dst() = op->dst();
+}
+
+template <typename Op>
+absl::Status FillWithPropagation(const PrimitiveText& text, const Sources& srcs, Op* op) {
+  if (absl::Status status = Fill(text, srcs, op); !status.ok()) return status;
+  if constexpr (requires { op->set_prop_kind(v1::PROP_KIND_BACKWARD); }) {
+    const auto prop = ParseEnum<v1::PropKind>("--prop", "PROP_KIND_", text.prop);
+    if (!prop.ok()) return prop.status();
+    if (*prop == v1::PROP_KIND_FORWARD_INFERENCE) return absl::OkStatus();
+    op->set_prop_kind(*prop);
+    if (*prop >= v1::PROP_KIND_BACKWARD) SetGradients(op);
+  }
+  return absl::OkStatus();
+}
+
 struct Kind {
   const char* name;
   absl::Status (*fill)(const PrimitiveText& text, const Sources& srcs, v1::PrimitiveDesc* desc);
@@ -339,7 +381,8 @@ struct Kind {
 #define TILEWIRE_KIND(field)                                                                  \
   {                                                                                           \
 #field, [](const PrimitiveText& text, const Sources& srcs,                                \
-               v1::PrimitiveDesc* desc) { return Fill(text, srcs, desc->mutable_##field()); } \
+               v1::PrimitiveDesc*                                                             \
+                   desc) { return FillWithPropagation(text, srcs, desc->mutable_##field()); } \
   }
 constexpr Kind kKinds[] = {
     TILEWIRE_KIND(convolution),

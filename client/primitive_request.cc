@@ -10,9 +10,14 @@
 namespace tilewire::client {
 namespace {
 
-bool IsOutput(int argument) {
-  return (argument >= v1::ARGUMENT_DST && argument <= v1::ARGUMENT_DST_ITER_C) ||
-         argument == v1::ARGUMENT_DIFF_SRC;
+// Servers of earlier versions do not say which arguments are written: forward, it is by number.
+bool IsOutput(const v1::CreateResponse& created, const v1::ArgumentDesc& argument) {
+  for (const v1::ArgumentDesc& any : created.arguments()) {
+    if (any.written()) return argument.written();
+  }
+  const int number = argument.argument();
+  return (number >= v1::ARGUMENT_DST && number <= v1::ARGUMENT_DST_ITER_C) ||
+         number == v1::ARGUMENT_DIFF_SRC;
 }
 
 v1::MemoryDesc Plain(const v1::MemoryDesc& desc) {
@@ -110,7 +115,7 @@ absl::StatusOr<v1::ExecuteRequest> MakeExecuteRequest(const v1::PrimitiveDesc& d
   v1::ExecuteRequest request;
   request.set_id(created.id());
   for (const v1::ArgumentDesc& argument : created.arguments()) {
-    if (IsOutput(argument.argument())) {
+    if (IsOutput(created, argument)) {
       v1::WantedOutput* output = request.add_outputs();
       output->set_argument(argument.argument());
       // A reorder is all about how the destination lies in memory: it is taken as written.

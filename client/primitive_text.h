@@ -31,12 +31,13 @@ struct PrimitiveText {
   std::string
       algorithm;  // convolution auto|direct|winograd, pooling max|avg_..., eltwise relu|tanh|...,
                   // rnn lstm|gru|...
-  float alpha = 0, beta = 0, k = 1;   // of eltwise and lrn; k of lrn
-  float p = 2, eps = 1e-5f;           // of reductions; eps of normalizations too
-  int64_t local_size = 5;             // of lrn
-  std::vector<float> scales;          // of sum; 1 if none
-  std::vector<std::string> post_ops;  // "relu", "sum", "max_pooling", ... in order
-  std::string precision = "exact";    // of products of f32: exact|fast|bf16
+  float alpha = 0, beta = 0, k = 1;        // of eltwise and lrn; k of lrn
+  float p = 2, eps = 1e-5f;                // of reductions; eps of normalizations too
+  int64_t local_size = 5;                  // of lrn
+  std::vector<float> scales;               // of sum; 1 if none
+  std::vector<std::string> post_ops;       // "relu", "sum", "max_pooling", ... in order
+  std::string precision = "exact";         // of products of f32: exact|fast|bf16
+  std::string prop = "forward_inference";  // forward_training, backward, backward_data, ...
 };
 
 // kInvalidArgument  says which word, and what is allowed

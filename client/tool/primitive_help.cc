@@ -194,8 +194,18 @@ std::vector<KindHelp> FieldKinds() {
            "--src=128x768 --scale_shift", With({{"--src", "any dims"}}, Normalized("see above"))}};
 }
 
+// Whether the kind has propagations other than inference.
+bool HasPropagations(const char* kind) {
+  const auto* field = v1::PrimitiveDesc::descriptor()->FindFieldByName(kind);
+  return field != nullptr && field->message_type()->FindFieldByName("prop_kind") != nullptr;
+}
+
 std::vector<KindHelp> AllKinds() {
-  return With(With(With(WindowKinds(), MatrixKinds()), ElementKinds()), FieldKinds());
+  auto all = With(With(With(WindowKinds(), MatrixKinds()), ElementKinds()), FieldKinds());
+  for (KindHelp& help : all) {
+    if (HasPropagations(help.kind)) help.options.push_back({"--prop", ""});
+  }
+  return all;
 }
 
 std::string ExampleOf(const KindHelp& help) {

@@ -72,6 +72,11 @@ void PrimitiveOptions::AddTo(CLI::App* command) {
                    "tiles; bf16: "
                    "also by one")
       ->capture_default_str();
+  command
+      ->add_option("--prop", text.prop,
+                   "propagation: forward_inference forward_training backward backward_data "
+                   "backward_weights")
+      ->capture_default_str();
   command->add_flag("--relu", relu, "short for a last --post_op=relu");
 }
 

@@ -1,11 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/tool/primitive_runs.h"
 
+#include <optional>
+
 #include "absl/time/clock.h"
 #include "client/primitive_request.h"
 
 namespace tilewire::client {
 namespace {
+
+// The forward primitive whose workspace a primitive reads, backward; nothing where it reads none.
+std::optional<v1::PrimitiveDesc> ForwardOf(const v1::PrimitiveDesc& desc) {
+  if (desc.pooling().prop_kind() < v1::PROP_KIND_BACKWARD ||
+      desc.pooling().algorithm() != v1::POOLING_MAX)
+    return std::nullopt;
+  v1::PrimitiveDesc forward = desc;
+  forward.mutable_pooling()->set_prop_kind(v1::PROP_KIND_FORWARD_TRAINING);
+  return forward;
+}
 
 double PerKernel(const PrimitiveRuns& runs, double amount) {
   const double nanoseconds = absl::ToDoubleNanoseconds(runs.kernel.Percentile(50));
@@ -28,6 +40,13 @@ double PrimitiveRuns::gflops() const {
 absl::StatusOr<PrimitiveRuns> CreateOn(Client* client, const v1::PrimitiveDesc& desc) {
   v1::CreateRequest create;
   *create.mutable_primitive() = desc;
+  if (const std::optional<v1::PrimitiveDesc> forward = ForwardOf(desc)) {
+    v1::CreateRequest first;
+    *first.mutable_primitive() = *forward;
+    auto created = client->Create(first);
+    if (!created.ok()) return created.status();
+    create.set_forward_id(created->id());
+  }
   auto created = client->Create(create);
   if (!created.ok()) return created.status();
   PrimitiveRuns runs;

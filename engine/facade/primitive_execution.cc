@@ -132,12 +132,19 @@ void Gather(absl::Span<const absl::string_view> pieces, std::byte* destination) 
   }
 }
 
-// Where a layout leaves bytes between elements, no reorder writes them: they must not show what the
-// memory held.
-void ClearGaps(const MemoryDesc& desc, std::byte* bytes) {
-  if (desc.SizeBytes() > 0 && (!desc.IsDense() || desc.offset0() != 0)) {
+// Where a layout leaves bytes between elements, no reorder writes them, and no primitive those of a
+// workspace: they must not show what the memory held.
+void ClearGaps(const MemoryDesc& own, const MemoryDesc& desc, std::byte* bytes) {
+  if (desc.SizeBytes() > 0 && (!own.IsDense() || !desc.IsDense() || desc.offset0() != 0)) {
     std::memset(bytes, 0, desc.SizeBytes());
   }
+}
+
+// Whether `given`, a caller's tensor, is the memory of `own`. A workspace is opaque to its caller,
+// who has its bytes as a tensor of u8.
+bool IsMemoryOf(const MemoryDesc& given, const MemoryDesc& own) {
+  if (own.format_kind() != FormatKind::kWorkspace || !given.IsPlain()) return given == own;
+  return given.IsDense() && given.offset0() == 0;
 }
 
 // One execution: holds what was leased until the primitive has run.
@@ -161,9 +168,9 @@ class Execution {
     ABSL_ASSIGN_OR_RETURN(output->bytes, resources_.allocate_output
                                              ? resources_.allocate_output(size)
                                              : AlignedBuffer::Allocate(size));
-    ClearGaps(output->desc, output->bytes.data());
+    ClearGaps(desc, output->desc, output->bytes.data());
     std::byte* bytes = output->bytes.data();
-    if (output->desc != desc) {
+    if (!IsMemoryOf(output->desc, desc)) {
       ABSL_ASSIGN_OR_RETURN(bytes, Lease(desc.SizeBytes()));
     }
     args_.Set(output->arg, bytes);
@@ -177,7 +184,7 @@ class Execution {
 
   absl::Status ReorderOutput(PrimitiveOutput* output) {
     const MemoryDesc& desc = primitive_.Desc(output->arg);
-    if (output->desc == desc) return absl::OkStatus();
+    if (IsMemoryOf(output->desc, desc)) return absl::OkStatus();
     return Reorder(desc, args_.Find(output->arg), output->desc, output->bytes.data());
   }
 
@@ -190,7 +197,7 @@ class Execution {
 
   absl::Status Convert(const PrimitiveInput& input, const MemoryDesc& desc, std::byte* bytes) {
     // A padded tail that comes from outside may hold anything: only a reorder makes it zero.
-    if (input.desc == desc && !desc.HasPadding()) {
+    if (IsMemoryOf(input.desc, desc) && !desc.HasPadding()) {
       Gather(input.pieces, bytes);
       return absl::OkStatus();
     }

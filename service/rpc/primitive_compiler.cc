@@ -2,6 +2,7 @@
 #include "service/rpc/primitive_compiler.h"
 
 #include <utility>
+#include <variant>
 
 #include "absl/strings/str_format.h"
 #include "engine/base/status_macros.h"
@@ -38,6 +39,28 @@ absl::StatusOr<PrimitiveCompiler::Described> PrimitiveCompiler::Describe(
                         operations, limits_.max_operations));
   }
   return catalog_.Describe(std::move(operation), std::move(attributes));
+}
+
+absl::StatusOr<PrimitiveCompiler::Described> PrimitiveCompiler::WithWorkspaceOf(
+    const std::string& forward_id, const Described& described) {
+  ABSL_ASSIGN_OR_RETURN(Described forward, Find(forward_id));
+  ABSL_ASSIGN_OR_RETURN(const Compiled compiled, Compile(std::move(forward)));
+  OpDesc operation = described->operation;
+  const bool takes = std::visit(
+      [&compiled](auto& desc) {
+        if constexpr (requires { desc.workspace; }) {
+          if (!IsBackward(desc.prop_kind) || !desc.workspace.IsZero()) return false;
+          desc.workspace = compiled.found.primitive->Desc(kArgWorkspace);
+          return true;
+        }
+        return false;
+      },
+      operation);
+  if (!takes) {
+    return absl::InvalidArgumentError(
+        "a forward_id is for a primitive that runs backward, reads a workspace and brings none");
+  }
+  return catalog_.Describe(std::move(operation), described->attributes);
 }
 
 absl::StatusOr<PrimitiveCompiler::Compiled> PrimitiveCompiler::Compile(Described described) {

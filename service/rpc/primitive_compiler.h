@@ -41,6 +41,11 @@ class PrimitiveCompiler {
   //   kInvalidArgument    what no primitive can mean
   //   kResourceExhausted  tensors or operations beyond the limits
   absl::StatusOr<Described> Describe(const v1::PrimitiveDesc& message) const;
+  // The same with the workspace of the primitive `forward_id`, which is compiled for that.
+  //   kNotFound           there is no such id
+  //   kInvalidArgument    it is of a primitive that reads no workspace, or has one already
+  absl::StatusOr<Described> WithWorkspaceOf(const std::string& forward_id,
+                                            const Described& described);
   //   kNotFound
   absl::StatusOr<Described> Find(const std::string& id) { return catalog_.Find(id); }
 

@@ -82,11 +82,15 @@ class CreateJob final : public Job {
     v1::CreateRequest parsed;
     ABSL_RETURN_IF_ERROR(ParseLimited(request_, &parsed));
     ABSL_ASSIGN_OR_RETURN(described_, compiler_->Describe(parsed.primitive()));
+    forward_id_ = parsed.forward_id();
     terms->may_run_serially = true;
     return absl::OkStatus();
   }
 
   absl::Status Run(Call&) override {
+    if (!forward_id_.empty()) {
+      ABSL_ASSIGN_OR_RETURN(described_, compiler_->WithWorkspaceOf(forward_id_, described_));
+    }
     ABSL_ASSIGN_OR_RETURN(const PrimitiveCompiler::Compiled compiled,
                           compiler_->Compile(std::move(described_)));
     v1::CreateResponse answer;
@@ -107,6 +111,7 @@ class CreateJob final : public Job {
       *argument->mutable_desc() = EncodeMemoryDesc(arg.desc);
       argument->set_size_bytes(arg.desc.SizeBytes());
       argument->set_text(arg.desc.ToString());
+      argument->set_written(arg.is_output);
     }
     answer->set_scratchpad_bytes(info.scratchpad_bytes);
     answer->set_operations(info.operations);
@@ -127,6 +132,7 @@ class CreateJob final : public Job {
   const grpc::ByteBuffer& request_;
   grpc::ByteBuffer* const response_;
   PrimitiveCompiler::Described described_;
+  std::string forward_id_;  // empty: none
 };
 
 class ExecuteJob final : public Job {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/memory/workspace_tag.h"
@@ -87,6 +88,18 @@ absl::StatusOr<MemoryDesc> DecodeMemoryDesc(const v1::MemoryDesc& message) {
       break;
   }
   return MemoryDesc::CreatePattern(dims, type, std::string("abcdefghijkl").substr(0, dims.size()));
+}
+
+absl::StatusOr<MemoryDesc> DecodeWorkspace(const v1::MemoryDesc& message) {
+  uint64_t tag = 0;
+  const absl::string_view name = message.tag();
+  if (!absl::SimpleHexAtoi(name.substr(std::min(name.size(), name.find('_') + 1)), &tag) ||
+      name != WorkspaceTagName(tag) || message.dims_size() != 1 ||
+      message.type() != v1::DATA_TYPE_U8) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the workspace is not one that Create named: its tag is ", Quoted(name)));
+  }
+  return MemoryDesc::CreateWorkspace(message.dims(0), tag);
 }
 
 v1::MemoryDesc EncodeMemoryDesc(const MemoryDesc& desc) {

@@ -2,7 +2,11 @@
 #include "service/wire/operation_count.h"
 
 #include <algorithm>
+#include <limits>
+#include <optional>
 #include <variant>
+
+#include "engine/base/checked_math.h"
 
 namespace tilewire::service {
 namespace {
@@ -46,7 +50,9 @@ double Count(const PoolingDesc& desc) { return Elements(desc.dst) * Elements(des
 double Count(const LrnDesc& desc) {
   const double size = static_cast<double>(std::max<int64_t>(1, desc.local_size));
   const bool plane = desc.algorithm == LrnAlgorithm::kWithinChannel;
-  return Elements(desc.src) * (plane ? size * size * size : size);
+  const double window = plane ? size * size * size : size;
+  // Backward sums the squares again for each neighbour.
+  return Elements(desc.src) * window * (IsBackward(desc.prop_kind) ? window : 1);
 }
 
 // The tensors of all others are read or written once.
@@ -65,6 +71,23 @@ double Count(const Desc& desc) {
 
 double DescribedOperations(const OpDesc& desc) {
   return std::visit([](const auto& operation) { return Count(operation); }, desc);
+}
+
+int64_t DescribedBytes(const OpDesc& desc) {
+  std::optional<int64_t> total = 0;
+  const auto add = [&total](const MemoryDesc& tensor) {
+    if (tensor.IsZero() || !total) return;
+    // Whatever layout the primitive chooses for `any`, it holds at least the elements; strides of 0
+    // take fewer bytes, but as much work.
+    const std::optional<int64_t> count = ElementCount(tensor.dims());
+    const std::optional<int64_t> elements =
+        count ? CheckedMul(*count, SizeOf(tensor.data_type())) : std::nullopt;
+    total = elements ? CheckedAdd(*total, tensor.IsAny() ? *elements
+                                                         : std::max(*elements, tensor.SizeBytes()))
+                     : std::nullopt;
+  };
+  std::visit([&add](const auto& op) { VisitTensors(op, add); }, desc);
+  return total.value_or(std::numeric_limits<int64_t>::max());
 }
 
 }  // namespace tilewire::service

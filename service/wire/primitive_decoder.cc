@@ -2,13 +2,10 @@
 #include "service/wire/primitive_decoder.h"
 
 #include <cmath>
-#include <limits>
-#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 
 namespace tilewire::service {
@@ -52,11 +49,17 @@ absl::StatusOr<PropKind> DecodePropKind(v1::PropKind kind) {
       return PropKind::kForwardInference;
     case v1::PROP_KIND_FORWARD_TRAINING:
       return PropKind::kForwardTraining;
+    case v1::PROP_KIND_BACKWARD:
+      return PropKind::kBackward;
     case v1::PROP_KIND_BACKWARD_DATA:
       return PropKind::kBackwardData;
+    case v1::PROP_KIND_BACKWARD_WEIGHTS:
+      return PropKind::kBackwardWeights;
     default:
       return absl::InvalidArgumentError(
-          absl::StrCat("unknown prop_kind ", kind, "; allowed are 0 to ", v1::PropKind_MAX));
+          absl::StrCat("unknown prop_kind ", static_cast<int>(kind),
+                       "; allowed are 0, 64, 96, 128, 160 and 192, with which the gradient of a "
+                       "bias comes"));
   }
 }
 
@@ -105,6 +108,26 @@ absl::Status DecodeSrcAndDst(const Message& message, Desc* desc) {
   ABSL_ASSIGN_OR_RETURN(desc->src, Named(message.src(), "src"));
   ABSL_ASSIGN_OR_RETURN(desc->dst, Named(message.dst(), "dst"));
   return absl::OkStatus();
+}
+
+// A tensor that may be absent.
+absl::Status DecodeIfGiven(bool is_given, const v1::MemoryDesc& message, absl::string_view name,
+                           MemoryDesc* desc) {
+  if (!is_given) return absl::OkStatus();
+  ABSL_ASSIGN_OR_RETURN(*desc, Named(message, name));
+  return absl::OkStatus();
+}
+
+// The tensors of a primitive with one source that reads some of them backward, beside gradients.
+template <typename Message, typename Desc>
+absl::Status DecodeWithGradients(const Message& message, Desc* desc) {
+  ABSL_RETURN_IF_ERROR(
+      DecodeIfGiven(message.has_diff_src(), message.diff_src(), "diff_src", &desc->diff_src));
+  ABSL_RETURN_IF_ERROR(
+      DecodeIfGiven(message.has_diff_dst(), message.diff_dst(), "diff_dst", &desc->diff_dst));
+  if (!IsBackward(desc->prop_kind)) return DecodeSrcAndDst(message, desc);
+  ABSL_RETURN_IF_ERROR(DecodeIfGiven(message.has_src(), message.src(), "src", &desc->src));
+  return DecodeIfGiven(message.has_dst(), message.dst(), "dst", &desc->dst);
 }
 
 // A tensor without a layout is left to the primitive.
@@ -201,15 +224,18 @@ absl::StatusOr<OpDesc> Decode(const v1::Eltwise& message) {
   EltwiseDesc desc;
   ABSL_ASSIGN_OR_RETURN(desc.prop_kind, DecodePropKind(message.prop_kind()));
   ABSL_ASSIGN_OR_RETURN(desc.op, DecodeEltwiseOp(message.op()));
-  ABSL_RETURN_IF_ERROR(DecodeSrcAndDst(message, &desc));
+  ABSL_RETURN_IF_ERROR(DecodeWithGradients(message, &desc));
   return desc;
 }
 
 absl::StatusOr<OpDesc> Decode(const v1::Softmax& message) {
   SoftmaxDesc desc;
   ABSL_ASSIGN_OR_RETURN(desc.prop_kind, DecodePropKind(message.prop_kind()));
-  ABSL_RETURN_IF_ERROR(DecodeSrcAndDst(message, &desc));
+  ABSL_RETURN_IF_ERROR(DecodeWithGradients(message, &desc));
   desc.axis = message.axis();
+  ABSL_ASSIGN_OR_RETURN(
+      desc.algorithm,
+      DecodeAlgorithm<SoftmaxAlgorithm>(message.algorithm(), v1::SoftmaxAlgorithm_MAX, "softmax"));
   return desc;
 }
 
@@ -222,6 +248,9 @@ absl::StatusOr<OpDesc> Decode(const v1::Pooling& message) {
   ABSL_RETURN_IF_ERROR(DecodeSrcAndDst(message, &desc));
   ABSL_ASSIGN_OR_RETURN(desc.kernel, Spatial(message.kernel(), desc.src.rank() - 2, 1, "kernel"));
   ABSL_RETURN_IF_ERROR(DecodeWindows(message, &desc));
+  if (message.has_workspace()) {
+    ABSL_ASSIGN_OR_RETURN(desc.workspace, DecodeWorkspace(message.workspace()));
+  }
   return desc;
 }
 
@@ -238,7 +267,7 @@ absl::StatusOr<OpDesc> Decode(const v1::Lrn& message) {
   ABSL_ASSIGN_OR_RETURN(desc.prop_kind, DecodePropKind(message.prop_kind()));
   ABSL_ASSIGN_OR_RETURN(desc.algorithm, DecodeAlgorithm<LrnAlgorithm>(message.algorithm(),
                                                                       v1::LrnAlgorithm_MAX, "lrn"));
-  ABSL_RETURN_IF_ERROR(DecodeSrcAndDst(message, &desc));
+  ABSL_RETURN_IF_ERROR(DecodeWithGradients(message, &desc));
   desc.local_size = message.local_size();
   desc.alpha = message.alpha();
   desc.beta = message.beta();
@@ -254,17 +283,27 @@ absl::StatusOr<OpDesc> Decode(const v1::Binary& message) {
   ABSL_ASSIGN_OR_RETURN(desc.src0, Named(message.src0(), "src0"));
   ABSL_ASSIGN_OR_RETURN(desc.src1, Named(message.src1(), "src1"));
   ABSL_ASSIGN_OR_RETURN(desc.dst, Named(message.dst(), "dst"));
+  ABSL_ASSIGN_OR_RETURN(desc.prop_kind, DecodePropKind(message.prop_kind()));
+  ABSL_RETURN_IF_ERROR(
+      DecodeIfGiven(message.has_diff_src0(), message.diff_src0(), "diff_src0", &desc.diff_src0));
+  ABSL_RETURN_IF_ERROR(
+      DecodeIfGiven(message.has_diff_src1(), message.diff_src1(), "diff_src1", &desc.diff_src1));
+  ABSL_RETURN_IF_ERROR(
+      DecodeIfGiven(message.has_diff_dst(), message.diff_dst(), "diff_dst", &desc.diff_dst));
   return desc;
 }
 
 absl::StatusOr<OpDesc> Decode(const v1::BatchNormalization& message) {
   BatchNormalizationDesc desc;
   ABSL_ASSIGN_OR_RETURN(desc.prop_kind, DecodePropKind(message.prop_kind()));
-  ABSL_RETURN_IF_ERROR(DecodeSrcAndDst(message, &desc));
+  ABSL_RETURN_IF_ERROR(DecodeWithGradients(message, &desc));
   desc.epsilon = message.epsilon();
   desc.use_global_stats = message.use_global_stats();
   desc.use_scale_shift = message.use_scale_shift();
   desc.fuse_relu = message.fuse_relu();
+  if (message.has_workspace()) {
+    ABSL_ASSIGN_OR_RETURN(desc.workspace, DecodeWorkspace(message.workspace()));
+  }
   return desc;
 }
 
@@ -283,7 +322,8 @@ absl::StatusOr<OpDesc> Decode(const v1::Reduction& message) {
   ABSL_ASSIGN_OR_RETURN(
       desc.algorithm, DecodeAlgorithm<ReductionAlgorithm>(message.algorithm(),
                                                           v1::ReductionAlgorithm_MAX, "reduction"));
-  ABSL_RETURN_IF_ERROR(DecodeSrcAndDst(message, &desc));
+  ABSL_ASSIGN_OR_RETURN(desc.prop_kind, DecodePropKind(message.prop_kind()));
+  ABSL_RETURN_IF_ERROR(DecodeWithGradients(message, &desc));
   desc.p = message.p();
   desc.eps = message.eps();
   return desc;
@@ -292,7 +332,7 @@ absl::StatusOr<OpDesc> Decode(const v1::Reduction& message) {
 absl::StatusOr<OpDesc> Decode(const v1::LayerNormalization& message) {
   LayerNormalizationDesc desc;
   ABSL_ASSIGN_OR_RETURN(desc.prop_kind, DecodePropKind(message.prop_kind()));
-  ABSL_RETURN_IF_ERROR(DecodeSrcAndDst(message, &desc));
+  ABSL_RETURN_IF_ERROR(DecodeWithGradients(message, &desc));
   desc.epsilon = message.epsilon();
   desc.use_global_stats = message.use_global_stats();
   desc.use_scale_shift = message.use_scale_shift();
@@ -301,6 +341,7 @@ absl::StatusOr<OpDesc> Decode(const v1::LayerNormalization& message) {
 
 absl::StatusOr<OpDesc> Decode(const v1::Matmul& message) {
   MatmulDesc desc;
+  ABSL_ASSIGN_OR_RETURN(desc.prop_kind, DecodePropKind(message.prop_kind()));
   ABSL_RETURN_IF_ERROR(DecodeSrcAndDst(message, &desc));
   ABSL_RETURN_IF_ERROR(DecodeWeightsAndBias(message, &desc));
   desc.src_zero_point = message.src_zero_point();
@@ -423,8 +464,12 @@ absl::StatusOr<Attributes> DecodeAttributes(const v1::Attributes& message) {
       case v1::PostOp::kMaxPooling:
         ABSL_RETURN_IF_ERROR(attributes.post_ops.Append(MaxPoolingPostOp{}));
         break;
+      case v1::PostOp::kMask:
+        ABSL_RETURN_IF_ERROR(attributes.post_ops.Append(MaskPostOp{post_op.mask().alpha()}));
+        break;
       case v1::PostOp::KIND_NOT_SET:
-        return absl::InvalidArgumentError("a post-op is neither eltwise nor sum nor max pooling");
+        return absl::InvalidArgumentError(
+            "a post-op is neither eltwise nor sum nor max pooling nor mask");
     }
   }
   if (message.has_output_scales()) {
@@ -439,23 +484,6 @@ absl::StatusOr<Attributes> DecodeAttributes(const v1::Attributes& message) {
   }
   attributes.precision = static_cast<Precision>(message.precision());
   return attributes;
-}
-
-int64_t DescribedBytes(const OpDesc& desc) {
-  std::optional<int64_t> total = 0;
-  const auto add = [&total](const MemoryDesc& tensor) {
-    if (tensor.IsZero() || !total) return;
-    // Whatever layout the primitive chooses for `any`, it holds at least the elements; strides of 0
-    // take fewer bytes, but as much work.
-    const std::optional<int64_t> count = ElementCount(tensor.dims());
-    const std::optional<int64_t> elements =
-        count ? CheckedMul(*count, SizeOf(tensor.data_type())) : std::nullopt;
-    total = elements ? CheckedAdd(*total, tensor.IsAny() ? *elements
-                                                         : std::max(*elements, tensor.SizeBytes()))
-                     : std::nullopt;
-  };
-  std::visit([&add](const auto& op) { VisitTensors(op, add); }, desc);
-  return total.value_or(std::numeric_limits<int64_t>::max());
 }
 
 }  // namespace tilewire::service

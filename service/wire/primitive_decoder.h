@@ -15,6 +15,9 @@ constexpr int kMaxSources = 64;
 
 //   kInvalidArgument  no dims, an unknown type or tag, sizes that overflow; see MemoryDesc
 absl::StatusOr<MemoryDesc> DecodeMemoryDesc(const v1::MemoryDesc& message);
+// A workspace as EncodeMemoryDesc() gives it.
+//   kInvalidArgument  any other tensor
+absl::StatusOr<MemoryDesc> DecodeWorkspace(const v1::MemoryDesc& message);
 // By tag where one matches, else by pattern, else by strides.
 v1::MemoryDesc EncodeMemoryDesc(const MemoryDesc& desc);
 
@@ -25,10 +28,6 @@ absl::StatusOr<OpDesc> DecodeOperation(const v1::PrimitiveDesc& message);
 //   kInvalidArgument  an empty or unknown post-op, a chain that is too long
 // Always in user scratchpad mode.
 absl::StatusOr<Attributes> DecodeAttributes(const v1::Attributes& message);
-
-// Bytes of all tensors of the descriptor, at least (`any` and strides of 0 count as dense);
-// saturates.
-int64_t DescribedBytes(const OpDesc& desc);
 
 }  // namespace tilewire::service
 

@@ -67,6 +67,29 @@ TEST(ParsePrimitive, WeightsOfARecurrentNetworkFollow) {
   EXPECT_THAT(desc->rnn().dst_layer().dims(), ElementsAre(20, 3, 16));
 }
 
+TEST(ParsePrimitive, BackwardReadsWhatItsKindReads) {
+  PrimitiveText text{.kind = "eltwise", .srcs = {"2x8"}};
+  text.prop = "backward_data";
+  const auto eltwise = ParsePrimitive(text);
+  ASSERT_THAT(eltwise, IsOk());
+  EXPECT_EQ(eltwise->eltwise().prop_kind(), v1::PROP_KIND_BACKWARD_DATA);
+  EXPECT_THAT(eltwise->eltwise().diff_src().dims(), ElementsAre(2, 8));
+  EXPECT_TRUE(eltwise->eltwise().has_src() && !eltwise->eltwise().has_dst());
+  text.kind = "softmax";
+  const auto softmax = ParsePrimitive(text);
+  ASSERT_THAT(softmax, IsOk());
+  EXPECT_THAT(softmax->softmax().dst().dims(), ElementsAre(2, 8));
+  EXPECT_FALSE(softmax->softmax().has_src());
+  text.kind = "reduction";
+  text.dst = "2x1";
+  const auto reduction = ParsePrimitive(text);
+  ASSERT_THAT(reduction, IsOk());
+  EXPECT_THAT(reduction->reduction().diff_dst().dims(), ElementsAre(2, 1));
+  text.prop = "sideways";
+  EXPECT_THAT(ParsePrimitive(text), StatusIs(absl::StatusCode::kInvalidArgument,
+                                             ::testing::HasSubstr("one of forward_training")));
+}
+
 TEST(ParsePrimitive, SaysWhatIsWrong) {
   struct Case {
     PrimitiveText text;

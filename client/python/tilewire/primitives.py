@@ -18,6 +18,7 @@ _DATATYPES = {wire.enum('tilewire.v1.DataType')[name]: datatype for name, dataty
     ('DATA_TYPE_S32', 'INT32'), ('DATA_TYPE_S8', 'INT8'), ('DATA_TYPE_U8', 'UINT8'))}
 _TYPES = {datatype: number for number, datatype in _DATATYPES.items()}
 _ARGUMENTS = wire.enum('tilewire.v1.Argument')
+# The arguments that are written, for servers that do not say it.
 _OUTPUTS = (_ARGUMENTS['ARGUMENT_DST'], _ARGUMENTS['ARGUMENT_DIFF_SRC'])
 
 
@@ -84,8 +85,9 @@ def execution(description: Any, created: Any, passed: Mapping[str, NDArray[Any]]
         request.inputs.add(argument=numbers[name],
                            content=tensors.contents_of(array, datatype).tobytes(),
                            desc={'dims': array.shape, 'type': _TYPES[datatype]})
+    says_written = any(argument.written for argument in created.arguments)
     for argument in created.arguments:
-        if argument.argument in _OUTPUTS:
+        if argument.written if says_written else argument.argument in _OUTPUTS:
             request.outputs.add(argument=argument.argument, desc={
                 'dims': list(argument.desc.dims), 'type': argument.desc.type})
     return request
