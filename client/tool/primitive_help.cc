@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/primitive_words.h"
+#include "protos/tilewire.pb.h"
 
 namespace tilewire::client {
 namespace {
