@@ -22,7 +22,7 @@ bool KeepsType(const OperationParams& params) {
     return pooling->algorithm == network::Pooling::Algorithm::kMax;
   return std::holds_alternative<network::Reshape>(params) ||
          std::holds_alternative<network::Transpose>(params) ||
-         std::holds_alternative<Select>(params) ||
+         std::holds_alternative<network::Select>(params) ||
          std::holds_alternative<network::Shuffle>(params) ||
          std::holds_alternative<network::Concat>(params) ||
          std::holds_alternative<network::Gather>(params);
