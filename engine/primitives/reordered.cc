@@ -120,7 +120,7 @@ class BetweenReorders final : public Primitive {
       if (moved.in != nullptr) Move(*moved.in, args.Find(moved.arg), copy, stages, team);
       inside.Set(moved.arg, copy);
     }
-    Execute(*inner_, inside, stages, team);
+    ExecuteStage(*inner_, inside, stages, team);
     for (const Moved& moved : moves_.tensors) {
       if (moved.out == nullptr) continue;
       Move(*moved.out, scratchpad + moved.offset, args.Find(moved.arg), stages, team);
@@ -131,13 +131,7 @@ class BetweenReorders final : public Primitive {
                    const threading::Team& team) {
     ExecuteArgs args;
     args.Set(kArgSrc, from).Set(kArgDst, to);
-    Execute(reorder, args, stages, team);
-  }
-
-  static void Execute(const Primitive& stage, ExecuteArgs& args, std::byte* stages,
-                      const threading::Team& team) {
-    args.Set(kArgScratchpad, stages);
-    (void)stage.Execute(args, team);  // has all its arguments, and so cannot fail
+    ExecuteStage(reorder, args, stages, team);
   }
 
   const PrimitivePtr inner_;
@@ -160,6 +154,12 @@ Turns TurnsOf(absl::Span<const ArgDesc> args, int64_t images) {
 }
 
 }  // namespace
+
+void ExecuteStage(const Primitive& stage, ExecuteArgs& args, std::byte* scratchpad,
+                  const threading::Team& team) {
+  args.Set(kArgScratchpad, scratchpad);
+  (void)stage.Execute(args, team);  // has all its arguments, and so cannot fail
+}
 
 absl::StatusOr<MemoryDesc> FirstImages(const MemoryDesc& desc, int64_t images) {
   Dims dims = desc.dims();

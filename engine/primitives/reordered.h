@@ -9,6 +9,7 @@
 #ifndef ENGINE_PRIMITIVES_REORDERED_H_
 #define ENGINE_PRIMITIVES_REORDERED_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -27,6 +28,10 @@
 #include "engine/primitives/weighted_gradients.h"
 
 namespace tilewire {
+
+// Runs a primitive that another one holds, with all of its arguments but the scratchpad.
+void ExecuteStage(const Primitive& stage, ExecuteArgs& args, std::byte* scratchpad,
+                  const threading::Team& team);
 
 // `desc` with one or more of src, weights and dst left open (`any`) for the row inside, each way,
 // the cheapest first: weights are often constants that were not packed. A bias is always open.
@@ -148,6 +153,14 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateOpened(const Request<Desc>& req
 template <typename Desc, absl::Span<const Implementation<Desc>> (*table)()>
 inline constexpr RowKind<Desc> kReordered = {
     "reordered", ResolveOpened<Desc, table>, CreateOpened<Desc, table>, {.runs_another = true}};
+
+// The same where rows run the gradients of primitives with weights, too.
+template <typename Desc, absl::Span<const Implementation<Desc>> (*table)()>
+inline constexpr RowKind<Desc> kReorderedBothWays = {
+    "reordered",
+    ResolveOpened<Desc, table>,
+    CreateOpened<Desc, table>,
+    {.runs_another = true, .takes_mask = true, .propagations = kForwardAndWeightedGradients}};
 
 }  // namespace tilewire
 

@@ -23,6 +23,16 @@
 
 namespace tilewire {
 
+inline constexpr PropKinds kWeightedGradients = {PropKind::kBackwardData,
+                                                 PropKind::kBackwardWeights};
+inline constexpr PropKinds kForwardAndWeightedGradients = {
+    PropKind::kForwardTraining, PropKind::kForwardInference, PropKind::kBackwardData,
+    PropKind::kBackwardWeights};
+
+// The traits of the row "reference_backward".
+inline constexpr ImplementationTraits kWeightedReference = {
+    .is_reference = true, .takes_mask = true, .propagations = kWeightedGradients};
+
 // The part of a validation that the two propagations add; OK for others. `outputs`
 // are the gradients, whose elements must not overlap.
 //   kInvalidArgument  a bias where there is none, gradients whose elements share an address
@@ -39,6 +49,14 @@ absl::Status CheckWeightedGradients(absl::string_view primitive, const Desc& des
     return CheckWeightedGradients(primitive, kind, desc.bias, attributes,
                                   {&desc.weights, &desc.bias});
   return CheckWeightedGradients(primitive, kind, desc.bias, attributes, {&desc.src});
+}
+
+// Resolves a descriptor of f32 whose tensors may be `any`, and become row-major.
+template <typename Desc>
+absl::StatusOr<Desc> ResolvePlainF32(const Request<Desc>& request) {
+  const Desc& desc = request.desc;
+  ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.weights, desc.bias, desc.dst));
+  return WithPlainTensors(desc);
 }
 
 // Arguments and InfoOf() of primitives with weights that run backward.

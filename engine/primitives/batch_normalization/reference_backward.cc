@@ -4,11 +4,11 @@
 #include <cmath>
 #include <utility>
 
-#include "engine/base/status_macros.h"
 #include "engine/memory/layout.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/primitives/batch_normalization/implementations.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/gradients.h"
 #include "engine/primitives/reference_primitive.h"
 
 namespace tilewire::batch_normalization {
@@ -76,12 +76,7 @@ class Gradient {
 
 absl::StatusOr<BatchNormalizationDesc> ResolveReferenceBackward(
     const Request<BatchNormalizationDesc>& request) {
-  ABSL_RETURN_IF_ERROR(RequireF32(request.desc.src));
-  ABSL_RETURN_IF_ERROR(RequireNoPostOps(request.attributes));
-  BatchNormalizationDesc resolved = request.desc;
-  ABSL_ASSIGN_OR_RETURN(resolved.diff_src, OrLayoutOf(resolved.diff_src, resolved.src));
-  ABSL_ASSIGN_OR_RETURN(resolved.diff_dst, OrLayoutOf(resolved.diff_dst, resolved.src));
-  return resolved;
+  return ResolveF32Gradients(request, request.desc.src);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReferenceBackward(

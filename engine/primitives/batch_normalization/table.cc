@@ -22,22 +22,8 @@ namespace {
 constexpr absl::string_view kName = "batch_normalization";
 constexpr PropKinds kNormalizationGradients = {PropKind::kBackward, PropKind::kBackwardData};
 
-absl::Status CheckTensorsOf(const BatchNormalizationDesc& desc) {
-  if (IsBackward(desc.prop_kind)) {
-    ABSL_RETURN_IF_ERROR(CheckSource("batch_normalization: src", desc.src));
-    ABSL_RETURN_IF_ERROR(CheckAbsent(kName, desc.prop_kind, "dst", desc.dst));
-    ABSL_RETURN_IF_ERROR(
-        CheckGradient(kName, "diff_dst", desc.diff_dst, desc.src, GradientUse::kRead));
-    return CheckGradient(kName, "diff_src", desc.diff_src, desc.src, GradientUse::kWritten);
-  }
-  ABSL_RETURN_IF_ERROR(CheckTensors(kName, desc.src, desc.dst));
-  ABSL_RETURN_IF_ERROR(CheckSameDims("batch_normalization: src", desc.src, "dst", desc.dst));
-  ABSL_RETURN_IF_ERROR(CheckAbsent(kName, desc.prop_kind, "diff_src", desc.diff_src));
-  return CheckAbsent(kName, desc.prop_kind, "diff_dst", desc.diff_dst);
-}
-
 absl::Status Validate(const BatchNormalizationDesc& desc, const Attributes&) {
-  ABSL_RETURN_IF_ERROR(CheckTensorsOf(desc));
+  ABSL_RETURN_IF_ERROR(CheckTensorsOf(kName, desc));
   ABSL_RETURN_IF_ERROR(CheckRank("batch_normalization", desc.src, 2, 5));
   if (!std::isfinite(desc.epsilon)) {
     return InvalidArgument("batch_normalization: epsilon must be finite");

@@ -6,6 +6,7 @@
 #include "engine/primitives/creation.h"
 #include "engine/primitives/probe_tensors.h"
 #include "engine/primitives/row_table.h"
+#include "engine/primitives/weighted_gradients.h"
 
 namespace tilewire {
 namespace convolution {
@@ -47,9 +48,6 @@ constexpr RowKind<ConvolutionDesc> kIntegerDirect = {"u8s8_direct", ResolveInteg
 
 constexpr PropKinds kOfSrc = {PropKind::kBackwardData};
 constexpr PropKinds kOfWeights = {PropKind::kBackwardWeights};
-constexpr PropKinds kGradients = {PropKind::kBackwardData, PropKind::kBackwardWeights};
-constexpr PropKinds kAllKinds = {PropKind::kForwardTraining, PropKind::kForwardInference,
-                                 PropKind::kBackwardData, PropKind::kBackwardWeights};
 
 // The convolution inside may be Winograd's.
 constexpr RowKind<ConvolutionDesc> kBackwardData = {
@@ -188,14 +186,15 @@ TILEWIRE_DEFINE_PRIMITIVE_OF_ROWS(
      {{"reordered",
        ResolveReordered,
        CreateReordered,
-       {.runs_another = true, .takes_prelu = true, .takes_mask = true, .propagations = kAllKinds}},
+       {.runs_another = true,
+        .takes_prelu = true,
+        .takes_mask = true,
+        .propagations = kForwardAndWeightedGradients}},
       {"reference",
        ResolveReference,
        CreateReference,
        {.is_reference = true, .takes_max_pooling = true, .takes_prelu = true}},
-      {"reference_backward",
-       ResolveReferenceBackward,
-       CreateReferenceBackward,
-       {.is_reference = true, .takes_mask = true, .propagations = kGradients}}}});
+      {"reference_backward", ResolveReferenceBackward, CreateReferenceBackward,
+       kWeightedReference}}});
 
 }  // namespace tilewire

@@ -2,7 +2,6 @@
 //
 // The executable specification of the gradients: deconvolution.h's formulas as plain loops, any
 // layout, one element of a gradient after the other. Sums are in double and are rounded once.
-#include "engine/base/status_macros.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/deconvolution/geometry.h"
@@ -175,9 +174,7 @@ class GradientOfWeights {
 
 absl::StatusOr<DeconvolutionDesc> ResolveReferenceBackward(
     const Request<DeconvolutionDesc>& request) {
-  const DeconvolutionDesc& desc = request.desc;
-  ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.weights, desc.bias, desc.dst));
-  return WithPlainTensors(desc);
+  return ResolvePlainF32(request);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReferenceBackward(

@@ -7,6 +7,7 @@
 #include "engine/primitives/probe_tensors.h"
 #include "engine/primitives/reordered.h"
 #include "engine/primitives/row_table.h"
+#include "engine/primitives/weighted_gradients.h"
 
 namespace tilewire {
 namespace deconvolution {
@@ -46,11 +47,7 @@ TILEWIRE_DEFINE_PRIMITIVE_OF_ROWS(
     {kAnyCpu,
      {kReordered<DeconvolutionDesc, DeconvolutionImplementations>,
       {"reference", ResolveReference, CreateReference, {.is_reference = true}},
-      {"reference_backward",
-       ResolveReferenceBackward,
-       CreateReferenceBackward,
-       {.is_reference = true,
-        .takes_mask = true,
-        .propagations = {PropKind::kBackwardData, PropKind::kBackwardWeights}}}}});
+      {"reference_backward", ResolveReferenceBackward, CreateReferenceBackward,
+       kWeightedReference}}});
 
 }  // namespace tilewire

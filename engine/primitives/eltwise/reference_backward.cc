@@ -3,10 +3,10 @@
 // The executable specification of backward: any layouts, one element after the other, in double.
 #include "engine/base/status_macros.h"
 #include "engine/functions/function.h"
-#include "engine/memory/layout.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/eltwise/implementations.h"
+#include "engine/primitives/gradients.h"
 #include "engine/primitives/reference_primitive.h"
 
 namespace tilewire::eltwise {
@@ -27,13 +27,9 @@ absl::Status RequireSlope(const EltwiseDesc& desc) {
 }  // namespace
 
 absl::StatusOr<EltwiseDesc> ResolveReferenceBackward(const Request<EltwiseDesc>& request) {
-  const MemoryDesc& saved = SavedTensor(request.desc);
-  ABSL_RETURN_IF_ERROR(RequireF32(saved));
-  ABSL_RETURN_IF_ERROR(RequireNoPostOps(request.attributes));
+  ABSL_ASSIGN_OR_RETURN(EltwiseDesc resolved,
+                        ResolveF32Gradients(request, SavedTensor(request.desc)));
   ABSL_RETURN_IF_ERROR(RequireSlope(request.desc));
-  EltwiseDesc resolved = request.desc;
-  ABSL_ASSIGN_OR_RETURN(resolved.diff_src, OrLayoutOf(resolved.diff_src, saved));
-  ABSL_ASSIGN_OR_RETURN(resolved.diff_dst, OrLayoutOf(resolved.diff_dst, saved));
   return resolved;
 }
 

@@ -14,8 +14,7 @@ namespace {
 absl::Status ValidateForward(const EltwiseDesc& desc) {
   ABSL_RETURN_IF_ERROR(CheckTensors("eltwise", desc.src, desc.dst));
   ABSL_RETURN_IF_ERROR(CheckSameShape("eltwise", desc.src, desc.dst));
-  ABSL_RETURN_IF_ERROR(CheckAbsent("eltwise", desc.prop_kind, "diff_src", desc.diff_src));
-  return CheckAbsent("eltwise", desc.prop_kind, "diff_dst", desc.diff_dst);
+  return CheckNoGradients("eltwise", desc);
 }
 
 absl::Status ValidateBackward(const EltwiseDesc& desc) {
@@ -25,9 +24,7 @@ absl::Status ValidateBackward(const EltwiseDesc& desc) {
   }
   const MemoryDesc& saved = SavedTensor(desc);
   ABSL_RETURN_IF_ERROR(CheckSource(ReadsResult(desc) ? "eltwise: dst" : "eltwise: src", saved));
-  ABSL_RETURN_IF_ERROR(
-      CheckGradient("eltwise", "diff_dst", desc.diff_dst, saved, GradientUse::kRead));
-  return CheckGradient("eltwise", "diff_src", desc.diff_src, saved, GradientUse::kWritten);
+  return CheckGradientsLike("eltwise", desc, saved);
 }
 
 absl::Status Validate(const EltwiseDesc& desc, const Attributes&) {

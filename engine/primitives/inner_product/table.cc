@@ -92,22 +92,11 @@ TILEWIRE_DEFINE_PRIMITIVE_OF_ROWS(
      {{"f32_backward",
        ResolveBackward,
        CreateBackward,
-       {.takes_mask = true,
-        .propagations = {PropKind::kBackwardData, PropKind::kBackwardWeights}}}}},
+       {.takes_mask = true, .propagations = kWeightedGradients}}}},
     {kAnyCpu,
-     {{"reordered",
-       ResolveOpened<InnerProductDesc, InnerProductImplementations>,
-       CreateOpened<InnerProductDesc, InnerProductImplementations>,
-       {.runs_another = true,
-        .takes_mask = true,
-        .propagations = {PropKind::kForwardTraining, PropKind::kForwardInference,
-                         PropKind::kBackwardData, PropKind::kBackwardWeights}}},
+     {kReorderedBothWays<InnerProductDesc, InnerProductImplementations>,
       {"reference", ResolveReference, CreateReference, {.is_reference = true}},
-      {"reference_backward",
-       ResolveReferenceBackward,
-       CreateReferenceBackward,
-       {.is_reference = true,
-        .takes_mask = true,
-        .propagations = {PropKind::kBackwardData, PropKind::kBackwardWeights}}}}});
+      {"reference_backward", ResolveReferenceBackward, CreateReferenceBackward,
+       kWeightedReference}}});
 
 }  // namespace tilewire

@@ -19,26 +19,16 @@ namespace {
 constexpr absl::string_view kName = "layer_normalization";
 constexpr PropKinds kNormalizationGradients = {PropKind::kBackward, PropKind::kBackwardData};
 
-absl::Status CheckTensorsOf(const LayerNormalizationDesc& desc) {
+absl::Status CheckAllTensors(const LayerNormalizationDesc& desc) {
   if (desc.prop_kind != PropKind::kForwardInference) {
     ABSL_RETURN_IF_ERROR(CheckAbsent(kName, desc.prop_kind, "addend", desc.addend));
     ABSL_RETURN_IF_ERROR(CheckAbsent(kName, desc.prop_kind, "sum", desc.sum));
   }
-  if (IsBackward(desc.prop_kind)) {
-    ABSL_RETURN_IF_ERROR(CheckSource("layer_normalization: src", desc.src));
-    ABSL_RETURN_IF_ERROR(CheckAbsent(kName, desc.prop_kind, "dst", desc.dst));
-    ABSL_RETURN_IF_ERROR(
-        CheckGradient(kName, "diff_dst", desc.diff_dst, desc.src, GradientUse::kRead));
-    return CheckGradient(kName, "diff_src", desc.diff_src, desc.src, GradientUse::kWritten);
-  }
-  ABSL_RETURN_IF_ERROR(CheckTensors(kName, desc.src, desc.dst));
-  ABSL_RETURN_IF_ERROR(CheckSameDims("layer_normalization: src", desc.src, "dst", desc.dst));
-  ABSL_RETURN_IF_ERROR(CheckAbsent(kName, desc.prop_kind, "diff_src", desc.diff_src));
-  return CheckAbsent(kName, desc.prop_kind, "diff_dst", desc.diff_dst);
+  return CheckTensorsOf(kName, desc);
 }
 
 absl::Status Validate(const LayerNormalizationDesc& desc, const Attributes&) {
-  ABSL_RETURN_IF_ERROR(CheckTensorsOf(desc));
+  ABSL_RETURN_IF_ERROR(CheckAllTensors(desc));
   ABSL_RETURN_IF_ERROR(CheckRank("layer_normalization", desc.src, 2, 5));
   if (!std::isfinite(desc.epsilon)) {
     return InvalidArgument("layer_normalization: epsilon must be finite");

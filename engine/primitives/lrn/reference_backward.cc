@@ -6,10 +6,9 @@
 #include <cmath>
 #include <utility>
 
-#include "engine/base/status_macros.h"
-#include "engine/memory/layout.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/gradients.h"
 #include "engine/primitives/lrn/implementations.h"
 #include "engine/primitives/reference_primitive.h"
 
@@ -70,12 +69,7 @@ class Gradient {
 }  // namespace
 
 absl::StatusOr<LrnDesc> ResolveReferenceBackward(const Request<LrnDesc>& request) {
-  ABSL_RETURN_IF_ERROR(RequireF32(request.desc.src));
-  ABSL_RETURN_IF_ERROR(RequireNoPostOps(request.attributes));
-  LrnDesc resolved = request.desc;
-  ABSL_ASSIGN_OR_RETURN(resolved.diff_src, OrLayoutOf(resolved.diff_src, resolved.src));
-  ABSL_ASSIGN_OR_RETURN(resolved.diff_dst, OrLayoutOf(resolved.diff_dst, resolved.src));
-  return resolved;
+  return ResolveF32Gradients(request, request.desc.src);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReferenceBackward(

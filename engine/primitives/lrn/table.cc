@@ -20,22 +20,8 @@ absl::string_view AlgorithmName(LrnAlgorithm algorithm) {
 namespace lrn {
 namespace {
 
-absl::Status CheckTensorsOf(const LrnDesc& desc) {
-  if (IsBackward(desc.prop_kind)) {
-    ABSL_RETURN_IF_ERROR(CheckSource("lrn: src", desc.src));
-    ABSL_RETURN_IF_ERROR(CheckAbsent("lrn", desc.prop_kind, "dst", desc.dst));
-    ABSL_RETURN_IF_ERROR(
-        CheckGradient("lrn", "diff_dst", desc.diff_dst, desc.src, GradientUse::kRead));
-    return CheckGradient("lrn", "diff_src", desc.diff_src, desc.src, GradientUse::kWritten);
-  }
-  ABSL_RETURN_IF_ERROR(CheckTensors("lrn", desc.src, desc.dst));
-  ABSL_RETURN_IF_ERROR(CheckSameDims("lrn: src", desc.src, "dst", desc.dst));
-  ABSL_RETURN_IF_ERROR(CheckAbsent("lrn", desc.prop_kind, "diff_src", desc.diff_src));
-  return CheckAbsent("lrn", desc.prop_kind, "diff_dst", desc.diff_dst);
-}
-
 absl::Status Validate(const LrnDesc& desc, const Attributes&) {
-  ABSL_RETURN_IF_ERROR(CheckTensorsOf(desc));
+  ABSL_RETURN_IF_ERROR(CheckTensorsOf("lrn", desc));
   const bool within = desc.algorithm == LrnAlgorithm::kWithinChannel;
   const int least = within ? 3 : 2, rank = desc.src.rank();
   if (rank < least || rank > 5) {

@@ -106,8 +106,8 @@ class GradientProduct final : public Primitive {
     ExecuteArgs inside;
     inside.Set(kArgSrc, of_src_ ? diff_dst : First<const float>(args, kArgSrc));
     inside.Set(kArgWeights, of_src_ ? First<const float>(args, kArgWeights) : diff_dst);
-    inside.Set(kArgDst, gradients).Set(kArgScratchpad, scratchpad);
-    (void)inner_->Execute(inside, team);  // has all its arguments, and so cannot fail
+    inside.Set(kArgDst, gradients);
+    ExecuteStage(*inner_, inside, scratchpad, team);
     if (!of_src_) return;
     ApplyMask(post_ops_, Desc(kArgDiffSrc), First<const float>(args, kArgSrc1), gradients, team);
   }

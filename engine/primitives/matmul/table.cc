@@ -131,23 +131,12 @@ TILEWIRE_DEFINE_PRIMITIVE_OF_ROWS(
      {{"f32_backward",
        ResolveBackward,
        CreateBackward,
-       {.takes_mask = true,
-        .propagations = {PropKind::kBackwardData, PropKind::kBackwardWeights}}}}},
+       {.takes_mask = true, .propagations = kWeightedGradients}}}},
     {kAnyCpu,
      {{"typed_rows", ResolveTypedRows, CreateTypedRows},
-      {"reordered",
-       ResolveOpened<MatmulDesc, MatmulImplementations>,
-       CreateOpened<MatmulDesc, MatmulImplementations>,
-       {.runs_another = true,
-        .takes_mask = true,
-        .propagations = {PropKind::kForwardTraining, PropKind::kForwardInference,
-                         PropKind::kBackwardData, PropKind::kBackwardWeights}}},
+      kReorderedBothWays<MatmulDesc, MatmulImplementations>,
       {"reference", ResolveReference, CreateReference, {.is_reference = true}},
-      {"reference_backward",
-       ResolveReferenceBackward,
-       CreateReferenceBackward,
-       {.is_reference = true,
-        .takes_mask = true,
-        .propagations = {PropKind::kBackwardData, PropKind::kBackwardWeights}}}}});
+      {"reference_backward", ResolveReferenceBackward, CreateReferenceBackward,
+       kWeightedReference}}});
 
 }  // namespace tilewire

@@ -5,10 +5,9 @@
 #include <cmath>
 #include <utility>
 
-#include "engine/base/status_macros.h"
-#include "engine/memory/layout.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/gradients.h"
 #include "engine/primitives/reduction/combination.h"
 #include "engine/primitives/reduction/implementations.h"
 #include "engine/primitives/reference_primitive.h"
@@ -112,12 +111,7 @@ class Gradient {
 }  // namespace
 
 absl::StatusOr<ReductionDesc> ResolveReferenceBackward(const Request<ReductionDesc>& request) {
-  ABSL_RETURN_IF_ERROR(RequireF32(request.desc.src));
-  ABSL_RETURN_IF_ERROR(RequireNoPostOps(request.attributes));
-  ReductionDesc resolved = request.desc;
-  ABSL_ASSIGN_OR_RETURN(resolved.diff_src, OrLayoutOf(resolved.diff_src, resolved.src));
-  ABSL_ASSIGN_OR_RETURN(resolved.diff_dst, OrLayoutOf(resolved.diff_dst, resolved.src));
-  return resolved;
+  return ResolveF32Gradients(request, request.desc.src);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReferenceBackward(

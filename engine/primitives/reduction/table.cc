@@ -36,8 +36,7 @@ absl::Status CheckTensorsOf(const ReductionDesc& desc) {
     return CheckGradient("reduction", "diff_src", desc.diff_src, desc.src, GradientUse::kWritten);
   }
   ABSL_RETURN_IF_ERROR(CheckTensors("reduction", desc.src, desc.dst));
-  ABSL_RETURN_IF_ERROR(CheckAbsent("reduction", desc.prop_kind, "diff_src", desc.diff_src));
-  return CheckAbsent("reduction", desc.prop_kind, "diff_dst", desc.diff_dst);
+  return CheckNoGradients("reduction", desc);
 }
 
 absl::Status Validate(const ReductionDesc& desc, const Attributes&) {

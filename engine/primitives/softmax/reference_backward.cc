@@ -4,10 +4,10 @@
 // double.
 #include <cmath>
 
-#include "engine/base/status_macros.h"
 #include "engine/memory/layout.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/primitives/creation.h"
+#include "engine/primitives/gradients.h"
 #include "engine/primitives/reference_primitive.h"
 #include "engine/primitives/softmax/implementations.h"
 
@@ -51,12 +51,7 @@ class Gradient {
 }  // namespace
 
 absl::StatusOr<SoftmaxDesc> ResolveReferenceBackward(const Request<SoftmaxDesc>& request) {
-  ABSL_RETURN_IF_ERROR(RequireF32(request.desc.dst));
-  ABSL_RETURN_IF_ERROR(RequireNoPostOps(request.attributes));
-  SoftmaxDesc resolved = request.desc;
-  ABSL_ASSIGN_OR_RETURN(resolved.diff_src, OrLayoutOf(resolved.diff_src, resolved.dst));
-  ABSL_ASSIGN_OR_RETURN(resolved.diff_dst, OrLayoutOf(resolved.diff_dst, resolved.dst));
-  return resolved;
+  return ResolveF32Gradients(request, request.desc.dst);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReferenceBackward(

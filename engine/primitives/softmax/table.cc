@@ -19,16 +19,13 @@ namespace {
 absl::Status ValidateForward(const SoftmaxDesc& desc) {
   ABSL_RETURN_IF_ERROR(CheckTensors("softmax", desc.src, desc.dst));
   ABSL_RETURN_IF_ERROR(CheckSameShape("softmax", desc.src, desc.dst));
-  ABSL_RETURN_IF_ERROR(CheckAbsent("softmax", desc.prop_kind, "diff_src", desc.diff_src));
-  return CheckAbsent("softmax", desc.prop_kind, "diff_dst", desc.diff_dst);
+  return CheckNoGradients("softmax", desc);
 }
 
 absl::Status ValidateBackward(const SoftmaxDesc& desc) {
   ABSL_RETURN_IF_ERROR(CheckAbsent("softmax", desc.prop_kind, "src", desc.src));
   ABSL_RETURN_IF_ERROR(CheckSource("softmax: dst", desc.dst));
-  ABSL_RETURN_IF_ERROR(
-      CheckGradient("softmax", "diff_dst", desc.diff_dst, desc.dst, GradientUse::kRead));
-  return CheckGradient("softmax", "diff_src", desc.diff_src, desc.dst, GradientUse::kWritten);
+  return CheckGradientsLike("softmax", desc, desc.dst);
 }
 
 absl::Status Validate(const SoftmaxDesc& desc, const Attributes&) {

@@ -61,20 +61,14 @@ class BackwardData final : public Primitive {
     if (packs) {
       ExecuteArgs packing;
       packing.Set(kArgSrc, copy).Set(kArgDst, packed);
-      Execute(*stages_.packing, packing, rest, team);
+      ExecuteStage(*stages_.packing, packing, rest, team);
     }
     ExecuteArgs inside;
     inside.Set(kArgSrc, args.Find(kArgDiffDst)).Set(kArgWeights, packs ? packed : copy);
     inside.Set(kArgDst, args.Find(kArgDiffSrc));
-    Execute(*stages_.inner, inside, rest, team);
+    ExecuteStage(*stages_.inner, inside, rest, team);
     ApplyMask(post_ops_, Desc(kArgDiffSrc), First<const float>(args, kArgSrc1),
               First<float>(args, kArgDiffSrc), team);
-  }
-
-  static void Execute(const Primitive& stage, ExecuteArgs& args, std::byte* scratchpad,
-                      const threading::Team& team) {
-    args.Set(kArgScratchpad, scratchpad);
-    (void)stage.Execute(args, team);  // has all its arguments, and so cannot fail
   }
 
   const Stages stages_;
