@@ -330,7 +330,8 @@ absl::Status Fill(const PrimitiveText& text, const Sources& srcs, v1::Reorder* o
   return FillSrcAndDst(text, srcs.front(), op);
 }
 
-// The tensors of a primitive that runs backward, from those of forward: it reads src,
+// The tensors of a primitive that runs backward, from those of forward. Most read src, and their
+// gradients have its shape.
 template <typename Op>
 void SetGradients(Op* op) {
   if constexpr (requires { op->mutable_diff_src(); }) {
@@ -340,14 +341,14 @@ void SetGradients(Op* op) {
   }
 }
 
-// or the result,
+// The same where backward reads the result in place of src.
 void SetGradients(v1::Softmax* op) {
   op->mutable_dst()->Swap(op->mutable_src());
   op->clear_src();
   *op->mutable_diff_src() = *op->mutable_diff_dst() = op->dst();
 }
 
-// or the result has another shape.
+// The same where the result has another shape.
 void SetGradients(v1::Reduction* op) {
   *op->mutable_diff_src() = op->src();
   *op->mutable_diff_dst() = op->dst();

@@ -29,7 +29,7 @@ absl::Status CheckWorkspace(absl::string_view primitive, PropKind prop_kind,
                            ", but forward saves none here");
   }
   if (workspace.IsZero()) {
-    return InvalidArgument(primitive, ": there is no workspace, but forward saves ",
+    return InvalidArgument(primitive, ": no workspace is given, but forward saves ",
                            saved.ToString(),
                            ": it has to run as forward_training, for inference it leaves none");
   }

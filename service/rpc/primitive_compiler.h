@@ -42,7 +42,7 @@ class PrimitiveCompiler {
   //   kResourceExhausted  tensors or operations beyond the limits
   absl::StatusOr<Described> Describe(const v1::PrimitiveDesc& message) const;
   // The same with the workspace of the primitive `forward_id`, which is compiled for that.
-  //   kNotFound           there is no such id
+  //   kNotFound           no primitive has this id
   //   kInvalidArgument    it is of a primitive that reads no workspace, or has one already
   absl::StatusOr<Described> WithWorkspaceOf(const std::string& forward_id,
                                             const Described& described);

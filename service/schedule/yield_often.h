@@ -11,8 +11,8 @@
 // An offer may cost the thread more of its share than it has used of it. One that got its core late
 // therefore keeps it for an eighth of what it waited: a machine that is never idle does not keep a
 // load from its end.
-#ifndef SERVICE_MODELS_YIELD_OFTEN_H_
-#define SERVICE_MODELS_YIELD_OFTEN_H_
+#ifndef SERVICE_SCHEDULE_YIELD_OFTEN_H_
+#define SERVICE_SCHEDULE_YIELD_OFTEN_H_
 
 #include <signal.h>
 #include <time.h>
@@ -70,4 +70,4 @@ class YieldOften {
 
 }  // namespace tilewire::service
 
-#endif  // SERVICE_MODELS_YIELD_OFTEN_H_
+#endif  // SERVICE_SCHEDULE_YIELD_OFTEN_H_

@@ -279,7 +279,7 @@ absl::StatusOr<EltwiseDesc> ResolveDenseBackward(const Request<EltwiseDesc>& req
   if (!saved.IsDense()) return Unimplemented("not dense");
   const Function function = resolved.op.function;
   if (!HasCodeOfResult(function) && !HasCodeOfSource(function)) {
-    return Unimplemented("there is no code for the derivative of ", AlgorithmName(function));
+    return Unimplemented("the derivative of ", AlgorithmName(function), " has no code");
   }
   if (HasCodeOfResult(function) && !functions::HasResultSlope(resolved.op)) {
     return Unimplemented("the derivative does not follow from the value: alpha ",
