@@ -26,6 +26,7 @@
 #include "engine/primitives/integer_sum/integer_sum.h"
 #include "engine/primitives/interpolate/interpolate.h"
 #include "engine/primitives/layer_normalization/layer_normalization.h"
+#include "engine/primitives/loss/loss.h"
 #include "engine/primitives/lrn/lrn.h"
 #include "engine/primitives/matmul/matmul.h"
 #include "engine/primitives/max_window/max_window.h"
