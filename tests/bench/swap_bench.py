@@ -5,7 +5,8 @@
 swaps: versions of --network replace each other while one client asks it and another the digits model;
 p50, p99 and the longest of each, during the swaps and in phases as long between them (turns.py), and how
 many answers were missing or had other bits.
-rounds: resident memory after each load and unload.
+rounds: resident memory after loads and unloads, when the server has rested: ten seconds after the last request it
+gives back what runs have left for the next ones.
 frees: the longest request of the digits model while --network is unloaded, and as long without that.
 trials: latencies of the digits model while models are tried out that crash, abort, are killed, take memory and
 hang, one after the other, and in between. The binary is //tests/integration:misbehaving_server.
@@ -33,6 +34,7 @@ SIZE = 224
 PAUSE = 0.005  # of a client, after each answer
 POLL = 0.02  # between questions whether a version is ready, which come in all phases
 SETTLES = 0.5  # seconds after a swap, in which the memory of the version before is given back
+RESTS = 25  # seconds after the last request, in which a server gives back what it holds for the next ones
 
 
 class Asked:
@@ -131,12 +133,22 @@ def loading_server(root, flags):
 
 def load_rounds(flags):
     file = getattr(image_networks, flags.network)(1)
+    request = swaps.image_request(b"swapped", SIZE)
     with swaps.repository([file]) as root, loading_server(root, flags) as server:
-        resident = swaps.load_and_unload(server, flags.count, swaps.image_request(b"swapped", SIZE))
+        resident = swaps.load_and_unload(server, 1, request)
+        first = rested(server)
+        resident += swaps.load_and_unload(server, flags.count - 1, request)
+        last = rested(server)
         server.end()
-    print(f"{flags.count} loads and unloads of {flags.network}: resident {resident[0]:.1f} MB after the first, "
-          f"{resident[-1]:.1f} after the last, {max(resident):.1f} at most "
-          f"({max(resident) / resident[0]:.3f})")
+    print(f"{flags.count} loads and unloads of {flags.network}: resident {first:.1f} MB after the first and a rest, "
+          f"{last:.1f} after the last and a rest ({last / first:.3f}); straight after the unloads "
+          f"{min(resident):.1f} to {max(resident):.1f}")
+
+
+def rested(server):
+    """The resident megabytes once the server has had nothing to do for a while."""
+    time.sleep(RESTS)
+    return server.status("VmRSS") / 1024
 
 
 def free_beside_requests(flags):
