@@ -178,6 +178,16 @@ struct Operation {
   OperationParams params;
   std::vector<ValueId> srcs;  // without the addends of fused sums
   ValueId dst = kNoValue;
+  std::vector<ValueId> more_dsts;  // further results of an operation that has several
+};
+
+// A floating-point initializer that training changes. Its value is in no operation's dst: the
+// elements come from a store that outlives the run, at first `initial`.
+struct Parameter {
+  ValueId value = kNoValue;
+  ValueId gradient = kNoValue;  // of the loss by it, which the run leaves in the store; or none
+  std::string name;             // of the initializer
+  ConstantPtr initial;
 };
 
 struct Network {
@@ -186,6 +196,7 @@ struct Network {
   std::vector<ValueId> inputs;        // in the model's order
   std::vector<ValueId> outputs;       // may name an input or one value twice
   std::vector<Dims> output_dims;      // as in the model: without dimensions where a value has [1]
+  std::vector<Parameter> parameters;  // none for inference
 };
 
 }  // namespace tilewire::network
