@@ -20,6 +20,8 @@
 #include "engine/network/elementwise.h"
 #include "engine/network/fused_step.h"
 #include "engine/network/movement.h"
+#include "engine/network/normalization.h"
+#include "engine/network/parameter.h"
 #include "engine/network/quantization_params.h"
 #include "engine/network/recurrent.h"
 #include "engine/network/weights.h"
@@ -97,17 +99,6 @@ struct Sum {};           // of all srcs, elementwise, same shapes
 struct Literal {         // the same elements in every run; no source
   ConstantPtr constant;  // of floats
 };
-// dst = src * (k + alpha / size * sum of src^2 over the `size` channels around)^-beta; size is odd.
-struct Lrn {
-  int64_t size = 5;
-  float alpha = 1e-4f, beta = 0.75f, k = 1;
-};
-// (src - mean) / sqrt(variance + epsilon) along the last dimension, times scale plus shift, which
-// have one number per element of that dimension or are both empty.
-struct LayerNormalization {
-  float epsilon = 1e-5f;
-  std::vector<float> scale, shift;
-};
 // srcs are [..., M, K] and [..., K, N] of dst's rank; the leading dimensions are broadcast.
 struct Matmul {};
 // The same of the real numbers that 8-bit integers stand for. dst is of integers where it has
@@ -169,9 +160,9 @@ using OperationParams =
     std::variant<Convolution, ComputedConvolution, Deconvolution, DynamicConvolution, InnerProduct,
                  DynamicInnerProduct, Pooling, MaxWindow, Activation, Softmax, Sum, Concat, Shuffle,
                  Reshape, Convert, Transpose, Select, Literal, Elementwise, Reduce, Interpolate,
-                 Lrn, LayerNormalization, Matmul, TopK, Rnn, RoiAlign, GatherChannels, Gather,
-                 Quantize, QuantizationRange, DynamicQuantize, Dequantize, ScaleBytes, IntegerSum,
-                 IntegerMatmul, DynamicMatmul, Attention>;
+                 Lrn, LayerNormalization, BatchNormalization, Matmul, TopK, Rnn, RoiAlign,
+                 GatherChannels, Gather, Quantize, QuantizationRange, DynamicQuantize, Dequantize,
+                 ScaleBytes, IntegerSum, IntegerMatmul, DynamicMatmul, Attention>;
 
 struct Operation {
   std::string name;  // of the ONNX node it came from (the first of a fused chain)
@@ -181,15 +172,6 @@ struct Operation {
   std::vector<ValueId> more_dsts;  // further results of an operation that has several
 };
 
-// A floating-point initializer that training changes. Its value is in no operation's dst: the
-// elements come from a store that outlives the run, at first `initial`.
-struct Parameter {
-  ValueId value = kNoValue;
-  ValueId gradient = kNoValue;  // of the loss by it, which the run leaves in the store; or none
-  std::string name;             // of the initializer
-  ConstantPtr initial;
-};
-
 struct Network {
   std::vector<Value> values;
   std::vector<Operation> operations;  // topological order
@@ -197,6 +179,7 @@ struct Network {
   std::vector<ValueId> outputs;       // may name an input or one value twice
   std::vector<Dims> output_dims;      // as in the model: without dimensions where a value has [1]
   std::vector<Parameter> parameters;  // none for inference
+  std::vector<RunningStatistics> statistics;  // in the order of their operations
 };
 
 }  // namespace tilewire::network

@@ -19,9 +19,11 @@
 #include "absl/types/span.h"
 #include "engine/memory/tensor_spec.h"
 #include "engine/network/network.h"
+#include "engine/onnx/file/model_writer.h"
 #include "engine/onnx/stages/assumed_stages.h"
 #include "engine/onnx/stages/cut.h"
 #include "engine/onnx/stages/held_tensor.h"
+#include "engine/onnx/training_purpose.h"
 
 namespace tilewire::reader {
 
@@ -68,6 +70,24 @@ class OnnxModel {
   virtual absl::Status unfit() const { return absl::OkStatus(); }
   // Whether stages may run a Loop whose end is computed.
   virtual bool has_running_loops() const { return false; }
+
+  // What training may change: initializers of real numbers that operators take as weights, or as a
+  // tensor of several elements beside what they compute, and Constant nodes of several such
+  // elements; never what decides a shape. In the order of the graph's names.
+  virtual std::vector<network::ConstantPtr> Trainable() const { return {}; }
+
+  // The network for these input shapes in which Trainable() are values: Network::parameters, those
+  // that `purpose` freezes excepted. Only passes that keep parameters and activations apart are
+  // applied (network::TrainingPassTable()).
+  //   kUnimplemented    uses of operators that are supported for constant weights alone, all of
+  //                     them in one message; models whose shapes depend on elements
+  //   kInvalidArgument  as Specialize(); a frozen name that is none of Trainable()
+  virtual absl::StatusOr<network::Network> SpecializeForTraining(
+      absl::Span<const Dims> input_dims, const TrainingPurpose& purpose) const;
+
+  // Writes the model's file with other elements of some initializers (model_writer.h).
+  virtual absl::Status Write(const std::string& path, absl::Span<const NewElements> changed,
+                             const Metadata& added) const;
 
   // Whether all that may still be read from files, when weights are packed for another network, is
   // as it was when the model was opened.
