@@ -178,6 +178,18 @@ Text Lack(const LayerNormalization& norm, const Tensors& tensors) {
   return AllReal(tensors) ? "" : "real numbers";
 }
 
+Text Lack(const BatchNormalization&, const Tensors& tensors) {
+  const Dims& src = tensors.src();
+  if (src != tensors.result() || src.size() < 2 || src.size() > 5) return kSameDims;
+  std::vector<const Value*> of_channels(tensors.srcs.begin() + 1, tensors.srcs.end());
+  of_channels.insert(of_channels.end(), tensors.more_results.begin(), tensors.more_results.end());
+  const bool fits = absl::c_all_of(of_channels, [&](const Value* value) {
+    return value->dims == Dims{src[1]} && IsReal(value);
+  });
+  if (!fits) return "a number per channel for each of its parameters";
+  return AllReal(tensors) ? "" : "real numbers";
+}
+
 bool AreFactors(const Tensors& tensors, size_t second = 1) {
   const Dims &a = tensors.src(0), &b = tensors.src(second), &dst = tensors.result();
   const size_t rank = dst.size();
@@ -321,6 +333,17 @@ constexpr Count SourcesOf(const Concat&) { return kAnyNumber; }
 constexpr Count SourcesOf(const GatherChannels&) { return kAnyNumber; }
 constexpr Count SourcesOf(const IntegerSum&) { return kAnyNumber; }
 constexpr Count SourcesOf(const Rnn&) { return kAnyNumber; }
+constexpr Count SourcesOf(const BatchNormalization& norm) {
+  return norm.uses_given_statistics ? Count{5, 5} : Count{3, 3};
+}
+
+template <typename Params>
+constexpr size_t FurtherResultsOf(const Params&) {
+  return 0;
+}
+constexpr size_t FurtherResultsOf(const BatchNormalization& norm) {
+  return norm.uses_given_statistics ? 0 : 2;
+}
 
 // Goes through the operations in their order.
 class Check {
@@ -333,10 +356,16 @@ class Check {
       if (!IsValue(input)) return Internal("an input that is not a value");
       computed_[input] = true;
     }
+    for (const Parameter& parameter : network_.parameters) {
+      if (!MayCompute(parameter.value))
+        return Internal("parameter '", parameter.name, "' without a value of its own");
+      computed_[parameter.value] = true;
+    }
     for (const Operation& operation : network_.operations) {
       const Text lack = LackOf(operation);
       if (!lack.empty()) return Refused(operation, lack);
       computed_[operation.dst] = true;
+      for (ValueId dst : operation.more_dsts) computed_[dst] = true;
     }
     for (ValueId output : network_.outputs) {
       if (!IsValue(output) || !computed_[output])
@@ -359,9 +388,15 @@ class Check {
     });
   }
 
+  bool MayCompute(ValueId id) const { return IsValue(id) && !computed_[id]; }
+
   Text LackOf(const Operation& operation) const {
-    if (!IsValue(operation.dst) || computed_[operation.dst]) return "a result of its own";
+    if (!MayCompute(operation.dst)) return "a result of its own";
     Tensors tensors{{}, &network_.values[operation.dst], network_};
+    for (ValueId dst : operation.more_dsts) {
+      if (!MayCompute(dst)) return "further results of its own";
+      tensors.more_results.push_back(&network_.values[dst]);
+    }
     for (ValueId src : operation.srcs) {
       if (!IsComputed(src)) return "sources that are computed before it";
       tensors.srcs.push_back(&network_.values[src]);
@@ -371,6 +406,8 @@ class Check {
           const Count count = SourcesOf(params);
           if (tensors.srcs.size() < count.least || tensors.srcs.size() > count.most)
             return "as many sources as it takes";
+          if (tensors.more_results.size() != FurtherResultsOf(params))
+            return "as many results as it gives";
           if constexpr (requires { params.fused; }) {
             if (!AddendsAreComputed(params.fused)) return "addends that are computed before it";
           }

@@ -16,11 +16,12 @@ namespace tilewire::network {
 // kInternal: an operation that breaks its contract, or reads what nothing before it computes.
 absl::Status CheckNetwork(const Network& network);
 
-// An operation's sources and result.
+// An operation's sources and results.
 struct Tensors {
   std::vector<const Value*> srcs;
   const Value* dst;
   const Network& network;
+  std::vector<const Value*> more_results = {};
 
   const Dims& src(size_t i = 0) const { return srcs[i]->dims; }
   const Dims& result() const { return dst->dims; }

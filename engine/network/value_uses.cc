@@ -35,6 +35,13 @@ std::vector<int> ValueUses(const Network& network) {
   std::vector<int> uses(network.values.size());
   for (const Operation& operation : network.operations) AddUses(operation, 1, &uses);
   for (const ValueId output : network.outputs) ++uses[output];
+  for (const Parameter& parameter : network.parameters) {
+    if (parameter.gradient != kNoValue) ++uses[parameter.gradient];
+  }
+  for (const RunningStatistics& statistics : network.statistics) {
+    ++uses[statistics.batch_mean];
+    ++uses[statistics.batch_variance];
+  }
   return uses;
 }
 

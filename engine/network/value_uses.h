@@ -18,7 +18,8 @@ std::vector<FusedStep>* FusedSteps(Operation& operation);
 // Adds `by` to the uses of each value that the operation reads, as often as it reads it.
 void AddUses(const Operation& operation, int by, std::vector<int>* uses);
 
-// Per value; an output of the network counts as one use more.
+// Per value. An output of the network counts as one use more, and so does what a run for training
+// leaves behind: gradients of parameters and statistics of the batch.
 std::vector<int> ValueUses(const Network& network);
 
 }  // namespace tilewire::network

@@ -28,6 +28,8 @@ class OperationContext {
   const std::vector<ValueId>& srcs() const { return operation_.srcs; }
   ValueId src(size_t i = 0) const { return operation_.srcs[i]; }
   ValueId dst() const { return operation_.dst; }
+  // Further result i.
+  ValueId more_dst(size_t i) const { return operation_.more_dsts[i]; }
   const network::Value& value(ValueId id) const { return plan_.value(id); }
   const network::Value& src_value(size_t i = 0) const { return value(src(i)); }
   const network::Value& dst_value() const { return value(dst()); }

@@ -71,7 +71,10 @@ Editor::Editor(Network* network)
       producer_(network->values.size(), kNone),
       use_count_(ValueUses(*network)),
       removed_(network->operations.size(), false) {
-  for (int i = 0; i < size(); ++i) producer_[operation(i).dst] = i;
+  for (int i = 0; i < size(); ++i) {
+    producer_[operation(i).dst] = i;
+    for (ValueId dst : operation(i).more_dsts) producer_[dst] = i;
+  }
 }
 
 Editor::~Editor() {
@@ -119,6 +122,7 @@ void Editor::ReplaceUses(ValueId from, ValueId to) {
 void Editor::Remove(int op) {
   AddUses(operation(op), -1, &use_count_);
   producer_[operation(op).dst] = kNone;
+  for (ValueId dst : operation(op).more_dsts) producer_[dst] = kNone;
   removed_[op] = true;
 }
 
@@ -128,6 +132,7 @@ void Editor::Replace(int op, Operation replacement, int old) {
   operation(op) = std::move(replacement);
   AddUses(operation(op), 1, &use_count_);
   producer_[operation(op).dst] = op;
+  for (ValueId dst : operation(op).more_dsts) producer_[dst] = op;
 }
 
 }  // namespace tilewire::network

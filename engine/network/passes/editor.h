@@ -29,9 +29,9 @@ class Editor {
   Operation& operation(int op) { return network_->operations[op]; }
   const Dims& dims(ValueId value) const { return network_->values[value].dims; }
 
-  // Returns the operation that computes the value; kNone for an input.
+  // Returns the operation that computes the value; kNone for an input or a parameter.
   int producer(ValueId value) const { return producer_[value]; }
-  // Counts sources, addends of fused sums and the network's outputs.
+  // As ValueUses() counts them.
   int use_count(ValueId value) const { return use_count_[value]; }
 
   // The operation as T; nullptr if it is another one, removed, or kNone.
@@ -62,7 +62,7 @@ class Editor {
   void SetSources(int op, std::vector<ValueId> values);
   // Replaces every use of `from` by a use of `to`.
   void ReplaceUses(ValueId from, ValueId to);
-  // Removes the operation; nothing may use its result.
+  // Removes the operation; nothing may use its results.
   void Remove(int op);
   // Replaces `op` by `operation` and removes `old`, whose sources and parameters `operation` took
   // over.

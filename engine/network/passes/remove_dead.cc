@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "engine/network/passes/editor.h"
 #include "engine/network/passes/passes.h"
 
@@ -10,7 +11,9 @@ namespace {
 void RemoveDeadOperations(Network* network) {
   Editor editor(network);
   for (int i = editor.size(); i-- > 0;) {
-    if (editor.use_count(editor.operation(i).dst) == 0) editor.Remove(i);
+    const Operation& operation = editor.operation(i);
+    const auto is_used = [&editor](ValueId dst) { return editor.use_count(dst) > 0; };
+    if (!is_used(operation.dst) && absl::c_none_of(operation.more_dsts, is_used)) editor.Remove(i);
   }
 }
 
@@ -22,13 +25,20 @@ class Renumbering {
 
   void Apply() {
     for (ValueId& input : network_->inputs) Rename(&input);
+    for (Parameter& parameter : network_->parameters) Rename(&parameter.value);
     for (Operation& operation : network_->operations) {
       for (ValueId& src : operation.srcs) Rename(&src);
       std::vector<FusedStep>* fused = FusedSteps(operation);
       for (size_t i = 0; fused != nullptr && i < fused->size(); ++i) Rename(&(*fused)[i].addend);
       Rename(&operation.dst);
+      for (ValueId& dst : operation.more_dsts) Rename(&dst);
     }
     for (ValueId& output : network_->outputs) Rename(&output);
+    for (Parameter& parameter : network_->parameters) Rename(&parameter.gradient);
+    for (RunningStatistics& statistics : network_->statistics) {
+      Rename(&statistics.batch_mean);
+      Rename(&statistics.batch_variance);
+    }
     network_->values = std::move(kept_);
   }
 

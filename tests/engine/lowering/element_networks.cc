@@ -197,16 +197,38 @@ Network NumbersOfOtherTypes(int64_t n) {
   return b.Finish({numbers, b.Conv("end", once, 8)});
 }
 
+// By statistics that are given: of a blocked tensor that is dead, of one that is read again, and of
+// rows.
+Network NormalizedByGivenStatistics(int64_t n) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {n, 3, 6, 5});
+  const auto normalized = [&b](const std::string& name, ValueId src) {
+    std::vector<ValueId> srcs = {src};
+    for (const char* of : {"scale", "shift", "mean", "variance"})
+      srcs.push_back(b.Numbers(name + of, {b.dims(src)[1]}));
+    const Dims dims = b.dims(src);
+    return b.AddOperation(name, BatchNormalization{1e-3f, /*uses_given_statistics=*/true},
+                          std::move(srcs), dims);
+  };
+  const ValueId conv = b.Conv("conv", x, 20);
+  const ValueId pixels = normalized("pixels", conv);
+  const ValueId again = normalized("again", pixels);
+  const ValueId pool = b.Reshaped("flat", b.GlobalAverage("pool", again), {n, 20});
+  return b.Finish({pixels, again, normalized("rows", pool), normalized("given", x)});
+}
+
 }  // namespace
 
 absl::Span<const NetworkCase> ElementNetworks() {
-  static constexpr NetworkCase kCases[] = {{"SoftmaxAlongOthers", SoftmaxAlongOthers},
-                                           {"AttentionOfHeads", AttentionOfHeads},
-                                           {"AttentionOfWindows", AttentionOfWindows},
-                                           {"LoopsWithoutPrimitives", LoopsWithoutPrimitives},
-                                           {"NormalizationsAndProducts", NormalizationsAndProducts},
-                                           {"RegionsOfImages", RegionsOfImages},
-                                           {"NumbersOfOtherTypes", NumbersOfOtherTypes}};
+  static constexpr NetworkCase kCases[] = {
+      {"SoftmaxAlongOthers", SoftmaxAlongOthers},
+      {"AttentionOfHeads", AttentionOfHeads},
+      {"AttentionOfWindows", AttentionOfWindows},
+      {"LoopsWithoutPrimitives", LoopsWithoutPrimitives},
+      {"NormalizationsAndProducts", NormalizationsAndProducts},
+      {"NormalizedByGivenStatistics", NormalizedByGivenStatistics},
+      {"RegionsOfImages", RegionsOfImages},
+      {"NumbersOfOtherTypes", NumbersOfOtherTypes}};
   return kCases;
 }
 

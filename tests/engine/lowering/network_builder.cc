@@ -60,6 +60,11 @@ ValueId NetworkBuilder::AddOperation(const std::string& name, OperationParams pa
   return dst;
 }
 
+ValueId NetworkBuilder::AddResult(const std::string& name, Dims dims) {
+  last().more_dsts.push_back(AddValue(name, std::move(dims)));
+  return last().more_dsts.back();
+}
+
 ValueId NetworkBuilder::Input(const std::string& name, Dims dims) {
   network_.inputs.push_back(AddValue(name, std::move(dims)));
   return network_.inputs.back();

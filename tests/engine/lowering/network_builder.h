@@ -62,6 +62,9 @@ class NetworkBuilder {
   ValueId AddOperation(const std::string& name, OperationParams params, std::vector<ValueId> srcs,
                        Dims dims, DataType type = DataType::kF32);
 
+  // A further result of the operation that the last call added.
+  ValueId AddResult(const std::string& name, Dims dims);
+
   const Dims& dims(ValueId id) const { return network_.values[id].dims; }
   // The operation that the last call added, to be changed.
   Operation& last() { return network_.operations.back(); }

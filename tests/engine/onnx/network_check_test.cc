@@ -254,6 +254,81 @@ TEST(NetworkCheckTest, ValuesAreComputedOnceAndBefore) {
   expect(scalar, "a result of its own");
 }
 
+// By the statistics of the batch, which are further results.
+Network NormalizedByBatch() {
+  Network network;
+  for (const Dims& dims : {Dims{2, 3, 4}, {3}, {3}, {2, 3, 4}, {3}, {3}})
+    network.values.push_back({absl::StrCat("x", network.values.size()), DataType::kF32, dims});
+  network.inputs = {0};
+  network.parameters = {{.value = 1, .name = "scale"}, {.value = 2, .name = "shift"}};
+  network.operations = {{"n", network::BatchNormalization{}, {0, 1, 2}, 3, {4, 5}}};
+  network.outputs = {3, 4};
+  return network;
+}
+
+TEST(NetworkCheckTest, SeveralResultsAndParameters) {
+  EXPECT_TRUE(network::CheckNetwork(NormalizedByBatch()).ok());
+  const struct {
+    const char* lacks;
+    void (*change)(Network* network);
+  } kCases[] = {
+      {"lacks as many results", [](Network* n) { n->operations[0].more_dsts = {4}; }},
+      {"lacks further results of its own", [](Network* n) { n->operations[0].more_dsts[1] = 3; }},
+      {"lacks further results of its own", [](Network* n) { n->operations[0].more_dsts[1] = 9; }},
+      {"lacks a number per channel", [](Network* n) { n->values[5].dims = {2}; }},
+      {"lacks a number per channel",
+       [](Network* n) {
+         n->values[1].dims = {3, 1};
+       }},
+      {"lacks sources of its result's dims",
+       [](Network* n) {
+         n->values[3].dims = {2, 3, 5};
+       }},
+      {"lacks as many sources",
+       [](Network* n) {
+         n->operations[0].srcs = {0, 1};
+       }},
+      {"lacks as many sources",
+       [](Network* n) {
+         n->operations[0].params = network::BatchNormalization{.uses_given_statistics = true};
+         n->operations[0].more_dsts.clear();
+       }},
+      {"lacks sources that are computed", [](Network* n) { n->parameters.pop_back(); }},
+      {"parameter 'shift' without", [](Network* n) { n->parameters[1].value = 1; }},
+      {"an output that nothing computes", [](Network* n) { n->operations.clear(); }},
+  };
+  for (const auto& c : kCases) {
+    Network network = NormalizedByBatch();
+    c.change(&network);
+    EXPECT_THAT(std::string(network::CheckNetwork(network).message()), HasSubstr(c.lacks));
+  }
+}
+
+TEST(NetworkCheckTest, WhatARunLeavesBehindIsNotDead) {
+  Network network = NormalizedByBatch();
+  network.values.push_back({"unread", DataType::kF32, {2, 3, 4}});
+  network.operations.push_back({"o", Activation{}, {0}, 6});
+  network.outputs = {0};
+  network.statistics = {{.mean = MakeFloats("mean", {3}, {0, 0, 0}),
+                         .variance = MakeFloats("variance", {3}, {1, 1, 1}),
+                         .batch_mean = 4,
+                         .batch_variance = 5,
+                         .elements = 8}};
+  Network without = network;
+  network::RemoveDead(&network);
+  EXPECT_EQ(NetworkToText(network),
+            "input x0 [2,3,4]\n"
+            "parameter scale [3]\n"
+            "parameter shift [3]\n"
+            "x3 [2,3,4], x4 [3], x5 [3] = batch_normalization(x0, x1, x2) epsilon=1e-05\n"
+            "statistics mean, variance by 0.9 of x4, x5; elements=8\n"
+            "output x0\n");
+  EXPECT_TRUE(network::CheckNetwork(network).ok());
+  without.statistics.clear();
+  network::RemoveDead(&without);
+  EXPECT_TRUE(without.operations.empty());
+}
+
 TEST(NetworkCheckTest, DimsOfInputs) {
   OnnxBuilder model;
   model.Input("a", {1, 2}).Input("b", {1, 2}).Node("Add", {"a", "b"}, {"y"}).Output("y");

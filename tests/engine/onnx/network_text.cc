@@ -168,6 +168,10 @@ class ParamsText {
     name = "layer_normalization";
     rest = absl::StrCat(" epsilon=", norm.epsilon, norm.scale.empty() ? "" : " scaled");
   }
+  void operator()(const network::BatchNormalization& norm) {
+    name = "batch_normalization";
+    rest = absl::StrCat(" epsilon=", norm.epsilon, norm.uses_given_statistics ? " given" : "");
+  }
   void operator()(const network::Matmul&) { name = "matmul"; }
   void operator()(const network::IntegerMatmul& product) {
     name = "integer_matmul";
@@ -286,6 +290,10 @@ std::string NetworkToText(const Network& network) {
     absl::StrAppend(&text, "input ", named(input).name, TypeText(named(input).type), " ",
                     DimsToString(named(input).dims), "\n");
   }
+  for (const network::Parameter& parameter : network.parameters) {
+    absl::StrAppend(&text, parameter.learns ? "parameter " : "kept ", parameter.name, " ",
+                    DimsToString(named(parameter.value).dims), "\n");
+  }
   for (const network::Operation& operation : network.operations) {
     ParamsText params(network);
     std::visit([&params](const auto& operation_params) { params(operation_params); },
@@ -293,9 +301,20 @@ std::string NetworkToText(const Network& network) {
     const std::string srcs = absl::StrJoin(
         operation.srcs, ", ",
         [&named](std::string* out, ValueId src) { absl::StrAppend(out, named(src).name); });
-    const network::Value& dst = named(operation.dst);
-    absl::StrAppend(&text, dst.name, TypeText(dst.type), " ", DimsToString(dst.dims), " = ",
-                    params.name, "(", srcs, ")", params.rest, "\n");
+    std::vector<ValueId> results = {operation.dst};
+    results.insert(results.end(), operation.more_dsts.begin(), operation.more_dsts.end());
+    const std::string dsts =
+        absl::StrJoin(results, ", ", [&named](std::string* out, ValueId result) {
+          const network::Value& dst = named(result);
+          absl::StrAppend(out, dst.name, TypeText(dst.type), " ", DimsToString(dst.dims));
+        });
+    absl::StrAppend(&text, dsts, " = ", params.name, "(", srcs, ")", params.rest, "\n");
+  }
+  for (const network::RunningStatistics& statistics : network.statistics) {
+    absl::StrAppend(&text, "statistics ", statistics.mean->name, ", ", statistics.variance->name,
+                    " by ", statistics.momentum, " of ", named(statistics.batch_mean).name, ", ",
+                    named(statistics.batch_variance).name, "; elements=", statistics.elements,
+                    "\n");
   }
   for (ValueId output : network.outputs)
     absl::StrAppend(&text, "output ", named(output).name, "\n");

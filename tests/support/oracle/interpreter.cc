@@ -21,12 +21,19 @@ class Interpreter {
               const AfterOperation& after)
       : network_(network), after_(after), elements_(network.values.size()) {
     for (size_t i = 0; i < inputs.size(); ++i) elements_[network.inputs[i]] = inputs[i];
+    for (const network::Parameter& parameter : network.parameters) {
+      const network::HeldFloats held = network::LoadNumbers(*parameter.initial).value();
+      elements_[parameter.value].assign(held.values.begin(), held.values.end());
+    }
   }
 
   std::vector<Elements> Run() {
     for (const Operation& operation : network_.operations) {
-      elements_[operation.dst] = std::visit(
-          [&](const auto& params) { return Execute(operation, params); }, operation.params);
+      std::vector<Elements> results = std::visit(
+          [&](const auto& params) { return ExecuteAll(operation, params); }, operation.params);
+      for (size_t i = 0; i < operation.more_dsts.size(); ++i)
+        elements_[operation.more_dsts[i]] = std::move(results[i + 1]);
+      elements_[operation.dst] = std::move(results[0]);
       if (after_ != nullptr) after_(operation, &elements_[operation.dst]);
     }
     std::vector<Elements> outputs;
@@ -45,6 +52,15 @@ class Interpreter {
       operands.src_types.push_back(network_.values[src].type);
     }
     return operands;
+  }
+
+  template <typename Params>
+  std::vector<Elements> ExecuteAll(const Operation& operation, const Params& params) const {
+    if constexpr (requires { ComputeAll(params, OperandsOf(operation)); }) {
+      return ComputeAll(params, OperandsOf(operation));
+    } else {
+      return {Execute(operation, params)};
+    }
   }
 
   template <typename Params>

@@ -19,7 +19,8 @@ namespace tilewire::testing {
 // Sees, and may change, what an operation gave.
 using AfterOperation = std::function<void(const network::Operation& operation, Elements* elements)>;
 
-// `inputs` in the network's order, of the sizes of its input values. Returns the network's outputs,
+// `inputs` in the network's order, of the sizes of its input values; parameters are as they are at
+// first. Returns the network's outputs,
 // each correct to f32's rounding of the functions above. `after`, unless it is null, is called with
 // the result of each operation. Thread-safe.
 std::vector<Elements> Interpret(const network::Network& network,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The operations of a network (engine/network/network.h has the formulas), as plain loops over
-// row-major tensors of doubles. Fused steps, the pooling after them, and the params that turn
+// row-major tensors of doubles. ComputeAll() gives the further results, too. Fused steps, the pooling after them, and the params that turn
 // integers into real numbers and back are the interpreter's.
 #ifndef TESTS_SUPPORT_ORACLE_OPERATIONS_H_
 #define TESTS_SUPPORT_ORACLE_OPERATIONS_H_
@@ -62,6 +62,9 @@ Elements Compute(const network::Lrn& lrn, const Operands& operands);
 Elements Compute(const network::Reduce& reduce, const Operands& operands);
 Elements Compute(const network::Interpolate& interpolate, const Operands& operands);
 Elements Compute(const network::TopK& top, const Operands& operands);
+
+// normalizing_operations.cc.
+std::vector<Elements> ComputeAll(const network::BatchNormalization& norm, const Operands& operands);
 
 // moving_operations.cc: the elements of the sources, elsewhere.
 Elements Compute(const network::Literal& literal, const Operands& operands);

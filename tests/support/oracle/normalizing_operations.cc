@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include "tests/support/oracle/operations.h"
+
+namespace tilewire::testing {
+namespace {
+
+// The index along dimension 1 of each element.
+std::vector<int64_t> ChannelsOf(const Dims& dims) {
+  std::vector<int64_t> channels;
+  ForEachIndex(dims, [&](const Dims& index) { channels.push_back(index[1]); });
+  return channels;
+}
+
+// Mean and biased variance of each channel.
+void ComputeStatistics(const Shaped& src, Elements* mean, Elements* variance) {
+  const std::vector<int64_t> channels = ChannelsOf(src.dims);
+  const double count = static_cast<double>(channels.size()) / static_cast<double>(src.dims[1]);
+  mean->assign(src.dims[1], 0);
+  variance->assign(src.dims[1], 0);
+  for (size_t i = 0; i < channels.size(); ++i) (*mean)[channels[i]] += src.elements[i] / count;
+  for (size_t i = 0; i < channels.size(); ++i) {
+    const double difference = src.elements[i] - (*mean)[channels[i]];
+    (*variance)[channels[i]] += difference * difference / count;
+  }
+}
+
+}  // namespace
+
+std::vector<Elements> ComputeAll(const network::BatchNormalization& norm,
+                                 const Operands& operands) {
+  const std::vector<Shaped>& srcs = operands.srcs;
+  Elements mean, variance;
+  if (norm.uses_given_statistics) {
+    mean = srcs[3].elements;
+    variance = srcs[4].elements;
+  } else {
+    ComputeStatistics(srcs[0], &mean, &variance);
+  }
+  Elements dst = srcs[0].elements;
+  const std::vector<int64_t> channels = ChannelsOf(srcs[0].dims);
+  for (size_t i = 0; i < dst.size(); ++i) {
+    const int64_t c = channels[i];
+    dst[i] = srcs[1].elements[c] * (dst[i] - mean[c]) / std::sqrt(variance[c] + norm.epsilon) +
+             srcs[2].elements[c];
+  }
+  return {dst, mean, variance};
+}
+
+}  // namespace tilewire::testing
