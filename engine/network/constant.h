@@ -59,6 +59,7 @@ struct Constant {
   DataType integers = DataType::kS32;  // of integers: kU8, kS8, or kS32 for all others
   DataType declared = DataType::kF32;  // of an initializer: its type in the model
   bool has_few_bits = false;           // of an initializer: integers of fewer than 8 bits
+  bool is_sparse = false;              // of an initializer: in the file
   std::shared_ptr<const std::vector<double>> doubles;  // of f64: what `floats` round; may be null
   absl::Span<const float> floats;     // row-major, borrowed from `owner`; none while only `stored`
   std::shared_ptr<const void> owner;  // keeps `floats` alive

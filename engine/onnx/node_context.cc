@@ -39,6 +39,13 @@ bool FitsInMemory(Dims dims) {
   return count && *count <= kLargestTensorBytes / static_cast<int64_t>(sizeof(float));
 }
 
+ValueId AddParameter(const ConstantPtr& constant, bool learns, network::Network* network) {
+  const auto value = static_cast<ValueId>(network->values.size());
+  network->values.push_back({constant->name, DataType::kF32, constant->dims});
+  network->parameters.push_back({value, kNoValue, constant->name, constant, learns});
+  return value;
+}
+
 absl::Status LoopsTooLong(const Node& node) {
   return node.Unimplemented("loops over more than ", kMostVisits,
                             " nodes, each counted as often as it runs");
@@ -192,6 +199,22 @@ absl::StatusOr<ValueId> NodeContext::Emit(OperationParams params, std::vector<Va
   return dst;
 }
 
+ValueId NodeContext::EmitFurther(Dims dims, absl::string_view suffix) {
+  const auto dst = static_cast<ValueId>(network_->values.size());
+  network_->values.push_back(
+      {absl::StrCat(output_name(), suffix), DataType::kF32, std::move(dims)});
+  network_->operations.back().more_dsts.push_back(dst);
+  return dst;
+}
+
+absl::StatusOr<ValueId> NodeContext::Kept(int i) {
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr constant, FloatsInPlace(i));
+  for (const network::Parameter& parameter : network_->parameters) {
+    if (parameter.name == constant->name) return parameter.value;
+  }
+  return AddParameter(constant, /*learns=*/false, network_);
+}
+
 absl::StatusOr<Operand> NodeContext::EmitOperand(OperationParams params, std::vector<ValueId> srcs,
                                                  Dims dims, absl::string_view suffix,
                                                  DataType type) {
@@ -231,7 +254,7 @@ absl::StatusOr<std::vector<Operand>> NodeContext::Visit(const Body& body,
     computed.insert(computed.end(), one.outputs.begin(), one.outputs.end());
   }
   const Repetition repetition = {absl::StrCat(repetition_.suffix, suffix), repetition_.visits,
-                                 repetition_.interrupted};
+                                 repetition_.interrupted, repetition_.training};
   ABSL_RETURN_IF_ERROR(visit_nodes_(body.nodes, graph_, &tensors_, network_, repetition));
   std::vector<Operand> outputs;
   for (TensorId id : body.outputs) {

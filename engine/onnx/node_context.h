@@ -17,6 +17,8 @@
 #include "engine/network/network.h"
 #include "engine/onnx/file/model_graph.h"
 #include "engine/onnx/file/node.h"
+#include "engine/onnx/operand.h"
+#include "engine/onnx/training_purpose.h"
 
 namespace tilewire::reader {
 
@@ -24,41 +26,17 @@ namespace tilewire::reader {
 using network::Elementwise;
 using network::EltwiseAlgorithm;
 using network::Function;
-using network::kNoValue;
-using network::ValueId;
-
-// In elements. Folding is for shapes and the like; a file that needs more is refused.
-inline constexpr int64_t kLargestFold = int64_t{1} << 24;
-
-// The knowledge about a tensor during the visit: its value, or that it is computed at run time.
-struct Operand {
-  ConstantPtr constant;      // not null: folded
-  ValueId value = kNoValue;  // else: this value of the network
-  Dims dims;
-  bool is_integer = false;   // of a value: integers or truth values, whatever type holds them
-  bool is_of_model = false;  // of a constant: known at load, the same in every specialization
-  std::shared_ptr<const std::vector<Operand>> sequence;  // of a sequence: its tensors; else null
-  bool defined() const { return constant != nullptr || value != kNoValue || sequence != nullptr; }
-};
-
-inline Operand OperandOf(ConstantPtr constant) {
-  Dims dims = constant->dims;
-  return {std::move(constant), kNoValue, std::move(dims)};
-}
-
-inline bool IsInteger(const Operand& operand) {
-  return operand.constant != nullptr ? !operand.constant->is_float : operand.is_integer;
-}
 
 // The most visits of nodes in bodies: loops are unrolled, and a file can nest them.
 inline constexpr int64_t kMostVisits = int64_t{1} << 16;
 
-// Where a node is visited several times.
+// How nodes are visited, where that differs: several times, or for training.
 struct Repetition {
   std::string suffix;                                              // of the names it gives
   std::shared_ptr<int64_t> visits = std::make_shared<int64_t>(0);  // of nodes in bodies, so far
   // Called between nodes; a status that is not OK ends the visit with it. May be null or empty.
   const std::function<absl::Status()>* interrupted = nullptr;
+  const TrainingPurpose* training = nullptr;  // null: for inference
 };
 
 // Builds the operations of nodes: VisitNodes() of node_visit.h, which knows all operators, while
@@ -160,6 +138,8 @@ class NodeContext {
   absl::StatusOr<Operand> EmitOperand(network::OperationParams params, std::vector<ValueId> srcs,
                                       Dims dims, absl::string_view suffix = "",
                                       DataType type = DataType::kF32);
+  // A further result, of f32, of the operation that was emitted last.
+  ValueId EmitFurther(Dims dims, absl::string_view suffix);
   // Emit() of a Reshape; `src` itself where the dims are equal.
   absl::StatusOr<ValueId> EmitReshape(ValueId src, Dims dims, absl::string_view suffix = "");
 
@@ -179,6 +159,15 @@ class NodeContext {
   // and errors of their nodes.
   absl::StatusOr<std::vector<Operand>> Visit(const Body& body, const std::vector<Operand>& inputs,
                                              absl::string_view suffix = "");
+
+  // What the network is built for; null for inference.
+  const TrainingPurpose* training() const { return repetition_.training; }
+  // Input i, a constant of real numbers, as a value that a store keeps though it does not learn.
+  // Errors are those of FloatsInPlace().
+  absl::StatusOr<ValueId> Kept(int i);
+  void AddStatistics(network::RunningStatistics statistics) {
+    network_->statistics.push_back(std::move(statistics));
+  }
 
   // For long loops over elements: not OK where the work is to end.
   absl::Status Interrupted() const {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "engine/base/progress.h"
 #include "engine/base/status_macros.h"
 #include "engine/network/passes/passes.h"
@@ -15,6 +16,7 @@
 #include "engine/onnx/graph_builder.h"
 #include "engine/onnx/signature.h"
 #include "engine/onnx/specialization.h"
+#include "engine/onnx/trainable.h"
 
 namespace tilewire::reader {
 
@@ -32,9 +34,11 @@ bool HasLoop(const std::vector<Node>& nodes) {
 
 class ParsedModel final : public OnnxModel {
  public:
-  static absl::StatusOr<std::shared_ptr<const OnnxModel>> Create(ModelGraph graph) {
+  static absl::StatusOr<std::shared_ptr<const OnnxModel>> Create(ModelGraph graph,
+                                                                 ModelFiles files) {
     auto model = std::make_shared<ParsedModel>();
     model->graph_ = std::move(graph);
+    model->files_ = std::move(files);
     ABSL_ASSIGN_OR_RETURN(model->folded_, FoldConstants(model->graph_));
     ABSL_ASSIGN_OR_RETURN(model->signature_, InferSignature(model->graph_, model->folded_));
     model->has_loops_ = HasLoop(model->graph_.nodes);
@@ -87,6 +91,31 @@ class ParsedModel final : public OnnxModel {
   absl::Status unfit() const override { return signature_.unfit; }
   bool has_running_loops() const override { return signature_.has_cuts && has_loops_; }
 
+  std::vector<ConstantPtr> Trainable() const override {
+    const std::vector<bool> trainable = TrainableTensors(graph_, folded_);
+    std::vector<ConstantPtr> constants;
+    for (size_t id = 0; id < trainable.size(); ++id) {
+      if (trainable[id]) constants.push_back(folded_[id].constant);
+    }
+    return constants;
+  }
+
+  absl::StatusOr<Network> SpecializeForTraining(absl::Span<const Dims> input_dims,
+                                                const TrainingPurpose& purpose) const override {
+    ABSL_RETURN_IF_ERROR(CheckInputDims(input_dims));
+    ABSL_RETURN_IF_ERROR(CheckMayTrain(input_dims));
+    ABSL_ASSIGN_OR_RETURN(const std::vector<bool> learning, Learning(purpose));
+    ABSL_ASSIGN_OR_RETURN(Network network,
+                          BuildForTraining(graph_, folded_, learning, input_dims, purpose));
+    network::RunTrainingPasses(&network);
+    return network;
+  }
+
+  absl::Status Write(const std::string& path, absl::Span<const NewElements> changed,
+                     const Metadata& added) const override {
+    return WriteModelFile(files_, path, changed, added);
+  }
+
   absl::Status CheckFiles() const override {
     for (const ConstantPtr& constant : graph_.initializers) {
       if (constant == nullptr || constant->stored == nullptr) continue;
@@ -113,6 +142,39 @@ class ParsedModel final : public OnnxModel {
                           BuildNetwork(graph_, folded_, input_dims, known, interrupted));
     RunPasses(&network);
     return network;
+  }
+
+  // kUnimplemented: sizes depend on elements, or integers stand for real numbers.
+  absl::Status CheckMayTrain(absl::Span<const Dims> input_dims) const {
+    if (signature_.has_cuts)
+      return Unimplemented("training: the model's sizes depend on what it computes");
+    for (size_t i = 0; i < inputs().size(); ++i) {
+      const std::string name = inputs()[i].name.substr(0, 200);
+      if (inputs()[i].decides_shapes)
+        return Unimplemented("training: the elements of input '", name, "' decide shapes");
+      if (IsEmpty(input_dims[i]))
+        return InvalidArgument("training: input '", name, "' has no elements");
+    }
+    for (const Node& node : graph_.nodes) {
+      if (absl::StrContains(node.op(), "Linear") || absl::EndsWith(node.op(), "Integer"))
+        return node.Unimplemented(
+            "training of a quantized model; what can be trained is the model of real numbers that "
+            "it was made of");
+    }
+    return absl::OkStatus();
+  }
+
+  // By TensorId: what learns.
+  absl::StatusOr<std::vector<bool>> Learning(const TrainingPurpose& purpose) const {
+    std::vector<bool> learning = TrainableTensors(graph_, folded_);
+    absl::flat_hash_set<std::string> unknown = purpose.frozen;
+    for (size_t id = 0; id < learning.size(); ++id) {
+      const bool frozen = learning[id] && unknown.erase(graph_.tensor_names[id]) > 0;
+      if (frozen) learning[id] = false;
+    }
+    if (unknown.empty()) return learning;
+    return InvalidArgument("training: '", absl::c_min_element(unknown)->substr(0, 200),
+                           "' is to stay as it is, but is nothing that training changes");
   }
 
   absl::Status CheckInputDims(absl::Span<const Dims> input_dims) const {
@@ -151,6 +213,7 @@ class ParsedModel final : public OnnxModel {
   }
 
   ModelGraph graph_;
+  ModelFiles files_;
   std::vector<Operand> folded_;
   Signature signature_;
   bool has_loops_ = false;
@@ -164,6 +227,16 @@ absl::StatusOr<Stage> OnnxModel::FirstStage(absl::Span<const Dims> input_dims,
   Stage stage;
   ABSL_ASSIGN_OR_RETURN(stage.network, Specialize(input_dims, deciding));
   return stage;
+}
+
+absl::StatusOr<Network> OnnxModel::SpecializeForTraining(absl::Span<const Dims>,
+                                                         const TrainingPurpose&) const {
+  return Unimplemented("training of a model without a file");
+}
+
+absl::Status OnnxModel::Write(const std::string&, absl::Span<const NewElements>,
+                              const Metadata&) const {
+  return Unimplemented("writing a model without a file");
 }
 
 absl::StatusOr<Stage> OnnxModel::NextStage(StageStart, const Interrupted&) const {
@@ -185,8 +258,9 @@ absl::StatusOr<std::shared_ptr<const OnnxModel>> OnnxModel::Open(const std::stri
   ABSL_ASSIGN_OR_RETURN(const std::shared_ptr<const ByteSource> file, OpenFile(path));
   absl::StatusOr<OnnxFile> onnx_file = ReadOnnxFile(*file, path);
   if (!onnx_file.ok()) return NamedByFormat(onnx_file.status(), *file);
+  ModelFiles files{path, file, std::move(onnx_file->external)};
   ABSL_ASSIGN_OR_RETURN(ModelGraph graph, BuildModelGraph(*std::move(onnx_file)));
-  return ParsedModel::Create(std::move(graph));
+  return ParsedModel::Create(std::move(graph), std::move(files));
 }
 
 }  // namespace tilewire::reader

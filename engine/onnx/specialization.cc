@@ -18,10 +18,14 @@ using network::Network;
 using network::Value;
 namespace {
 
-std::vector<Operand> Initializers(const ModelGraph& graph) {
+bool IsIn(const std::vector<bool>& set, TensorId id) {
+  return static_cast<size_t>(id) < set.size() && set[id];
+}
+
+std::vector<Operand> Initializers(const ModelGraph& graph, const std::vector<bool>& except) {
   std::vector<Operand> tensors(graph.tensor_names.size());
   for (size_t i = 0; i < tensors.size(); ++i) {
-    if (graph.initializers[i] == nullptr) continue;
+    if (graph.initializers[i] == nullptr || IsIn(except, static_cast<TensorId>(i))) continue;
     tensors[i].constant = graph.initializers[i];
     tensors[i].dims = graph.initializers[i]->dims;
   }
@@ -128,10 +132,11 @@ absl::Status Fold(const Node& node, NodeContext* context, std::vector<Operand>* 
 
 // Also in graphs of attributes, where errors wait until it is known whether the graph is visited.
 absl::Status FoldNodes(const std::vector<Node>& nodes, const ModelGraph& graph,
-                       std::vector<Operand>* tensors) {
+                       const std::vector<bool>& except, std::vector<Operand>* tensors) {
   for (const Node& node : nodes) {
+    if (IsIn(except, node.FirstOutput())) continue;
     for (const auto& [name, body] : node.bodies)
-      FoldNodes(body->nodes, graph, tensors).IgnoreError();
+      FoldNodes(body->nodes, graph, except, tensors).IgnoreError();
     Network scratch;
     NodeContext context(node, graph, tensors, &scratch, &VisitNodes);
     bool ready = FindOp(node)->folds != Folds::kNever;
@@ -183,26 +188,53 @@ absl::Status AddInputs(const ModelGraph& graph, absl::Span<const Dims> dims,
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<Operand>> FoldConstants(const ModelGraph& graph) {
-  std::vector<Operand> tensors = Initializers(graph);
-  ABSL_RETURN_IF_ERROR(FoldNodes(graph.nodes, graph, &tensors));
+absl::StatusOr<std::vector<Operand>> FoldConstants(const ModelGraph& graph,
+                                                   const std::vector<bool>& except) {
+  std::vector<Operand> tensors = Initializers(graph, except);
+  ABSL_RETURN_IF_ERROR(FoldNodes(graph.nodes, graph, except, &tensors));
   for (Operand& operand : tensors) operand.is_of_model = operand.defined();
   return tensors;
 }
+
+namespace {
+
+// From the inputs on, which the network has.
+absl::StatusOr<Network> Finished(const ModelGraph& graph, std::vector<Operand> tensors,
+                                 const Repetition& repetition, Network network) {
+  ABSL_RETURN_IF_ERROR(VisitNodes(graph.nodes, graph, &tensors, &network, repetition));
+  ABSL_RETURN_IF_ERROR(SetOutputs(graph, tensors, &network));
+  ABSL_RETURN_IF_ERROR(ElideEmpty(&network));
+  ABSL_RETURN_IF_ERROR(network::CheckNetwork(network));
+  return network;
+}
+
+}  // namespace
 
 absl::StatusOr<Network> BuildNetwork(const ModelGraph& graph, std::vector<Operand> folded,
                                      absl::Span<const Dims> input_dims,
                                      absl::Span<const ConstantPtr> known,
                                      const std::function<absl::Status()>& interrupted) {
   Network network;
-  std::vector<Operand> tensors = std::move(folded);
-  ABSL_RETURN_IF_ERROR(AddInputs(graph, input_dims, known, &tensors, &network));
-  ABSL_RETURN_IF_ERROR(VisitNodes(graph.nodes, graph, &tensors, &network,
-                                  {.suffix = "", .interrupted = &interrupted}));
-  ABSL_RETURN_IF_ERROR(SetOutputs(graph, tensors, &network));
-  ABSL_RETURN_IF_ERROR(ElideEmpty(&network));
-  ABSL_RETURN_IF_ERROR(network::CheckNetwork(network));
-  return network;
+  ABSL_RETURN_IF_ERROR(AddInputs(graph, input_dims, known, &folded, &network));
+  return Finished(graph, std::move(folded), {.suffix = "", .interrupted = &interrupted},
+                  std::move(network));
+}
+
+absl::StatusOr<Network> BuildForTraining(const ModelGraph& graph,
+                                         const std::vector<Operand>& folded,
+                                         const std::vector<bool>& learning,
+                                         absl::Span<const Dims> input_dims,
+                                         const TrainingPurpose& purpose) {
+  Network network;
+  ABSL_ASSIGN_OR_RETURN(std::vector<Operand> tensors, FoldConstants(graph, learning));
+  ABSL_RETURN_IF_ERROR(AddInputs(graph, input_dims, {}, &tensors, &network));
+  for (size_t id = 0; id < tensors.size(); ++id) {
+    if (!IsIn(learning, static_cast<TensorId>(id))) continue;
+    const ConstantPtr& initial = folded[id].constant;
+    tensors[id] = {nullptr, AddParameter(initial, /*learns=*/true, &network), initial->dims};
+  }
+  return Finished(graph, std::move(tensors), {.suffix = "", .training = &purpose},
+                  std::move(network));
 }
 
 }  // namespace tilewire::reader

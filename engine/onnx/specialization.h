@@ -19,8 +19,9 @@
 namespace tilewire::reader {
 
 // Folds every node that depends on no input. Called once per model; BuildNetwork() starts from the
-// result.
-absl::StatusOr<std::vector<Operand>> FoldConstants(const ModelGraph& graph);
+// result. Initializers and constants that `except` marks, by TensorId, stay unknown.
+absl::StatusOr<std::vector<Operand>> FoldConstants(const ModelGraph& graph,
+                                                   const std::vector<bool>& except = {});
 
 // Builds the network for the dims of these inputs, with one operation or a few per node, before any
 // pass. `known` holds the elements of the inputs that decide shapes (deciding_inputs.h), null for
@@ -35,6 +36,14 @@ absl::StatusOr<network::Network> BuildNetwork(
     const ModelGraph& graph, std::vector<Operand> folded, absl::Span<const Dims> input_dims,
     absl::Span<const ConstantPtr> known = {},
     const std::function<absl::Status()>& interrupted = {});
+
+// The same for training: the tensors of the file that `learning` (trainable.h) marks are parameters
+// of the network. `folded` is of FoldConstants() of this model.
+absl::StatusOr<network::Network> BuildForTraining(const ModelGraph& graph,
+                                                  const std::vector<Operand>& folded,
+                                                  const std::vector<bool>& learning,
+                                                  absl::Span<const Dims> input_dims,
+                                                  const TrainingPurpose& purpose);
 
 // The two ends of a network. The inputs become values of it; those whose elements are known are
 // constants besides.

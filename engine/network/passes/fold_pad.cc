@@ -79,25 +79,30 @@ bool Absorb(const Padding& padding, float fill, Pooling* pooling) {
   return true;
 }
 
+template <typename AnyConvolution>
+bool AbsorbZeros(const Padding& padding, float fill, AnyConvolution* convolution) {
+  if (fill == 0) Add(padding, &convolution->padding_left, &convolution->padding_right);
+  return fill == 0;
+}
+
 }  // namespace
 
 void FoldPad(Network* network) {
   ForEachOperation(network, [](Editor& editor, int i) {
-    Convolution* convolution = editor.As<Convolution>(i);
-    Pooling* pooling = editor.As<Pooling>(i);
-    if (convolution == nullptr && pooling == nullptr) return;
+    auto* const pooling = editor.As<Pooling>(i);
+    auto* const convolution = editor.As<Convolution>(i);
+    auto* const computed = editor.As<ComputedConvolution>(i);
+    if (convolution == nullptr && computed == nullptr && pooling == nullptr) return;
     const int before = editor.producer(editor.operation(i).srcs[0]);
     const Select* select = editor.As<Select>(before);
     if (select == nullptr) return;
     const ValueId src = editor.operation(before).srcs[0];
     const std::optional<Padding> padding = PaddingOf(*select, editor.dims(src));
     if (!padding) return;
-    if (pooling != nullptr) {
-      if (!Absorb(*padding, select->fill, pooling)) return;
-    } else {
-      if (select->fill != 0) return;
-      Add(*padding, &convolution->padding_left, &convolution->padding_right);
-    }
+    const bool absorbs = pooling != nullptr       ? Absorb(*padding, select->fill, pooling)
+                         : convolution != nullptr ? AbsorbZeros(*padding, select->fill, convolution)
+                                                  : AbsorbZeros(*padding, select->fill, computed);
+    if (!absorbs) return;
     editor.SetSource(i, 0, src);
   });
 }

@@ -25,6 +25,11 @@ absl::Span<const Pass> PassTable();
 // Runs the table.
 void RunPasses(Network* network);
 
+// The same for a network for training: the passes that keep parameters and activations apart, so
+// that each has a gradient, and leave no operation but those that have one.
+absl::Span<const Pass> TrainingPassTable();
+void RunTrainingPasses(Network* network);
+
 // Explicit padding before a convolution or pooling becomes the padding of its window: zeros before
 // a convolution or an average, minus infinity before a maximum.
 void FoldPad(Network* network);

@@ -182,6 +182,7 @@ absl::StatusOr<OnnxFile> ReadOnnxFile(const ByteSource& source, const std::strin
   contents.graph->DiscardUnknownFields();
   ABSL_RETURN_IF_ERROR(CheckNames(*contents.graph));
   contents.initializers = std::move(parts.initializers);
+  contents.external = tensors.external();
   return contents;
 }
 

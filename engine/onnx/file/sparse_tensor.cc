@@ -75,6 +75,7 @@ absl::StatusOr<ConstantPtr> MakeDense(const ConstantPtr& values, const ConstantP
     auto dense =
         std::make_shared<Constant>(*network::MakeFloats(given->name, dims, std::move(floats)));
     dense->declared = given->declared;
+    dense->is_sparse = true;
     return ConstantPtr(std::move(dense));
   }
   std::vector<int64_t> ints(*elements, 0);

@@ -18,6 +18,7 @@
 #include "engine/onnx/file/numbers_in_file.h"
 #include "engine/onnx/file/onnx_types.h"
 #include "engine/onnx/file/stored_type.h"
+#include "engine/onnx/file/tensor_record.h"
 #include "protos/onnx_subset.pb.h"
 
 namespace tilewire::reader {
@@ -29,153 +30,10 @@ namespace {
 
 using onnx::TensorProto;
 
-constexpr int64_t kLongestName = 65536;
-
-// `count` elements of `size` bytes, the first at `offset`, each `stride` bytes after the one
-// before.
-struct Run {
-  int64_t offset = 0, count = 0, size = 0, stride = 0;
-};
-
-struct Record {
-  std::string name;
-  std::vector<int64_t> dims;
-  int type = 0;
-  bool has_raw = false;
-  Run raw;                    // of bytes
-  std::vector<Run> fixed;     // float_data or double_data
-  std::vector<int64_t> ints;  // int32_data, int64_data or uint64_data
-  bool external = false;
-  std::map<std::string, std::string> external_entries;
-};
-
-int64_t FixedCount(const Record& record) {
-  int64_t count = 0;
-  for (const Run& run : record.fixed) count += run.count;
-  return count;
-}
-
-absl::Status Invalid(const Record& record, absl::string_view what) {
-  return InvalidArgument("tensor '", record.name, "': ", what);
-}
-
-// One element or a packed run of float_data or double_data. Unpacked elements that follow each
-// other join one run.
-absl::Status AppendFixed(const WireField& field, int64_t size, Record* record) {
-  const WireType single = size == 4 ? WireType::kFixed32 : WireType::kFixed64;
-  if (field.type == single) {
-    const int64_t stride = field.offset - field.begin + size;
-    if (!record->fixed.empty()) {
-      Run& last = record->fixed.back();
-      if (last.stride == stride && last.offset + last.count * stride == field.offset) {
-        ++last.count;
-        return absl::OkStatus();
-      }
-    }
-    record->fixed.push_back({field.offset, 1, size, stride});
-    return absl::OkStatus();
-  }
-  if (field.type != WireType::kLengthDelimited || field.length % size != 0) {
-    return Invalid(*record, "malformed floating-point contents");
-  }
-  record->fixed.push_back({field.offset, field.length / size, size, size});
-  return absl::OkStatus();
-}
-
-absl::Status ReadExternalEntry(ByteWindow* window, const WireField& field, Record* record) {
-  ABSL_ASSIGN_OR_RETURN(const std::string bytes, ReadString(window, field, kLongestName));
-  onnx::StringStringEntryProto entry;
-  if (!entry.ParseFromString(bytes)) return Invalid(*record, "malformed external_data");
-  record->external_entries[entry.key()] = entry.value();
-  return absl::OkStatus();
-}
-
-absl::Status ReadField(ByteWindow* window, const WireField& field, Record* record) {
-  switch (field.number) {
-    case TensorProto::kDimsFieldNumber:
-      return AppendVarints(window, field, &record->dims);
-    case TensorProto::kDataTypeFieldNumber:
-      record->type = static_cast<int>(field.varint);
-      return absl::OkStatus();
-    case TensorProto::kFloatDataFieldNumber:
-      return AppendFixed(field, 4, record);
-    case TensorProto::kDoubleDataFieldNumber:
-      return AppendFixed(field, 8, record);
-    case TensorProto::kInt32DataFieldNumber:
-    case TensorProto::kInt64DataFieldNumber:
-    case TensorProto::kUint64DataFieldNumber:
-      return AppendVarints(window, field, &record->ints);
-    case TensorProto::kNameFieldNumber: {
-      ABSL_ASSIGN_OR_RETURN(record->name, ReadString(window, field, kLongestName));
-      return absl::OkStatus();
-    }
-    case TensorProto::kRawDataFieldNumber:
-      if (field.type != WireType::kLengthDelimited) return Invalid(*record, "malformed raw_data");
-      record->has_raw = true;
-      record->raw = {field.offset, field.length, 1, 1};
-      return absl::OkStatus();
-    case TensorProto::kExternalDataFieldNumber:
-      return ReadExternalEntry(window, field, record);
-    case TensorProto::kDataLocationFieldNumber:
-      record->external = field.varint == TensorProto::EXTERNAL;
-      return absl::OkStatus();
-    default:
-      return absl::OkStatus();
-  }
-}
-
-absl::StatusOr<Record> ReadRecord(ByteWindow* window, int64_t begin, int64_t end) {
-  Record record;
-  WireCursor cursor(window, begin, end);
-  while (!cursor.done()) {
-    ABSL_ASSIGN_OR_RETURN(const WireField field, cursor.Next());
-    ABSL_RETURN_IF_ERROR(ReadField(window, field, &record));
-  }
-  return record;
-}
-
-// The types whose typed contents are floating-point; those of fewer bits are bits in int32_data.
-bool IsFloat(int type) { return type == TensorProto::FLOAT || type == TensorProto::DOUBLE; }
-
-absl::StatusOr<int64_t> CheckedCount(const Record& record) {
-  if (record.dims.size() > kMaxRank)
-    return Invalid(record, absl::StrCat("rank ", record.dims.size(), " is over 12"));
-  for (int64_t dim : record.dims) {
-    if (dim < 0) return Invalid(record, absl::StrCat("negative dimension ", dim));
-  }
-  const std::optional<int64_t> count = CheckedProduct(record.dims);
-  if (!count || !CheckedMul(*count, sizeof(double))) return Invalid(record, "dims overflow");
-  return *count;
-}
-
-// The contents must be given once, in the field that belongs to the type, and fit the dims exactly.
-absl::Status CheckContents(const Record& record, int64_t count, const StoredType& type) {
-  const int64_t fixed = FixedCount(record);
-  const int64_t ints = static_cast<int64_t>(record.ints.size());
-  if (record.has_raw) {
-    if (fixed != 0 || ints != 0) return Invalid(record, "both raw and typed contents");
-    if (record.raw.count != type.Bytes(count)) {
-      return Invalid(record, absl::StrCat("raw_data of ", record.raw.count,
-                                          " bytes where the dims ask for ", type.Bytes(count)));
-    }
-    return absl::OkStatus();
-  }
-  const int64_t right = IsFloat(record.type) ? fixed : ints;
-  const int64_t wrong = IsFloat(record.type) ? ints : fixed;
-  const int64_t wanted = type.bits() < 8 ? type.Bytes(count) : count;  // typed contents are packed
-  if (right != wanted || wrong != 0) {
-    return Invalid(record, absl::StrCat(right, " elements where the dims ask for ", wanted));
-  }
-  for (const Run& run : record.fixed) {
-    if (8 * run.size != type.bits())
-      return Invalid(record, "contents of another floating-point type");
-  }
-  return absl::OkStatus();
-}
-
 // All runs, end to end.
-absl::Status ReadRuns(const ByteSource& source, const std::vector<Run>& runs, std::byte* dst) {
-  for (const Run& run : runs) {
+absl::Status ReadRuns(const ByteSource& source, const std::vector<ElementRun>& runs,
+                      std::byte* dst) {
+  for (const ElementRun& run : runs) {
     if (run.stride == run.size) {
       ABSL_RETURN_IF_ERROR(source.Read(run.offset, run.count * run.size, dst));
       dst += run.count * run.size;
@@ -248,7 +106,7 @@ absl::StatusOr<ConstantPtr> OfType(int type, const ConstantPtr& integers) {
   return typed;
 }
 
-absl::StatusOr<ConstantPtr> FromDoubles(const Record& record, int64_t count,
+absl::StatusOr<ConstantPtr> FromDoubles(const TensorRecord& record, int64_t count,
                                         const AlignedBuffer& bytes) {
   std::vector<double> doubles(count);
   if (count > 0) memcpy(doubles.data(), bytes.data(), count * sizeof(double));
@@ -262,7 +120,7 @@ absl::StatusOr<ConstantPtr> FromDoubles(const Record& record, int64_t count,
 }
 
 // The bytes of typed contents that are bits: of f16 and bf16, and of 8 bits or fewer.
-absl::StatusOr<AlignedBuffer> BytesOfBits(const Record& record, const StoredType& type) {
+absl::StatusOr<AlignedBuffer> BytesOfBits(const TensorRecord& record, const StoredType& type) {
   const int64_t size = std::max(type.bits() / 8, 1);
   ABSL_ASSIGN_OR_RETURN(AlignedBuffer bytes,
                         AlignedBuffer::Allocate(size * static_cast<int64_t>(record.ints.size())));
@@ -275,7 +133,7 @@ absl::StatusOr<AlignedBuffer> BytesOfBits(const Record& record, const StoredType
 }
 
 // Real numbers of at most 16 bits, integers of fewer than 8.
-ConstantPtr FromBits(const Record& record, const StoredType& type, int64_t count,
+ConstantPtr FromBits(const TensorRecord& record, const StoredType& type, int64_t count,
                      const AlignedBuffer& bytes) {
   Dims dims(record.dims.begin(), record.dims.end());
   std::vector<float> numbers(count);
@@ -288,8 +146,8 @@ ConstantPtr FromBits(const Record& record, const StoredType& type, int64_t count
   return integers;
 }
 
-absl::StatusOr<ConstantPtr> FromBytes(const Record& record, const StoredType& type, int64_t count,
-                                      AlignedBuffer bytes) {
+absl::StatusOr<ConstantPtr> FromBytes(const TensorRecord& record, const StoredType& type,
+                                      int64_t count, AlignedBuffer bytes) {
   Dims dims(record.dims.begin(), record.dims.end());
   if (record.type == TensorProto::DOUBLE) return FromDoubles(record, count, bytes);
   if (type.is_bits()) return FromBits(record, type, count, bytes);
@@ -309,8 +167,9 @@ absl::StatusOr<ConstantPtr> FromBytes(const Record& record, const StoredType& ty
 
 // Leaves large weights in their file until they are packed, so that they are never in memory twice.
 // Null for tensors that are better read at once.
-absl::StatusOr<ConstantPtr> LeaveInFile(const Record& record, const StoredType& type, int64_t count,
-                                        const ByteSource& source, const std::vector<Run>& runs) {
+absl::StatusOr<ConstantPtr> LeaveInFile(const TensorRecord& record, const StoredType& type,
+                                        int64_t count, const ByteSource& source,
+                                        const std::vector<ElementRun>& runs) {
   constexpr int64_t kSmallest = 16384;
   const bool is_float = !IsIntegerType(type.held()) && type.bits() <= 32;
   if (type.held() == DataType::kBool || (!is_float && IntegersOf(type) == DataType::kS32))
@@ -328,38 +187,19 @@ absl::StatusOr<ConstantPtr> LeaveInFile(const Record& record, const StoredType& 
   return ConstantPtr(std::move(constant));
 }
 
-// An external tensor is raw data in another file.
-absl::Status LocateExternal(int64_t expected_bytes, const ByteSource& source, Record* record) {
-  if (record->has_raw || !record->fixed.empty() || !record->ints.empty()) {
-    return Invalid(*record, "both external and own contents");
-  }
-  int64_t offset = 0, length = expected_bytes;
-  for (const auto& [key, value] : record->external_entries) {
-    int64_t* number = key == "offset" ? &offset : key == "length" ? &length : nullptr;
-    if (number != nullptr && (!absl::SimpleAtoi(value, number) || *number < 0)) {
-      return Invalid(*record, absl::StrCat("external data with ", key, " '", value, "'"));
-    }
-  }
-  if (offset > source.size() || length > source.size() - offset) {
-    return Invalid(*record, "external data beyond the end of its file");
-  }
-  record->has_raw = true;
-  record->raw = {offset, length, 1, 1};
-  return absl::OkStatus();
-}
-
-absl::StatusOr<ConstantPtr> ReadElements(Record record, const StoredType& type, int64_t count,
+absl::StatusOr<ConstantPtr> ReadElements(TensorRecord record, const StoredType& type, int64_t count,
                                          const ByteSource& source) {
   ABSL_RETURN_IF_ERROR(CheckContents(record, count, type));
   if (!record.has_raw && type.is_bits()) {
     ABSL_ASSIGN_OR_RETURN(const AlignedBuffer bytes, BytesOfBits(record, type));
     return FromBits(record, type, count, bytes);
   }
-  if (!record.has_raw && !IsFloat(record.type)) {
+  if (!record.has_raw && !IsFloatType(record.type)) {
     return OfType(record.type, MakeInts(record.name, Dims(record.dims.begin(), record.dims.end()),
                                         std::move(record.ints)));
   }
-  const std::vector<Run> runs = record.has_raw ? std::vector<Run>{record.raw} : record.fixed;
+  const std::vector<ElementRun> runs =
+      record.has_raw ? std::vector<ElementRun>{record.raw} : record.fixed;
   ABSL_ASSIGN_OR_RETURN(ConstantPtr stored, LeaveInFile(record, type, count, source, runs));
   if (stored != nullptr) return stored;
   ABSL_ASSIGN_OR_RETURN(AlignedBuffer bytes, AlignedBuffer::Allocate(type.Bytes(count)));
@@ -380,7 +220,7 @@ absl::StatusOr<const ByteSource*> TensorReader::External(const std::string& loca
 }
 
 absl::StatusOr<ConstantPtr> TensorReader::Read(ByteWindow* window, int64_t begin, int64_t end) {
-  ABSL_ASSIGN_OR_RETURN(Record record, ReadRecord(window, begin, end));
+  ABSL_ASSIGN_OR_RETURN(TensorRecord record, ReadTensorRecord(window, begin, end));
   const std::optional<StoredType> type = StoredType::Of(record.type);
   if (!type) {
     return Unimplemented("tensor '", record.name, "' has ONNX element type ",

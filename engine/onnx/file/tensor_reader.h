@@ -40,6 +40,11 @@ class TensorReader {
   // (sparse_tensor.h), and kInvalidArgument: malformed.
   absl::StatusOr<network::ConstantPtr> ReadSparse(ByteWindow* window, int64_t begin, int64_t end);
 
+  // The external files that tensors were read from, by location.
+  const std::map<std::string, std::shared_ptr<const ByteSource>>& external() const {
+    return external_;
+  }
+
   // kInvalidArgument: an external file was written to since it was opened.
   absl::Status CheckUnchanged();
 

@@ -71,7 +71,29 @@ struct OpRow {
   // Inputs may be sequences of tensors (sequence.cc).
   bool takes_sequences = false;
   bool is_of_reals = false;  // input 0 holds real numbers, by ONNX's types
+  // Inputs that training may change (trainable.h), and whether it may if they are one number.
+  uint8_t trains = 0;
+  bool trains_one_number = true;
 };
+
+inline constexpr uint8_t kEveryInput = 0xFF;  // of any number
+
+// Whether input i of an operator may learn.
+constexpr bool MayLearn(const OpRow& row, size_t i) {
+  return row.trains == kEveryInput || (i < 8 && (row.trains >> i & 1) != 0);
+}
+
+constexpr OpRow Trains(uint8_t inputs, OpRow row) {
+  row.trains = inputs;
+  return row;
+}
+
+// A single number beside what is computed is a constant of a formula, not a weight.
+constexpr OpRow TrainsTensors(OpRow row) {
+  row.trains = kEveryInput;
+  row.trains_one_number = false;
+  return row;
+}
 
 constexpr OpRow OfReals(OpRow row) {
   row.is_of_reals = true;

@@ -222,9 +222,9 @@ absl::Status BuildWhere(NodeContext& context) {
 }  // namespace
 
 TILEWIRE_OPERATORS(Elementwise) = {
-    {"Add", 1, 2, 2, "axis broadcast", BuildTwo<Function::kAdd>, Folds::kInMemory},
+    TrainsTensors({"Add", 1, 2, 2, "axis broadcast", BuildTwo<Function::kAdd>, Folds::kInMemory}),
     {"And", 1, 2, 2, "axis broadcast", BuildTwo<Function::kAnd>, Folds::kInMemory, TruthValues},
-    {"Div", 1, 2, 2, "axis broadcast", BuildDiv, Folds::kInMemory},
+    TrainsTensors({"Div", 1, 2, 2, "axis broadcast", BuildDiv, Folds::kInMemory}),
     {"Equal", 1, 2, 2, "axis broadcast", BuildTwo<Function::kEqual>, Folds::kInMemory, TruthValues},
     {"Greater", 1, 2, 2, "axis broadcast", BuildTwo<Function::kLess, /*swapped=*/true>,
      Folds::kInMemory, TruthValues},
@@ -236,12 +236,12 @@ TILEWIRE_OPERATORS(Elementwise) = {
     OfReals({"Mean", 1, 1, INT_MAX, "", BuildMean}),
     {"Min", 1, 1, INT_MAX, "", BuildChain<Function::kMin>, Folds::kInMemory},
     {"Mod", 10, 2, 2, "fmod", BuildMod, Folds::kInMemory},
-    {"Mul", 1, 2, 2, "axis broadcast", BuildTwo<Function::kMul>, Folds::kInMemory},
+    TrainsTensors({"Mul", 1, 2, 2, "axis broadcast", BuildTwo<Function::kMul>, Folds::kInMemory}),
     {"Or", 1, 2, 2, "axis broadcast", BuildTwo<Function::kOr>, Folds::kInMemory, TruthValues},
-    {"PRelu", 1, 2, 2, "", BuildPRelu, Folds::kInMemory},
+    Trains(Inputs({1}), {"PRelu", 1, 2, 2, "", BuildPRelu, Folds::kInMemory}),
     {"Pow", 1, 2, 2, "axis broadcast", BuildPow, Folds::kInMemory},
-    {"Sub", 1, 2, 2, "axis broadcast", BuildTwo<Function::kSub>, Folds::kInMemory},
-    {"Sum", 1, 1, INT_MAX, "", BuildSum},
+    TrainsTensors({"Sub", 1, 2, 2, "axis broadcast", BuildTwo<Function::kSub>, Folds::kInMemory}),
+    TrainsTensors({"Sum", 1, 1, INT_MAX, "", BuildSum}),
     {"Where", 9, 3, 3, "", BuildWhere, Folds::kInMemory, LikeSecondInput},
     {"Xor", 1, 2, 2, "axis broadcast", BuildTwo<Function::kXor>, Folds::kInMemory, TruthValues},
 };

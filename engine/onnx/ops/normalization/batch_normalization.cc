@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // At inference: dst = gamma * (src - mean) / sqrt(variance + epsilon) + beta, which is one
-// multiplication and one addition per channel.
+// multiplication and one addition per channel. In a network for training it is one operation, by
+// the statistics of the batch unless the purpose asks for the running ones.
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -62,6 +63,44 @@ absl::Status NormalizeByInputs(NodeContext& context, float epsilon, Per per) {
   return context.SetOutput(ScaledByInputs(context, standard, per));
 }
 
+// What becomes of the running statistics, inputs 3 and 4.
+absl::Status AddStatistics(NodeContext& context, int64_t elements) {
+  network::RunningStatistics statistics{.elements = elements};
+  ABSL_ASSIGN_OR_RETURN(statistics.momentum, context.node.Float("momentum", 0.9f));
+  ABSL_ASSIGN_OR_RETURN(statistics.mean, context.FloatsInPlace(3));
+  ABSL_ASSIGN_OR_RETURN(statistics.variance, context.FloatsInPlace(4));
+  const Dims channels = context.input(3).dims;
+  statistics.batch_mean = context.EmitFurther(channels, "/batch_mean");
+  statistics.batch_variance = context.EmitFurther(channels, "/batch_variance");
+  context.AddStatistics(std::move(statistics));
+  return absl::OkStatus();
+}
+
+absl::Status NormalizeForTraining(NodeContext& context, float epsilon) {
+  const Dims dims = context.input(0).dims;
+  const Node& node = context.node;
+  if (dims.size() > 5) return node.Unimplemented("training of rank ", dims.size());
+  for (int i = 1; i <= 4; ++i) {
+    if (context.input(i).dims != Dims{dims[1]})
+      return node.Invalid("input ", i, " is not one number per channel");
+  }
+  network::BatchNormalization norm{.epsilon = epsilon};
+  norm.uses_given_statistics = context.training()->uses_given_statistics;
+  const int64_t elements = ElementCount(dims).value_or(0) / dims[1];
+  if (!norm.uses_given_statistics && elements == 1)
+    return node.Invalid("channels of one element in the batch have no variance to train with");
+  std::vector<ValueId> srcs;
+  for (int i = 0; i <= 2; ++i) {
+    ABSL_ASSIGN_OR_RETURN(srcs.emplace_back(), context.Runtime(i));
+  }
+  for (int i = 3; norm.uses_given_statistics && i <= 4; ++i) {
+    ABSL_ASSIGN_OR_RETURN(srcs.emplace_back(), context.Kept(i));
+  }
+  ABSL_ASSIGN_OR_RETURN(const ValueId dst, context.Emit(norm, std::move(srcs), dims));
+  if (!norm.uses_given_statistics) ABSL_RETURN_IF_ERROR(AddStatistics(context, elements));
+  return context.SetOutput(dst);
+}
+
 absl::Status BuildBatchNormalization(NodeContext& context) {
   const Node& node = context.node;
   ABSL_ASSIGN_OR_RETURN(const int64_t training, node.Int("training_mode", 0));
@@ -71,6 +110,12 @@ absl::Status BuildBatchNormalization(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const float epsilon, node.Float("epsilon", 1e-5f));
   const Dims& dims = context.input(0).dims;
   if (dims.size() < 2) return node.Invalid("input ", DimsToString(dims), " has no channels");
+  const bool has_running =
+      context.input(3).constant != nullptr && context.input(4).constant != nullptr;
+  if (context.training() != nullptr && has_running) {
+    if (per == Per::kElement) return node.Unimplemented("training of statistics of each element");
+    return NormalizeForTraining(context, epsilon);
+  }
   if (training != 0 || (node.opset() < 7 && is_test == 0))
     return NormalizeByBatch(context, epsilon, per);
   for (int i = 1; i <= 4; ++i) {
@@ -94,8 +139,9 @@ absl::Status BuildBatchNormalization(NodeContext& context) {
 }  // namespace
 
 TILEWIRE_OPERATORS(BatchNormalization) = {
-    OfReals({"BatchNormalization", 1, 5, 5, "epsilon is_test momentum spatial training_mode",
-             BuildBatchNormalization}),
+    OfReals(Trains(Inputs({1, 2}),
+                   {"BatchNormalization", 1, 5, 5, "epsilon is_test momentum spatial training_mode",
+                    BuildBatchNormalization})),
 };
 
 }  // namespace tilewire::reader

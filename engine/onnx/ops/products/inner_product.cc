@@ -179,10 +179,10 @@ absl::Status BuildFusedMatMul(NodeContext& context) {
 }  // namespace
 
 TILEWIRE_OPERATORS(InnerProduct) = {
-    {"com.microsoft.FusedMatMul", 1, 2, 2, "alpha transA transB transBatchA transBatchB",
-     BuildFusedMatMul},
-    {"Gemm", 1, 2, 3, "alpha beta broadcast transA transB", BuildGemm},
-    {"MatMul", 1, 2, 2, "", BuildMatMul},
+    Trains(kEveryInput, {"com.microsoft.FusedMatMul", 1, 2, 2,
+                         "alpha transA transB transBatchA transBatchB", BuildFusedMatMul}),
+    Trains(kEveryInput, {"Gemm", 1, 2, 3, "alpha beta broadcast transA transB", BuildGemm}),
+    Trains(kEveryInput, {"MatMul", 1, 2, 2, "", BuildMatMul}),
 };
 
 }  // namespace tilewire::reader

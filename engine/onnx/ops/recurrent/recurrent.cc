@@ -335,19 +335,24 @@ absl::Status BuildRnn(NodeContext& context) {
 }  // namespace
 
 TILEWIRE_OPERATORS(Recurrent) = {
-    MayOmitFirst({"GRU", 1, 3, 6,
-                  "activation_alpha activation_beta activations clip direction hidden_size layout "
-                  "linear_before_reset output_sequence",
-                  BuildGru}),
-    MayOmitFirst({"LSTM", 1, 3, 8,
-                  "activation_alpha activation_beta activations clip direction hidden_size "
-                  "input_forget layout "
-                  "output_sequence",
-                  BuildLstm}),
-    MayOmitFirst({"RNN", 1, 3, 6,
-                  "activation_alpha activation_beta activations clip direction hidden_size layout "
-                  "output_sequence",
-                  BuildRnn}),
+    MayOmitFirst(
+        Trains(Inputs({1, 2, 3}),
+               {"GRU", 1, 3, 6,
+                "activation_alpha activation_beta activations clip direction hidden_size layout "
+                "linear_before_reset output_sequence",
+                BuildGru})),
+    MayOmitFirst(Trains(Inputs({1, 2, 3, 7}),
+                        {"LSTM", 1, 3, 8,
+                         "activation_alpha activation_beta activations clip direction hidden_size "
+                         "input_forget layout "
+                         "output_sequence",
+                         BuildLstm})),
+    MayOmitFirst(
+        Trains(Inputs({1, 2, 3}),
+               {"RNN", 1, 3, 6,
+                "activation_alpha activation_beta activations clip direction hidden_size layout "
+                "output_sequence",
+                BuildRnn})),
 };
 
 }  // namespace tilewire::reader

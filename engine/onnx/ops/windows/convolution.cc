@@ -122,7 +122,8 @@ absl::Status BuildConv(NodeContext& context) {
 }  // namespace
 
 TILEWIRE_OPERATORS(Convolution) = {
-    {"Conv", 1, 2, 3, "auto_pad dilations group kernel_shape pads strides", BuildConv},
+    Trains(Inputs({1, 2}),
+           {"Conv", 1, 2, 3, "auto_pad dilations group kernel_shape pads strides", BuildConv}),
 };
 
 }  // namespace tilewire::reader

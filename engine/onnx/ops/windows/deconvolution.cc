@@ -311,9 +311,10 @@ absl::Status BuildConvTranspose(NodeContext& context) {
 }  // namespace
 
 TILEWIRE_OPERATORS(Deconvolution) = {
-    {"ConvTranspose", 1, 2, 3,
-     "auto_pad dilations group kernel_shape output_padding output_shape pads strides",
-     BuildConvTranspose},
+    Trains(Inputs({1, 2}),
+           {"ConvTranspose", 1, 2, 3,
+            "auto_pad dilations group kernel_shape output_padding output_shape pads strides",
+            BuildConvTranspose}),
 };
 
 }  // namespace tilewire::reader
