@@ -86,7 +86,8 @@ class SpliceSearch {
         ABSL_RETURN_IF_ERROR(DropReplaced(field, added));
       }
     }
-    for (const auto& [name, given] : wanted_) {
+    if (!wanted_.empty()) {
+      const std::string& name = wanted_.begin()->first;
       return InvalidArgument("the model has no initializer '", name.substr(0, 200), "'");
     }
     Splice& metadata = splices_.model.emplace_back();
@@ -136,9 +137,10 @@ class SpliceSearch {
   }
 
   absl::StatusOr<int64_t> VisitInitializer(const WireField& field) {
-    ABSL_ASSIGN_OR_RETURN(const TensorRecord record,
+    ABSL_ASSIGN_OR_RETURN(TensorRecord record,
                           ReadTensorRecord(&window_, field.offset, field.offset + field.length));
-    return Replace(record, record.name);
+    const std::string name = record.name;
+    return Replace(std::move(record), name);
   }
 
   // The field `number` of a message as text; empty if there is none, the first if there are several.

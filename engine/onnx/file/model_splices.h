@@ -21,7 +21,7 @@ namespace tilewire::reader {
 // What takes the place of the bytes [begin, end) of a file: `bytes`, or numbers in `type`.
 struct Splice {
   int64_t begin = 0, end = 0;
-  std::string bytes;
+  std::string bytes = {};
   absl::Span<const float> numbers = {};
   DataType type = DataType::kF32;
 };

@@ -98,7 +98,6 @@ struct TrainableCase {
 };
 
 std::vector<TrainableCase> TrainableCases() {
-  const onnx::AttributeProto two_by_two = Ints("kernel_shape", {2, 2});
   return {
       {"through nodes that move elements",
        {2, 3},
@@ -264,7 +263,7 @@ std::vector<TrainableCase> AnswerCases() {
       {"normalizations of rows, images and groups",
        {2, 4, 3, 3},
        [](OnnxBuilder* m) {
-         for (const char* one : {"g", "h", "i", "j"}) m->Floats(one, {4});
+         m->Floats("g", {4}).Floats("h", {4}).Floats("i", {2}).Floats("j", {2});
          m->Floats("k", {3}).Floats("l", {3});
          m->Node("InstanceNormalization", {"x", "g", "h"}, {"a"});
          m->Node("LayerNormalization", {"a", "k", "l"}, {"b"});
