@@ -394,7 +394,8 @@ class Check {
     if (!MayCompute(operation.dst)) return "a result of its own";
     Tensors tensors{{}, &network_.values[operation.dst], network_};
     for (ValueId dst : operation.more_dsts) {
-      if (!MayCompute(dst)) return "further results of its own";
+      const bool is_alone = dst != operation.dst && absl::c_count(operation.more_dsts, dst) == 1;
+      if (!MayCompute(dst) || !is_alone) return "further results of its own";
       tensors.more_results.push_back(&network_.values[dst]);
     }
     for (ValueId src : operation.srcs) {

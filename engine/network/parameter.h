@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a network for training keeps from run to run: numbers of the file that are values of the
-// network, without an operation that computes them.
+// Numbers of the file that are values of a network for training, without an operation that computes
+// them: a store keeps them from run to run.
 #ifndef ENGINE_NETWORK_PARAMETER_H_
 #define ENGINE_NETWORK_PARAMETER_H_
 

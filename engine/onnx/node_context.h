@@ -160,7 +160,7 @@ class NodeContext {
   absl::StatusOr<std::vector<Operand>> Visit(const Body& body, const std::vector<Operand>& inputs,
                                              absl::string_view suffix = "");
 
-  // What the network is built for; null for inference.
+  // The purpose of the network; null for inference.
   const TrainingPurpose* training() const { return repetition_.training; }
   // Input i, a constant of real numbers, as a value that a store keeps though it does not learn.
   // Errors are those of FloatsInPlace().

@@ -13,6 +13,7 @@
 #include "engine/onnx/file/byte_source.h"
 #include "engine/onnx/file/file_format.h"
 #include "engine/onnx/file/model_graph.h"
+#include "engine/onnx/file/model_writer.h"
 #include "engine/onnx/graph_builder.h"
 #include "engine/onnx/signature.h"
 #include "engine/onnx/specialization.h"
@@ -227,16 +228,6 @@ absl::StatusOr<Stage> OnnxModel::FirstStage(absl::Span<const Dims> input_dims,
   Stage stage;
   ABSL_ASSIGN_OR_RETURN(stage.network, Specialize(input_dims, deciding));
   return stage;
-}
-
-absl::StatusOr<Network> OnnxModel::SpecializeForTraining(absl::Span<const Dims>,
-                                                         const TrainingPurpose&) const {
-  return Unimplemented("training of a model without a file");
-}
-
-absl::Status OnnxModel::Write(const std::string&, absl::Span<const NewElements>,
-                              const Metadata&) const {
-  return Unimplemented("writing a model without a file");
 }
 
 absl::StatusOr<Stage> OnnxModel::NextStage(StageStart, const Interrupted&) const {

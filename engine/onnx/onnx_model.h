@@ -19,7 +19,7 @@
 #include "absl/types/span.h"
 #include "engine/memory/tensor_spec.h"
 #include "engine/network/network.h"
-#include "engine/onnx/file/model_writer.h"
+#include "engine/onnx/file/model_files.h"
 #include "engine/onnx/stages/assumed_stages.h"
 #include "engine/onnx/stages/cut.h"
 #include "engine/onnx/stages/held_tensor.h"
@@ -71,10 +71,10 @@ class OnnxModel {
   // Whether stages may run a Loop whose end is computed.
   virtual bool has_running_loops() const { return false; }
 
-  // What training may change: initializers of real numbers that operators take as weights, or as a
-  // tensor of several elements beside what they compute, and Constant nodes of several such
-  // elements; never what decides a shape. In the order of the graph's names.
-  virtual std::vector<network::ConstantPtr> Trainable() const { return {}; }
+  // The constants that training may change: initializers of real numbers that operators take as
+  // weights, or as a tensor of several elements beside what they compute, and Constant nodes of
+  // several such elements; never what decides a shape. In the order of the graph's names.
+  virtual std::vector<network::ConstantPtr> Trainable() const = 0;
 
   // The network for these input shapes in which Trainable() are values: Network::parameters, those
   // that `purpose` freezes excepted. Only passes that keep parameters and activations apart are
@@ -83,11 +83,11 @@ class OnnxModel {
   //                     them in one message; models whose shapes depend on elements
   //   kInvalidArgument  as Specialize(); a frozen name that is none of Trainable()
   virtual absl::StatusOr<network::Network> SpecializeForTraining(
-      absl::Span<const Dims> input_dims, const TrainingPurpose& purpose) const;
+      absl::Span<const Dims> input_dims, const TrainingPurpose& purpose) const = 0;
 
   // Writes the model's file with other elements of some initializers (model_writer.h).
   virtual absl::Status Write(const std::string& path, absl::Span<const NewElements> changed,
-                             const Metadata& added) const;
+                             const Metadata& added) const = 0;
 
   // Whether all that may still be read from files, when weights are packed for another network, is
   // as it was when the model was opened.

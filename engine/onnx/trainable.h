@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What training may change in a file: floating-point initializers, and Constant nodes of several
-// real numbers, that operators take as weights. The rows of the table of operators name the inputs
-// that may be such (OpRow::trains). An initializer also learns through nodes that only move its
-// elements, and not if any of its readers takes it for an argument, a shape or a bound. Pure
-// functions.
+// The tensors of a file that training may change: floating-point initializers, and Constant nodes
+// of several real numbers, that operators take as weights. The rows of the table of operators name
+// the inputs that may be such (OpRow::trains). An initializer also learns through nodes that only
+// move its elements, and not if any of its readers takes it for an argument, a shape or a bound.
+// Pure functions.
 #ifndef ENGINE_ONNX_TRAINABLE_H_
 #define ENGINE_ONNX_TRAINABLE_H_
 

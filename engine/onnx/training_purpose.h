@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a network for training is built for. In it, floating-point initializers are values that a
+// The purpose of a network for training. In it, floating-point initializers are values that a
 // store keeps (Network::parameters) where they are in inference numbers that operations hold.
 #ifndef ENGINE_ONNX_TRAINING_PURPOSE_H_
 #define ENGINE_ONNX_TRAINING_PURPOSE_H_

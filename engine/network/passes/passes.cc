@@ -56,31 +56,15 @@ constexpr Pass kPasses[] = {
     {"remove_dead", RemoveDead, "", "last, because the passes leave behind what nothing reads"},
 };
 
-constexpr Pass kTrainingPasses[] = {
-    {"fold_pad", FoldPad, "", "first, while a Pad stands directly before its window"},
-    {"fuse_gelu", FuseGelu, "", "its derivative is one function, too"},
-    {"collapse_reshapes", CollapseReshapes, "fuse_shuffle",
-     "a shuffle is looked for between two reshapes"},
-    {"fuse_shuffle", FuseShuffle, "", "its gradient is a shuffle"},
-    {"fuse_hard_sigmoid", FuseHardSigmoid, "fuse_swish",
-     "a hard swish is looked for around a hard sigmoid"},
-    {"fuse_swish", FuseSwish, "", "its derivative is one function, too"},
-    {"remove_dead", RemoveDead, "", "last, because the passes leave behind what nothing reads"},
-};
+}  // namespace
 
-void RunTable(absl::Span<const Pass> passes, Network* network) {
-  for (const Pass& pass : passes) {
+absl::Span<const Pass> PassTable() { return kPasses; }
+
+void RunPasses(Network* network) {
+  for (const Pass& pass : PassTable()) {
     ReportProgress("pass", pass.name);
     pass.run(network);
   }
 }
-
-}  // namespace
-
-absl::Span<const Pass> PassTable() { return kPasses; }
-absl::Span<const Pass> TrainingPassTable() { return kTrainingPasses; }
-
-void RunPasses(Network* network) { RunTable(kPasses, network); }
-void RunTrainingPasses(Network* network) { RunTable(kTrainingPasses, network); }
 
 }  // namespace tilewire::network

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a network to its gradients: appends, behind the operations of a network, those that compute
+// From a network to its gradients: appends, after the operations of a network, those that compute
 // the derivative of a number (the loss) by values of it. By the chain rule, from the last operation
 // to the first: an operation's row (gradients.h) appends the gradients of its sources, given that
 // of its result. The contributions to one value become one Sum, in the order in which they were

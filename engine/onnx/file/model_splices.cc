@@ -143,7 +143,7 @@ class SpliceSearch {
     return Replace(std::move(record), name);
   }
 
-  // The field `number` of a message as text; empty if there is none, the first if there are several.
+  // The first field `number` of a message as text; empty if there is none.
   absl::StatusOr<std::string> TextIn(const WireField& message, int number) {
     WireCursor cursor(&window_, message.offset, message.offset + message.length);
     while (!cursor.done()) {

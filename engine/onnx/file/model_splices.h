@@ -14,11 +14,12 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/memory/data_type.h"
-#include "engine/onnx/file/model_writer.h"
+#include "engine/onnx/file/model_files.h"
 
 namespace tilewire::reader {
 
-// What takes the place of the bytes [begin, end) of a file: `bytes`, or numbers in `type`.
+// A part of the new file in the place of the bytes [begin, end) of the old one: `bytes`, or numbers
+// in `type`.
 struct Splice {
   int64_t begin = 0, end = 0;
   std::string bytes = {};

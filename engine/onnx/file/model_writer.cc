@@ -114,7 +114,7 @@ class NewFolders {
   ~NewFolders() {
     for (; !made_.empty(); made_.pop_back()) rmdir(made_.back().c_str());
   }
-  // Those of `location` below `folder`.
+  // Makes the folders of `location` below `folder`.
   absl::Status Make(const std::string& folder, const std::string& location) {
     for (size_t slash = location.find('/'); slash != std::string::npos;
          slash = location.find('/', slash + 1)) {
@@ -133,7 +133,7 @@ class NewFolders {
   std::vector<std::string> made_;
 };
 
-// Files of external data come first: whoever finds the model's finds them, too.
+// Files of external data come first: a reader that finds the model's file finds them, too.
 absl::Status PublishAll(std::vector<NewFile>* external, NewFile* model) {
   absl::Status status;
   size_t published = 0;

@@ -83,14 +83,26 @@ constexpr bool MayLearn(const OpRow& row, size_t i) {
   return row.trains == kEveryInput || (i < 8 && (row.trains >> i & 1) != 0);
 }
 
-constexpr OpRow Trains(uint8_t inputs, OpRow row) {
-  row.trains = inputs;
+constexpr OpRow TrainsFirst(OpRow row) {  // of operators that move elements
+  row.trains = Inputs({0});
+  return row;
+}
+constexpr OpRow TrainsWeights(OpRow row) {  // and biases
+  row.trains = Inputs({1, 2});
+  return row;
+}
+constexpr OpRow TrainsRecurrent(OpRow row) {  // both weights, biases, peepholes
+  row.trains = Inputs({1, 2, 3, 7});
+  return row;
+}
+constexpr OpRow TrainsEvery(OpRow row) {
+  row.trains = kEveryInput;
   return row;
 }
 
 // A single number beside what is computed is a constant of a formula, not a weight.
 constexpr OpRow TrainsTensors(OpRow row) {
-  row.trains = kEveryInput;
+  row = TrainsEvery(row);
   row.trains_one_number = false;
   return row;
 }

@@ -20,7 +20,7 @@ std::vector<ValueId> Normalized(const std::string& name, ValueId src, NetworkBui
   return {dst, statistics[0], statistics[1]};
 }
 
-// Of an input, of a blocked tensor that nothing else reads, of one that is read again, and of rows.
+// Normalizes an input, a blocked tensor that nothing else reads, one that is read again, and rows.
 // The statistics of the first are read in the network, too.
 network::Network NormalizedByBatch(int64_t n) {
   NetworkBuilder b;

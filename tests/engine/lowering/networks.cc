@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "engine/base/check.h"
+#include "engine/base/status_macros.h"
 
 namespace tilewire::network {
 namespace {
@@ -21,6 +22,15 @@ class HandMade : public reader::OnnxModel {
   absl::StatusOr<Network> Specialize(absl::Span<const Dims> dims,
                                      absl::Span<const std::string>) const override {
     return make_(dims[0][0]);
+  }
+  std::vector<ConstantPtr> Trainable() const override { return {}; }
+  absl::StatusOr<Network> SpecializeForTraining(absl::Span<const Dims>,
+                                                const reader::TrainingPurpose&) const override {
+    return Unimplemented("a network made by hand has no parameters");
+  }
+  absl::Status Write(const std::string&, absl::Span<const reader::NewElements>,
+                     const reader::Metadata&) const override {
+    return Unimplemented("a network made by hand has no file");
   }
 
  private:

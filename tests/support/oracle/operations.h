@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The operations of a network (engine/network/network.h has the formulas), as plain loops over
-// row-major tensors of doubles. ComputeAll() gives the further results, too. Fused steps, the pooling after them, and the params that turn
-// integers into real numbers and back are the interpreter's.
+// row-major tensors of doubles. ComputeAll() gives the further results, too. Fused steps, the
+// pooling after them, and the params that turn integers into real numbers and back are the
+// interpreter's.
 #ifndef TESTS_SUPPORT_ORACLE_OPERATIONS_H_
 #define TESTS_SUPPORT_ORACLE_OPERATIONS_H_
 

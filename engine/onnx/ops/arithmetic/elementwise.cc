@@ -238,7 +238,7 @@ TILEWIRE_OPERATORS(Elementwise) = {
     {"Mod", 10, 2, 2, "fmod", BuildMod, Folds::kInMemory},
     TrainsTensors({"Mul", 1, 2, 2, "axis broadcast", BuildTwo<Function::kMul>, Folds::kInMemory}),
     {"Or", 1, 2, 2, "axis broadcast", BuildTwo<Function::kOr>, Folds::kInMemory, TruthValues},
-    Trains(Inputs({1}), {"PRelu", 1, 2, 2, "", BuildPRelu, Folds::kInMemory}),
+    TrainsWeights({"PRelu", 1, 2, 2, "", BuildPRelu, Folds::kInMemory}),
     {"Pow", 1, 2, 2, "axis broadcast", BuildPow, Folds::kInMemory},
     TrainsTensors({"Sub", 1, 2, 2, "axis broadcast", BuildTwo<Function::kSub>, Folds::kInMemory}),
     TrainsTensors({"Sum", 1, 1, INT_MAX, "", BuildSum}),

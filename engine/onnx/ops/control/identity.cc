@@ -54,9 +54,9 @@ DataType MaskAfterFirst(const TypedNode& node, int i) {
 }  // namespace
 
 TILEWIRE_OPERATORS(Identity) = {
-    Trains(Inputs({0}), {"Dropout", 1, 1, 3, "is_test ratio seed", BuildDropout, Folds::kInMemory,
-                         MaskAfterFirst, Inputs({1, 2})}),
-    OfSequences(Trains(Inputs({0}), {"Identity", 1, 1, 1, "", BuildIdentity, Folds::kInMemory})),
+    TrainsFirst({"Dropout", 1, 1, 3, "is_test ratio seed", BuildDropout, Folds::kInMemory,
+                 MaskAfterFirst, Inputs({1, 2})}),
+    OfSequences(TrainsFirst({"Identity", 1, 1, 1, "", BuildIdentity, Folds::kInMemory})),
 };
 
 }  // namespace tilewire::reader

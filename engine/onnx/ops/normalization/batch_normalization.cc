@@ -63,7 +63,7 @@ absl::Status NormalizeByInputs(NodeContext& context, float epsilon, Per per) {
   return context.SetOutput(ScaledByInputs(context, standard, per));
 }
 
-// What becomes of the running statistics, inputs 3 and 4.
+// Notes that the running statistics, inputs 3 and 4, follow those of the batch.
 absl::Status AddStatistics(NodeContext& context, int64_t elements) {
   network::RunningStatistics statistics{.elements = elements};
   ABSL_ASSIGN_OR_RETURN(statistics.momentum, context.node.Float("momentum", 0.9f));
@@ -139,9 +139,9 @@ absl::Status BuildBatchNormalization(NodeContext& context) {
 }  // namespace
 
 TILEWIRE_OPERATORS(BatchNormalization) = {
-    OfReals(Trains(Inputs({1, 2}),
-                   {"BatchNormalization", 1, 5, 5, "epsilon is_test momentum spatial training_mode",
-                    BuildBatchNormalization})),
+    OfReals(TrainsWeights({"BatchNormalization", 1, 5, 5,
+                           "epsilon is_test momentum spatial training_mode",
+                           BuildBatchNormalization})),
 };
 
 }  // namespace tilewire::reader

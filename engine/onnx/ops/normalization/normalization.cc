@@ -232,17 +232,17 @@ absl::Status BuildMeanVarianceNormalization(NodeContext& context) {
 }  // namespace
 
 TILEWIRE_OPERATORS(Normalization) = {
-    OfReals(Trains(Inputs({1, 2}), {"GroupNormalization", 18, 3, 3, "epsilon num_groups stash_type",
-                                    BuildGroupNormalization})),
-    OfReals(Trains(Inputs({1, 2}),
-                   {"InstanceNormalization", 1, 3, 3, "epsilon", BuildInstanceNormalization})),
+    OfReals(TrainsWeights({"GroupNormalization", 18, 3, 3, "epsilon num_groups stash_type",
+                           BuildGroupNormalization})),
+    OfReals(TrainsWeights({"InstanceNormalization", 1, 3, 3, "epsilon",
+                           BuildInstanceNormalization})),
     // ONNX Runtime's optimiser writes it in opsets before ONNX's first, too.
-    OfReals(Trains(Inputs({1, 2}), {"LayerNormalization", 1, 2, 3, "axis epsilon stash_type",
-                                    BuildLayerNormalization})),
+    OfReals(TrainsWeights({"LayerNormalization", 1, 2, 3, "axis epsilon stash_type",
+                           BuildLayerNormalization})),
     OfReals({"LpNormalization", 1, 1, 1, "axis p", BuildLpNormalization}),
     OfReals({"MeanVarianceNormalization", 9, 1, 1, "axes", BuildMeanVarianceNormalization}),
-    OfReals(Trains(Inputs({1}), {"RMSNormalization", 23, 2, 2, "axis epsilon stash_type",
-                                 BuildRmsNormalization})),
+    OfReals(TrainsWeights({"RMSNormalization", 23, 2, 2, "axis epsilon stash_type",
+                           BuildRmsNormalization})),
 };
 
 }  // namespace tilewire::reader

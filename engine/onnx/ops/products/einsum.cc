@@ -315,7 +315,7 @@ absl::Status BuildEinsum(NodeContext& context) {
 }  // namespace
 
 TILEWIRE_OPERATORS(Einsum) = {
-    Trains(kEveryInput, {"Einsum", 12, 1, INT_MAX, "equation", BuildEinsum}),
+    TrainsEvery({"Einsum", 12, 1, INT_MAX, "equation", BuildEinsum}),
 };
 
 }  // namespace tilewire::reader

@@ -179,10 +179,10 @@ absl::Status BuildFusedMatMul(NodeContext& context) {
 }  // namespace
 
 TILEWIRE_OPERATORS(InnerProduct) = {
-    Trains(kEveryInput, {"com.microsoft.FusedMatMul", 1, 2, 2,
-                         "alpha transA transB transBatchA transBatchB", BuildFusedMatMul}),
-    Trains(kEveryInput, {"Gemm", 1, 2, 3, "alpha beta broadcast transA transB", BuildGemm}),
-    Trains(kEveryInput, {"MatMul", 1, 2, 2, "", BuildMatMul}),
+    TrainsEvery({"com.microsoft.FusedMatMul", 1, 2, 2,
+                 "alpha transA transB transBatchA transBatchB", BuildFusedMatMul}),
+    TrainsEvery({"Gemm", 1, 2, 3, "alpha beta broadcast transA transB", BuildGemm}),
+    TrainsEvery({"MatMul", 1, 2, 2, "", BuildMatMul}),
 };
 
 }  // namespace tilewire::reader

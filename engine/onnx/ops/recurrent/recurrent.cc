@@ -335,24 +335,22 @@ absl::Status BuildRnn(NodeContext& context) {
 }  // namespace
 
 TILEWIRE_OPERATORS(Recurrent) = {
+    MayOmitFirst(TrainsRecurrent(
+        {"GRU", 1, 3, 6,
+         "activation_alpha activation_beta activations clip direction hidden_size layout "
+         "linear_before_reset output_sequence",
+         BuildGru})),
     MayOmitFirst(
-        Trains(Inputs({1, 2, 3}),
-               {"GRU", 1, 3, 6,
-                "activation_alpha activation_beta activations clip direction hidden_size layout "
-                "linear_before_reset output_sequence",
-                BuildGru})),
-    MayOmitFirst(Trains(Inputs({1, 2, 3, 7}),
-                        {"LSTM", 1, 3, 8,
+        TrainsRecurrent({"LSTM", 1, 3, 8,
                          "activation_alpha activation_beta activations clip direction hidden_size "
                          "input_forget layout "
                          "output_sequence",
                          BuildLstm})),
-    MayOmitFirst(
-        Trains(Inputs({1, 2, 3}),
-               {"RNN", 1, 3, 6,
-                "activation_alpha activation_beta activations clip direction hidden_size layout "
-                "output_sequence",
-                BuildRnn})),
+    MayOmitFirst(TrainsRecurrent(
+        {"RNN", 1, 3, 6,
+         "activation_alpha activation_beta activations clip direction hidden_size layout "
+         "output_sequence",
+         BuildRnn})),
 };
 
 }  // namespace tilewire::reader

@@ -117,7 +117,7 @@ absl::StatusOr<Operand> ConcatOf(NodeContext& context, const std::vector<Operand
 }
 
 TILEWIRE_OPERATORS(Concat) = {
-    Trains(kEveryInput, {"Concat", 1, 1, INT_MAX, "axis", BuildConcat, Folds::kInMemory}),
+    TrainsEvery({"Concat", 1, 1, INT_MAX, "axis", BuildConcat, Folds::kInMemory}),
 };
 
 }  // namespace tilewire::reader

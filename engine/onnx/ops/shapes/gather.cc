@@ -66,7 +66,7 @@ absl::StatusOr<Operand> GatherOf(NodeContext& context, const Operand& src, const
 }
 
 TILEWIRE_OPERATORS(Gather) = {
-    Trains(Inputs({0}), {"Gather", 1, 2, 2, "axis", BuildGather, Folds::kInMemory}),
+    TrainsFirst({"Gather", 1, 2, 2, "axis", BuildGather, Folds::kInMemory}),
 };
 
 }  // namespace tilewire::reader

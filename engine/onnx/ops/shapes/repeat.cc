@@ -73,10 +73,9 @@ absl::Status BuildTile(NodeContext& context) {
 }  // namespace
 
 TILEWIRE_OPERATORS(Repeat) = {
-    Trains(Inputs({0}),
-           {"Expand", 8, 2, 2, "", BuildExpand, Folds::kInMemory, LikeFirstInput, Inputs({1})}),
-    Trains(Inputs({0}),
-           {"Tile", 1, 2, 3, "", BuildTile, Folds::kInMemory, LikeFirstInput, Inputs({1, 2})}),
+    TrainsFirst({"Expand", 8, 2, 2, "", BuildExpand, Folds::kInMemory, LikeFirstInput,
+                 Inputs({1})}),
+    TrainsFirst({"Tile", 1, 2, 3, "", BuildTile, Folds::kInMemory, LikeFirstInput, Inputs({1, 2})}),
 };
 
 }  // namespace tilewire::reader

@@ -124,13 +124,13 @@ absl::Status BuildUnsqueeze(NodeContext& context) {
 }  // namespace
 
 TILEWIRE_OPERATORS(Reshape) = {
-    Trains(Inputs({0}), {"Flatten", 1, 1, 1, "axis", BuildFlatten, Folds::kInMemory}),
-    Trains(Inputs({0}), {"Reshape", 1, 1, 2, "allowzero shape", BuildReshape, Folds::kInMemory,
-                         LikeFirstInput, Inputs({1})}),
-    Trains(Inputs({0}), {"Squeeze", 1, 1, 2, "axes", BuildSqueeze, Folds::kInMemory, LikeFirstInput,
-                         Inputs({1})}),
-    Trains(Inputs({0}), {"Unsqueeze", 1, 1, 2, "axes", BuildUnsqueeze, Folds::kInMemory,
-                         LikeFirstInput, Inputs({1})}),
+    TrainsFirst({"Flatten", 1, 1, 1, "axis", BuildFlatten, Folds::kInMemory}),
+    TrainsFirst({"Reshape", 1, 1, 2, "allowzero shape", BuildReshape, Folds::kInMemory,
+                 LikeFirstInput, Inputs({1})}),
+    TrainsFirst({"Squeeze", 1, 1, 2, "axes", BuildSqueeze, Folds::kInMemory, LikeFirstInput,
+                 Inputs({1})}),
+    TrainsFirst({"Unsqueeze", 1, 1, 2, "axes", BuildUnsqueeze, Folds::kInMemory, LikeFirstInput,
+                 Inputs({1})}),
 };
 
 }  // namespace tilewire::reader

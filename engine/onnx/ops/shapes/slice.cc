@@ -137,10 +137,10 @@ absl::Status BuildSplit(NodeContext& context) {
 }  // namespace
 
 TILEWIRE_OPERATORS(Slice) = {
-    Trains(Inputs({0}), {"Slice", 1, 1, 5, "axes ends starts", BuildSlice, Folds::kInMemory,
-                         LikeFirstInput, Inputs({1, 2, 3, 4})}),
-    Trains(Inputs({0}), {"Split", 1, 1, 2, "axis num_outputs split", BuildSplit, Folds::kInMemory,
-                         LikeFirstInput, Inputs({1})}),
+    TrainsFirst({"Slice", 1, 1, 5, "axes ends starts", BuildSlice, Folds::kInMemory, LikeFirstInput,
+                 Inputs({1, 2, 3, 4})}),
+    TrainsFirst({"Split", 1, 1, 2, "axis num_outputs split", BuildSplit, Folds::kInMemory,
+                 LikeFirstInput, Inputs({1})}),
 };
 
 }  // namespace tilewire::reader

@@ -68,7 +68,7 @@ absl::Status BuildTranspose(NodeContext& context) {
 }  // namespace
 
 TILEWIRE_OPERATORS(Transpose) = {
-    Trains(Inputs({0}), {"Transpose", 1, 1, 1, "perm", BuildTranspose, Folds::kInMemory}),
+    TrainsFirst({"Transpose", 1, 1, 1, "perm", BuildTranspose, Folds::kInMemory}),
 };
 
 }  // namespace tilewire::reader

@@ -122,8 +122,8 @@ absl::Status BuildConv(NodeContext& context) {
 }  // namespace
 
 TILEWIRE_OPERATORS(Convolution) = {
-    Trains(Inputs({1, 2}),
-           {"Conv", 1, 2, 3, "auto_pad dilations group kernel_shape pads strides", BuildConv}),
+    TrainsWeights({"Conv", 1, 2, 3, "auto_pad dilations group kernel_shape pads strides",
+                   BuildConv}),
 };
 
 }  // namespace tilewire::reader

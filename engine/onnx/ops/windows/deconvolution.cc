@@ -311,10 +311,9 @@ absl::Status BuildConvTranspose(NodeContext& context) {
 }  // namespace
 
 TILEWIRE_OPERATORS(Deconvolution) = {
-    Trains(Inputs({1, 2}),
-           {"ConvTranspose", 1, 2, 3,
-            "auto_pad dilations group kernel_shape output_padding output_shape pads strides",
-            BuildConvTranspose}),
+    TrainsWeights({"ConvTranspose", 1, 2, 3,
+                   "auto_pad dilations group kernel_shape output_padding output_shape pads strides",
+                   BuildConvTranspose}),
 };
 
 }  // namespace tilewire::reader
