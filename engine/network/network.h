@@ -19,11 +19,14 @@
 #include "engine/network/convolutions.h"
 #include "engine/network/elementwise.h"
 #include "engine/network/fused_step.h"
+#include "engine/network/gradient_operations.h"
 #include "engine/network/movement.h"
 #include "engine/network/normalization.h"
 #include "engine/network/parameter.h"
+#include "engine/network/pooling.h"
 #include "engine/network/quantization_params.h"
 #include "engine/network/recurrent.h"
+#include "engine/network/reduction.h"
 #include "engine/network/weights.h"
 
 namespace tilewire::network {
@@ -50,21 +53,6 @@ struct DynamicInnerProduct {
   Weights weights;  // s8
   std::vector<float> bias;
   std::vector<FusedStep> fused;  // no sums
-};
-struct Pooling {
-  enum class Algorithm { kMax, kAvgIncludePadding, kAvgExcludePadding } algorithm = Algorithm::kMax;
-  Dims kernel, strides, padding_left,
-      padding_right;  // a global pooling has the kernel of its input
-};
-// The maximum of each window (the first of equals; NaN only if all are NaN), or its index in the
-// whole source, -1 for a window without elements. Dilations count from 0.
-struct MaxWindow {
-  enum class Result {
-    kElement,
-    kIndex,            // in row-major order
-    kColumnMajorIndex  // with the spatial dimensions in column-major order
-  } result = Result::kElement;
-  Dims kernel, strides, dilations, padding_left;
 };
 struct Activation {
   functions::EltwiseOp op;
@@ -125,18 +113,6 @@ struct TopK {
   int axis = 0;
   bool largest = true, indices = false, last_of_equals = false;
 };
-// Reduces the dimensions that are 1 in dst and more in src; the ranks are equal.
-struct Reduce {
-  enum class Function {
-    kSum,
-    kMean,
-    kMax,
-    kMin,
-    kProduct,
-    kSumOfAbs,
-    kSumOfSquares
-  } function = Function::kSum;
-};
 // Along one dimension:
 //   dst[.., i, ..] = sum over t < taps of
 //                    weights[i * taps + t] * src[.., indices[i * taps + t], ..]
@@ -162,7 +138,10 @@ using OperationParams =
                  Reshape, Convert, Transpose, Select, Literal, Elementwise, Reduce, Interpolate,
                  Lrn, LayerNormalization, BatchNormalization, Matmul, TopK, Rnn, RoiAlign,
                  GatherChannels, Gather, Quantize, QuantizationRange, DynamicQuantize, Dequantize,
-                 ScaleBytes, IntegerSum, IntegerMatmul, DynamicMatmul, Attention>;
+                 ScaleBytes, IntegerSum, IntegerMatmul, DynamicMatmul, Attention,
+                 ConvolutionDataGradient, ConvolutionWeightsGradient, MatmulGradient,
+                 ActivationGradient, PoolingGradient, SoftmaxGradient, BatchNormalizationGradient,
+                 LrnGradient, ReduceGradient, GatherGradient>;
 
 struct Operation {
   std::string name;  // of the ONNX node it came from (the first of a fused chain)

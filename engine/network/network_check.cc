@@ -256,13 +256,8 @@ Text Lack(const GatherChannels& gather, const Tensors& tensors) {
 }
 
 Text Lack(const Gather& gather, const Tensors& tensors) {
-  const Dims &src = tensors.src(), &indices = tensors.src(1);
-  if (!IsAxis(gather.axis, src)) return kItsAxis;
-  Dims dims(src.begin(), src.begin() + gather.axis);
-  dims.insert(dims.end(), indices.begin(), indices.end());
-  dims.insert(dims.end(), src.begin() + gather.axis + 1, src.end());
-  // An index without dimensions is a value of [1].
-  if (ElementCount(dims) != ElementCount(tensors.result()))
+  if (!IsAxis(gather.axis, tensors.src())) return kItsAxis;
+  if (!AreGathered(gather.axis, tensors.src(), tensors.src(1), tensors.result()))
     return "an index per part of its result";
   return tensors.srcs[0]->type == tensors.dst->type ? "" : "a source of its result's type";
 }
@@ -317,6 +312,16 @@ constexpr Count SourcesOf(const Params&) {
   return {};
 }
 constexpr Count SourcesOf(const Literal&) { return {0, 0}; }
+constexpr Count SourcesOf(const ConvolutionDataGradient&) { return {2, 2}; }
+constexpr Count SourcesOf(const ConvolutionWeightsGradient&) { return {2, 2}; }
+constexpr Count SourcesOf(const MatmulGradient&) { return {2, 2}; }
+constexpr Count SourcesOf(const ActivationGradient&) { return {2, 2}; }
+constexpr Count SourcesOf(const PoolingGradient&) { return {1, 2}; }
+constexpr Count SourcesOf(const SoftmaxGradient&) { return {2, 2}; }
+constexpr Count SourcesOf(const BatchNormalizationGradient&) { return {5, 5}; }
+constexpr Count SourcesOf(const LrnGradient&) { return {2, 2}; }
+constexpr Count SourcesOf(const ReduceGradient&) { return {2, 2}; }
+constexpr Count SourcesOf(const GatherGradient&) { return {2, 2}; }
 constexpr Count SourcesOf(const ComputedConvolution&) { return {2, 3}; }
 constexpr Count SourcesOf(const DynamicConvolution&) { return {2, 2}; }
 constexpr Count SourcesOf(const DynamicInnerProduct&) { return {2, 2}; }
@@ -343,6 +348,14 @@ constexpr size_t FurtherResultsOf(const Params&) {
 }
 constexpr size_t FurtherResultsOf(const BatchNormalization& norm) {
   return norm.uses_given_statistics ? 0 : 2;
+}
+
+constexpr size_t FurtherResultsOf(const Pooling& pooling) { return pooling.saves_places ? 1 : 0; }
+constexpr size_t FurtherResultsOf(const ConvolutionWeightsGradient& gradient) {
+  return gradient.by_bias ? 1 : 0;
+}
+constexpr size_t FurtherResultsOf(const BatchNormalizationGradient& gradient) {
+  return gradient.by_parameters ? 2 : 0;
 }
 
 // Goes through the operations in their order.
@@ -435,6 +448,15 @@ class Check {
 };
 
 }  // namespace
+
+bool AreGathered(int axis, const Dims& src, const Dims& indices, const Dims& dst) {
+  if (!IsAxis(axis, src)) return false;
+  Dims dims(src.begin(), src.begin() + axis);
+  dims.insert(dims.end(), indices.begin(), indices.end());
+  dims.insert(dims.end(), src.begin() + axis + 1, src.end());
+  // An index without dimensions is a value of [1].
+  return ElementCount(dims) == ElementCount(dst);
+}
 
 absl::Status CheckNetwork(const Network& network) { return Check(network).Run(); }
 

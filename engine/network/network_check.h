@@ -27,6 +27,9 @@ struct Tensors {
   const Dims& result() const { return dst->dims; }
 };
 
+// Whether a result of `dst` has the dims of src with that of `axis` replaced by `indices`.
+bool AreGathered(int axis, const Dims& src, const Dims& indices, const Dims& dst);
+
 // The requirement that an operation does not meet; empty if it meets all. There are at least as
 // many sources as it takes.
 // weighted_check.cc: products with weights, and windows.
@@ -39,6 +42,17 @@ absl::string_view Lack(const DynamicInnerProduct& product, const Tensors& tensor
 absl::string_view Lack(const Pooling& pooling, const Tensors& tensors);
 absl::string_view Lack(const MaxWindow& window, const Tensors& tensors);
 absl::string_view Lack(const Rnn& rnn, const Tensors& tensors);
+// gradient_check.cc: gradients.
+absl::string_view Lack(const ConvolutionDataGradient& gradient, const Tensors& tensors);
+absl::string_view Lack(const ConvolutionWeightsGradient& gradient, const Tensors& tensors);
+absl::string_view Lack(const MatmulGradient& gradient, const Tensors& tensors);
+absl::string_view Lack(const ActivationGradient& gradient, const Tensors& tensors);
+absl::string_view Lack(const PoolingGradient& gradient, const Tensors& tensors);
+absl::string_view Lack(const SoftmaxGradient& gradient, const Tensors& tensors);
+absl::string_view Lack(const BatchNormalizationGradient& gradient, const Tensors& tensors);
+absl::string_view Lack(const LrnGradient& gradient, const Tensors& tensors);
+absl::string_view Lack(const ReduceGradient& gradient, const Tensors& tensors);
+absl::string_view Lack(const GatherGradient& gradient, const Tensors& tensors);
 
 }  // namespace tilewire::network
 

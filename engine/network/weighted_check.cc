@@ -134,7 +134,12 @@ absl::string_view Lack(const DynamicInnerProduct& product, const Tensors& tensor
 absl::string_view Lack(const Pooling& pooling, const Tensors& tensors) {
   const bool fits = AreSpatial(
       tensors, {&pooling.kernel, &pooling.strides, &pooling.padding_left, &pooling.padding_right});
-  return fits ? "" : "a size, stride and padding per spatial dimension";
+  if (!fits) return "a size, stride and padding per spatial dimension";
+  if (!pooling.saves_places) return "";
+  if (pooling.algorithm != Pooling::Algorithm::kMax) return "a maximum, which alone has places";
+  const Value& places = *tensors.more_results[0];
+  return places.type == DataType::kS32 && places.dims == tensors.result() ? ""
+                                                                          : "a place per result";
 }
 
 absl::string_view Lack(const MaxWindow& window, const Tensors& tensors) {

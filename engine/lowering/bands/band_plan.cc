@@ -302,6 +302,9 @@ std::vector<ArgDesc> ArgsOfChain(absl::Span<const PrimitiveRequest> chain) {
 }  // namespace
 
 bool MayJoinChain(const PrimitiveRequest& request) {
+  // Neither what runs backward nor what saves something for it.
+  const PropKind kind = std::visit([](const auto& desc) { return PropKindOf(desc); }, request.desc);
+  if (kind != PropKind::kForwardInference) return false;
   const ImplementationTraits& traits = request.whole->info().traits;
   const MemoryDesc &src = request.whole->Desc(kArgSrc), &dst = request.whole->Desc(kArgDst);
   const auto is_real = [](const MemoryDesc& tensor) {

@@ -3,20 +3,19 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/lowering/operation_table.h"
+#include "engine/lowering/operations/forward_requests.h"
 #include "engine/runtime/tensor_layout.h"
 
 namespace tilewire::lowering {
-namespace {
 
-// Scale and shift, which the primitive takes as one tensor [2, C].
-absl::StatusOr<Place> PackScaleAndShift(OperationContext& context) {
+absl::StatusOr<Place> PackScaleAndShift(ValueId scale, ValueId shift, OperationContext& context) {
   ConcatDesc desc{.axis = 0};
   std::vector<Place> rows;
-  for (size_t i : {1, 2}) {
-    ABSL_ASSIGN_OR_RETURN(rows.emplace_back(), context.RowMajorOfRank(context.src(i), 2));
+  for (ValueId row : {scale, shift}) {
+    ABSL_ASSIGN_OR_RETURN(rows.emplace_back(), context.RowMajorOfRank(row, 2));
     desc.srcs.push_back(rows.back().desc);
   }
-  ABSL_ASSIGN_OR_RETURN(desc.dst, runtime::PlainDesc({2, context.src_value().dims[1]},
+  ABSL_ASSIGN_OR_RETURN(desc.dst, runtime::PlainDesc({2, context.value(scale).dims[0]},
                                                      DataType::kF32, /*channels_last=*/false));
   ABSL_ASSIGN_OR_RETURN(auto concat, context.Create(desc));
   const Place both = context.plan().NewPlace(desc.dst);
@@ -25,6 +24,8 @@ absl::StatusOr<Place> PackScaleAndShift(OperationContext& context) {
   context.Emit(std::move(concat), std::move(bindings), "scale and shift as one tensor");
   return both;
 }
+
+namespace {
 
 constexpr int kStatistics[] = {kArgMean, kArgVariance};
 
@@ -60,7 +61,8 @@ absl::Status NormalizeByBatch(BatchNormalizationDesc desc, const Place& src, Bin
 absl::Status LowerBatchNormalization(const network::BatchNormalization& norm,
                                      OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Place src, context.DenseHome(context.src()));
-  ABSL_ASSIGN_OR_RETURN(const Place both, PackScaleAndShift(context));
+  ABSL_ASSIGN_OR_RETURN(const Place both,
+                        PackScaleAndShift(context.src(1), context.src(2), context));
   for (size_t i : {1, 2}) context.plan().Consume(context.src(i));
   const BatchNormalizationDesc desc{.src = src.desc, .dst = src.desc, .epsilon = norm.epsilon};
   Bindings bindings = {{kArgWeights, both.buffer}};

@@ -4,11 +4,11 @@
 
 namespace tilewire::lowering {
 
-// A product of two computed tensors, all of them in row-major order.
+// A product of two computed tensors, all of them in row-major order, but for a matrix on the right.
 absl::Status LowerMatmul(const network::Matmul&, OperationContext& context) {
   const size_t rank = context.dst_value().dims.size();
   ABSL_ASSIGN_OR_RETURN(const Place a, context.RowMajorOfRank(context.src(0), rank));
-  ABSL_ASSIGN_OR_RETURN(const Place b, context.RowMajorOfRank(context.src(1), rank));
+  ABSL_ASSIGN_OR_RETURN(const Place b, context.StridedMatrixOr(context.src(1), rank));
   MatmulDesc desc{.src = a.desc, .weights = b.desc};
   ABSL_ASSIGN_OR_RETURN(desc.dst, context.RowMajorDesc(context.dst()));
   Attributes attributes;

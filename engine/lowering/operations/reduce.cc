@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/base/status_macros.h"
 #include "engine/lowering/operation_table.h"
+#include "engine/lowering/operations/forward_requests.h"
 
 namespace tilewire::lowering {
-namespace {
 
 // A sum of |x|^p is the p-th power of a norm.
-ReductionDesc ReductionOf(network::Reduce::Function function) {
+ReductionDesc RequestOf(network::Reduce::Function function) {
   using Function = network::Reduce::Function;
   switch (function) {
     case Function::kSum:
@@ -27,12 +27,10 @@ ReductionDesc ReductionOf(network::Reduce::Function function) {
   return {};
 }
 
-}  // namespace
-
 // Keeps the layout of its source.
 absl::Status LowerReduce(const network::Reduce& reduce, OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Place src, context.Home(context.src()));
-  ReductionDesc desc = ReductionOf(reduce.function);
+  ReductionDesc desc = RequestOf(reduce.function);
   desc.src = src.desc;
   ABSL_ASSIGN_OR_RETURN(desc.dst, context.DstLike(src.desc));
   return context.EmitUnary(context.Create(desc), src);

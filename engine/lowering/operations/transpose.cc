@@ -22,6 +22,21 @@ bool IsReorderedAnyway(const OperationContext& context, int remaining_uses) {
   return reorders == remaining_uses;
 }
 
+// Whether the result is a matrix that only products of matrices read, as their second side: they
+// follow its strides.
+bool IsSecondSide(const OperationContext& context) {
+  const ValueId dst = context.dst();
+  if (context.dst_value().dims.size() != 2) return false;
+  int64_t reads = 0;
+  for (const network::Operation& op : context.network().operations) {
+    const auto* gradient = std::get_if<network::MatmulGradient>(&op.params);
+    const bool is_product = std::holds_alternative<network::Matmul>(op.params) ||
+                            (gradient != nullptr && !gradient->by_second);
+    if (is_product && op.srcs[1] == dst && op.srcs[0] != dst) ++reads;
+  }
+  return reads > 0 && reads == context.remaining_uses(dst);
+}
+
 // A reorder in the order of the source's dimensions, in which generated code knows its blocks.
 absl::Status ReorderBlocks(const network::Transpose& transpose, const Place& src,
                            const MemoryDesc& desc, OperationContext& context) {
@@ -43,7 +58,7 @@ absl::Status LowerTranspose(const network::Transpose& transpose, OperationContex
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc, context.RowMajorDesc(context.dst()));
   const bool in_order = view.IsPlain() && view.offset0() == 0 && runtime::SameMemory(view, desc);
   if (in_order || IsReorderedAnyway(context, context.remaining_uses(context.dst())) ||
-      IsReadByStrides(context, context.dst())) {
+      IsReadByStrides(context, context.dst()) || (view.IsPlain() && IsSecondSide(context))) {
     context.ConsumeSources();
     return context.BindResult(Place{src.buffer, in_order ? desc : view});
   }

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "engine/base/status_macros.h"
 #include "engine/runtime/tensor_layout.h"
 
@@ -26,6 +27,13 @@ absl::StatusOr<MemoryDesc> OperationContext::DstLike(const MemoryDesc& layout) c
 absl::StatusOr<Place> OperationContext::RowMajor(ValueId id) {
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc, RowMajorDesc(id));
   return InLayout(id, desc);
+}
+
+absl::StatusOr<Place> OperationContext::StridedMatrixOr(ValueId id, size_t rank) {
+  if (rank != 2 || plan_.IsUnplaced(id)) return RowMajorOfRank(id, rank);
+  ABSL_ASSIGN_OR_RETURN(Place home, Home(id));
+  if (home.desc.IsPlain() && home.desc.offset0() == 0) return home;
+  return RowMajorOfRank(id, rank);
 }
 
 absl::StatusOr<Place> OperationContext::RowMajorOfRank(ValueId id, size_t rank) {
@@ -97,6 +105,39 @@ absl::Status OperationContext::EmitTo(const MemoryDesc& dst, Created primitive, 
   ABSL_RETURN_IF_ERROR(primitive.status());
   ConsumeSources();
   return EmitInto(plan_.NewPlace(dst), *std::move(primitive), std::move(sources));
+}
+
+absl::Status OperationContext::EmitGradient(Created primitive, Bindings sources) {
+  ABSL_RETURN_IF_ERROR(primitive.status());
+  ConsumeSources();
+  const Place dst = plan_.NewPlace((*primitive)->Desc(kArgDiffSrc));
+  sources.push_back({kArgDiffSrc, dst.buffer});
+  Emit(*std::move(primitive), std::move(sources));
+  return BindResult(dst);
+}
+
+std::optional<Place> OperationContext::DeadGradient(const Primitive& primitive,
+                                                    const Bindings& sources) const {
+  const MemoryDesc& desc = primitive.Desc(kArgDiffDst);
+  const auto dy =
+      absl::c_find_if(sources, [](const Binding& source) { return source.arg == kArgDiffDst; });
+  const bool stands_alone = absl::c_none_of(sources, [&](const Binding& source) {
+    return source.arg != kArgDiffDst && plan_.MayOverlap(source.buffer, dy->buffer);
+  });
+  const Place place = {dy->buffer, desc};
+  const bool fits = runtime::SameMemory(desc, primitive.Desc(kArgDiffSrc));
+  if (!fits || !stands_alone || !plan_.MayOverwrite(place)) return std::nullopt;
+  return place;
+}
+
+absl::Status OperationContext::EmitGradientInPlace(Created primitive, Bindings sources) {
+  ABSL_RETURN_IF_ERROR(primitive.status());
+  ConsumeSources();
+  const std::optional<Place> dead = DeadGradient(**primitive, sources);
+  const Place dst = dead ? *dead : plan_.NewPlace((*primitive)->Desc(kArgDiffSrc));
+  sources.push_back({kArgDiffSrc, dst.buffer});
+  Emit(*std::move(primitive), std::move(sources));
+  return BindResult(dst);
 }
 
 absl::StatusOr<Place> OperationContext::Copy(const Place& from, const MemoryDesc& desc,

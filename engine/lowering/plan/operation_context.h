@@ -7,6 +7,7 @@
 #define ENGINE_LOWERING_PLAN_OPERATION_CONTEXT_H_
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -52,6 +53,8 @@ class OperationContext {
   absl::StatusOr<Place> RowMajor(ValueId id);
   // The value where it is; one that no operation has read yet in the layout of `desc`.
   absl::StatusOr<Place> HomeOr(ValueId id, const MemoryDesc& desc);
+  // A matrix where it is if it has strides; any other value as RowMajorOfRank() gives it.
+  absl::StatusOr<Place> StridedMatrixOr(ValueId id, size_t rank);
   // The value in row-major order, with leading dimensions of 1 up to `rank`.
   //   kInternal  its rank is higher
   absl::StatusOr<Place> RowMajorOfRank(ValueId id, size_t rank);
@@ -82,10 +85,18 @@ class OperationContext {
   // `dst`.
   absl::Status EmitTo(const MemoryDesc& dst, Created primitive, Bindings sources);
 
+  // The whole lowering of a gradient: consumes all sources, of which `sources` are the arguments,
+  // appends the step and binds the result, diff_src.
+  absl::Status EmitGradient(Created primitive, Bindings sources);
+  // The same for a primitive that works in place: it writes over diff_dst if that is dead.
+  absl::Status EmitGradientInPlace(Created primitive, Bindings sources);
+
   // A copy of `from` in the layout of `desc`, in a new place that belongs to no value yet.
   absl::StatusOr<Place> Copy(const Place& from, const MemoryDesc& desc, absl::string_view remark);
 
  private:
+  // The place of diff_dst among the arguments, if diff_src may be written over it.
+  std::optional<Place> DeadGradient(const Primitive& primitive, const Bindings& sources) const;
   absl::Status EmitInto(const Place& dst, std::shared_ptr<const Primitive> primitive,
                         Bindings sources);
 

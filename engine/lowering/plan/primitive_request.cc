@@ -16,6 +16,7 @@ class ChangedLayouts {
       : request_(request), changed_(changed) {}
 
   absl::StatusOr<OpDesc> operator()(ConvolutionDesc desc) const {
+    if (IsBackward(desc.prop_kind)) return Unimplemented("gradients keep their layouts");
     if (request_.attributes.post_ops.HasMaxPooling())
       return Unimplemented("a pooled destination has no gaps");
     desc.src = Now(kArgSrc);
@@ -26,6 +27,8 @@ class ChangedLayouts {
   }
 
   absl::StatusOr<OpDesc> operator()(PoolingDesc desc) const {
+    if (desc.prop_kind != PropKind::kForwardInference)
+      return Unimplemented("the places of maxima depend on the layout");
     desc.src = Now(kArgSrc);
     desc.dst = Now(kArgDst);
     return desc;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <memory>
 #include <utility>
+#include <variant>
 
 #include "engine/base/status_macros.h"
 #include "engine/lowering/operation_table.h"
@@ -39,16 +41,41 @@ absl::StatusOr<ConvolutionDesc> DescOf(const network::ComputedConvolution& convo
   return desc;
 }
 
+// The function that alone reads the result; null if something else does.
+const network::Operation* ActivationOf(const OperationContext& context) {
+  if (context.remaining_uses(context.dst()) != 1) return nullptr;
+  for (const network::Operation& op : context.network().operations) {
+    if (std::holds_alternative<network::Activation>(op.params) && op.srcs[0] == context.dst())
+      return &op;
+  }
+  return nullptr;
+}
+
+// With the function as a post-op if the primitive takes it; else `activation` becomes null.
+absl::StatusOr<std::shared_ptr<const Primitive>> CreateWithActivation(
+    const ConvolutionDesc& desc, const network::Operation** activation, OperationContext& context) {
+  Attributes attributes;
+  if (*activation != nullptr) {
+    const auto& op = std::get<network::Activation>((*activation)->params).op;
+    const bool taken = attributes.post_ops.Append(EltwisePostOp{op}).ok();
+    auto primitive = context.Create(desc, attributes);
+    if (taken && primitive.ok() && !(*primitive)->info().traits.is_reference) return primitive;
+  }
+  *activation = nullptr;
+  return context.Create(desc);
+}
+
 }  // namespace
 
 // The weights are computed, so that they are packed for the primitive in every run.
 absl::Status LowerComputedConvolution(const network::ComputedConvolution& convolution,
                                       OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(ConvolutionDesc desc, DescOf(convolution, context));
-  ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc));
+  const network::Operation* activation = ActivationOf(context);
+  ABSL_ASSIGN_OR_RETURN(auto primitive, CreateWithActivation(desc, &activation, context));
   if (primitive->Desc(kArgWeights).format_kind() == FormatKind::kPlanes) {
     desc.weights = primitive->Desc(kArgWeights).Unsplit();  // it splits them itself
-    ABSL_ASSIGN_OR_RETURN(primitive, context.Create(desc));
+    ABSL_ASSIGN_OR_RETURN(primitive, CreateWithActivation(desc, &activation, context));
   }
   ABSL_ASSIGN_OR_RETURN(const Place src,
                         context.InLayout(context.src(0), primitive->Desc(kArgSrc)));
@@ -61,7 +88,11 @@ absl::Status LowerComputedConvolution(const network::ComputedConvolution& convol
     more.push_back({kArgBias, bias.buffer});
   }
   for (size_t i = 1; i < context.srcs().size(); ++i) context.plan().Consume(context.src(i));
-  return context.EmitUnary(std::move(primitive), src, std::move(more));
+  ABSL_RETURN_IF_ERROR(context.EmitUnary(std::move(primitive), src, std::move(more)));
+  if (activation == nullptr) return absl::OkStatus();
+  ABSL_ASSIGN_OR_RETURN(const Place dst, context.Home(context.dst()));
+  context.plan().Bind(activation->dst, dst);
+  return absl::OkStatus();
 }
 
 }  // namespace tilewire::lowering

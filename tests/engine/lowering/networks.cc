@@ -51,7 +51,7 @@ absl::Span<const NetworkCase> NetworkCases() {
     auto* all = new std::vector<NetworkCase>;
     for (const auto cases :
          {ConvolutionNetworks(), ConcatNetworks(), MovingNetworks(), ElementNetworks(),
-          ChannelNetworks(), QuantizedNetworks(), RecurrentNetworks()})
+          ChannelNetworks(), QuantizedNetworks(), RecurrentNetworks(), GradientNetworks()})
       all->insert(all->end(), cases.begin(), cases.end());
     return all;
   }();

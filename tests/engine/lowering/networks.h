@@ -33,6 +33,7 @@ absl::Span<const NetworkCase> ElementNetworks();
 absl::Span<const NetworkCase> ChannelNetworks();
 absl::Span<const NetworkCase> QuantizedNetworks();
 absl::Span<const NetworkCase> RecurrentNetworks();
+absl::Span<const NetworkCase> GradientNetworks();
 
 // Networks for tests of their own.
 // Of 8-bit integers with scales of any size, each output one operation away from the input; steps

@@ -104,6 +104,110 @@ TEST(NetworkCheckTest, MovesOfElements) {
   });
 }
 
+network::Operation WithResult(network::OperationParams params, std::vector<ValueId> srcs) {
+  network::Operation operation{"n", std::move(params), std::move(srcs), 3};
+  operation.more_dsts = {4};
+  return operation;
+}
+
+// Sources 0 to 2, a result 3, a further one 4.
+Network WithFurther(std::vector<T> tensors, network::Operation operation) {
+  Network network;
+  for (const T& tensor : tensors)
+    network.values.push_back({absl::StrCat("x", network.values.size()), tensor.type, tensor.dims});
+  network.inputs = {0, 1, 2};
+  network.operations = {std::move(operation)};
+  network.outputs = {3};
+  return network;
+}
+
+TEST(NetworkCheckTest, GradientsOfConvolutions) {
+  using network::ConvolutionDataGradient;
+  using network::ConvolutionWeightsGradient;
+  const network::ComputedConvolution window{1, {1}, {0}, {1}, {1}};
+  network::ComputedConvolution grouped = window, flat = window;
+  grouped.groups = 2;
+  flat.strides = {1, 1};
+  const T dy = {{2, 4, 5}}, src = {{2, 3, 5}}, weights = {{4, 3, 3}};
+  const char* const channels = "weights of its channels";
+  ExpectChecked({
+      {"by src", ConvolutionDataGradient{window}, {dy, weights}, src, nullptr},
+      {"groups", ConvolutionDataGradient{grouped}, {dy, weights}, src, channels},
+      {"a stride too many", ConvolutionDataGradient{flat}, {dy, weights}, src, "a stride"},
+      {"another batch", ConvolutionDataGradient{window}, {dy, weights}, {{1, 3, 5}}, channels},
+      {"by weights", ConvolutionWeightsGradient{window}, {dy, src}, weights, nullptr},
+      {"turned", ConvolutionWeightsGradient{window}, {src, dy}, weights, channels},
+      {"no bias", ConvolutionWeightsGradient{window, true}, {dy, src}, weights, "as many results"},
+  });
+  const auto by_bias = [&](T bias) {
+    return network::CheckNetwork(
+        WithFurther({dy, src, dy, weights, bias},
+                    WithResult(ConvolutionWeightsGradient{window, true}, {0, 1})));
+  };
+  EXPECT_TRUE(by_bias({{4}}).ok()) << by_bias({{4}});
+  EXPECT_THAT(std::string(by_bias({{5}}).message()), HasSubstr("lacks a bias per output"));
+}
+
+TEST(NetworkCheckTest, GradientsOfMatricesAndPoolings) {
+  using network::MatmulGradient;
+  using network::PoolingGradient;
+  const Pooling average{Pooling::Algorithm::kAvgIncludePadding, {2}, {2}, {0}, {0}};
+  const Pooling maximum{Pooling::Algorithm::kMax, {2}, {2}, {0}, {0}, true};
+  Pooling unsaved = maximum;
+  unsaved.saves_places = false;
+  const char *const places = "the places of maxima", *const fit = "matrices that fit";
+  const T dy = {{1, 2, 2}}, src = {{1, 2, 4}}, of_maxima = {{1, 2, 2}, kS32};
+  ExpectChecked({
+      {"by the left", MatmulGradient{}, {{{2, 3, 5}}, {{1, 4, 5}}}, {{2, 3, 4}}, nullptr},
+      {"by the right", MatmulGradient{true}, {{{2, 3, 5}}, {{2, 3, 4}}}, {{1, 4, 5}}, nullptr},
+      {"one for the other", MatmulGradient{true}, {{{2, 3, 5}}, {{1, 4, 5}}}, {{2, 3, 4}}, fit},
+      {"another batch", MatmulGradient{}, {{{2, 3, 5}}, {{3, 4, 5}}}, {{2, 3, 4}}, fit},
+      {"a vector", MatmulGradient{}, {{{3}}, {{3}}}, {{3}}, fit},
+      {"shares", PoolingGradient{average}, {dy}, src, nullptr},
+      {"spare places", PoolingGradient{average}, {dy, of_maxima}, src, places},
+      {"places", PoolingGradient{maximum}, {dy, of_maxima}, src, nullptr},
+      {"no places", PoolingGradient{maximum}, {dy}, src, places},
+      {"not saved", PoolingGradient{unsaved}, {dy, of_maxima}, src, places},
+      {"of others", PoolingGradient{maximum}, {dy, {{1, 2, 1}, kS32}}, src, "a place per result"},
+      {"without a result", maximum, {src}, dy, "as many results"},
+  });
+}
+
+TEST(NetworkCheckTest, GradientsOfElements) {
+  using functions::Function;
+  using network::ActivationGradient;
+  using network::BatchNormalizationGradient;
+  using network::GatherGradient;
+  using network::LrnGradient;
+  using network::ReduceGradient;
+  using network::SoftmaxGradient;
+  const T x = {{2, 3}}, y = {{3, 2}}, c = {{3}};
+  const char* const dims = "a gradient of its operand's dims";
+  ExpectChecked({
+      {"of x", ActivationGradient{{Function::kGelu}}, {x, x}, x, nullptr},
+      {"of y alone", ActivationGradient{{Function::kGelu}, true}, {x, x}, x, "a function that has"},
+      {"a truth", ActivationGradient{{Function::kNot}}, {x, x}, x, "a function that has"},
+      {"of two", ActivationGradient{{Function::kAdd}}, {x, x}, x, "a function that has"},
+      {"turned", ActivationGradient{}, {x, y}, x, dims},
+      {"of integers", ActivationGradient{}, {x, {{2, 3}, kS32}}, x, "real numbers"},
+      {"shares", SoftmaxGradient{1}, {x, x}, x, nullptr},
+      {"an axis outside", SoftmaxGradient{2}, {x, x}, x, "an axis of its source"},
+      {"channels", LrnGradient{}, {x, x}, x, nullptr},
+      {"none", LrnGradient{}, {c, c}, c, "channels"},
+      {"reduced", ReduceGradient{}, {{{2, 1}}, x}, x, nullptr},
+      {"not reduced", ReduceGradient{}, {{{2, 2}}, x}, x, dims},
+      {"statistics", BatchNormalizationGradient{}, {x, x, c, c, c}, x, nullptr},
+      {"of rows", BatchNormalizationGradient{}, {x, x, c, c, {{2}}}, x, "a number per channel"},
+      {"without parameters",
+       BatchNormalizationGradient{{}, true},
+       {x, x, c, c, c},
+       x,
+       "as many results"},
+      {"rows", GatherGradient{0}, {{{4, 3}}, {{4}, kS32}}, x, nullptr},
+      {"more rows", GatherGradient{0}, {{{5, 3}}, {{4}, kS32}}, x, "an index per part"},
+  });
+}
+
 TEST(NetworkCheckTest, FunctionsOfElements) {
   using Function = Elementwise::Function;
   const char* const same = "sources of its result's dims";

@@ -8,6 +8,7 @@
 
 namespace tilewire::reader {
 
+using network::Elementwise;
 using network::FusedStep;
 using network::Network;
 using network::ValueId;
@@ -234,6 +235,43 @@ class ParamsText {
       absl::StrAppend(&rest, i == 0 ? " from " : ", ", QuantizationText(sum.src_quantization[i]));
     absl::StrAppend(&rest, sum.relu ? " + relu to " : " to ",
                     QuantizationText(sum.dst_quantization));
+  }
+  void operator()(const network::ConvolutionDataGradient& gradient) {
+    operator()(gradient.forward);
+    name = "convolution_data_gradient";
+  }
+  void operator()(const network::ConvolutionWeightsGradient& gradient) {
+    operator()(gradient.forward);
+    name = "convolution_weights_gradient";
+  }
+  void operator()(const network::MatmulGradient& gradient) {
+    name = gradient.by_second ? "matmul_gradient_by_second" : "matmul_gradient_by_first";
+  }
+  void operator()(const network::ActivationGradient& gradient) {
+    name = "activation_gradient";
+    rest = absl::StrCat(" ", ActivationText(gradient.op), gradient.from_result ? " of result" : "");
+  }
+  void operator()(const network::PoolingGradient& gradient) {
+    operator()(gradient.forward);
+    absl::StrAppend(&name, "_gradient");
+  }
+  void operator()(const network::SoftmaxGradient& gradient) {
+    SetAxis("softmax_gradient", gradient.axis);
+  }
+  void operator()(const network::BatchNormalizationGradient& gradient) {
+    operator()(gradient.forward);
+    name = "batch_normalization_gradient";
+  }
+  void operator()(const network::LrnGradient& gradient) {
+    operator()(gradient.forward);
+    name = "lrn_gradient";
+  }
+  void operator()(const network::ReduceGradient& gradient) {
+    operator()(network::Reduce{gradient.function});
+    absl::StrAppend(&name, "_gradient");
+  }
+  void operator()(const network::GatherGradient& gradient) {
+    SetAxis("gather_gradient", gradient.axis);
   }
   void operator()(const network::Literal& literal) {
     name = "literal";

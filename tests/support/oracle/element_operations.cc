@@ -70,8 +70,11 @@ double OfIntegers(const network::Elementwise& elementwise, const double* x, Data
 
 Elements Compute(const network::Activation& activation, const Operands& operands) {
   Elements dst = operands.srcs[0].elements;
-  for (double& element : dst)
-    element = functions::EltwiseScalar(activation.op, static_cast<float>(element));
+  for (double& element : dst) {
+    element = operands.functions_in_double
+                  ? functions::Evaluate(activation.op, &element)
+                  : functions::EltwiseScalar(activation.op, static_cast<float>(element));
+  }
   return dst;
 }
 
@@ -82,6 +85,7 @@ Elements Compute(const network::Elementwise& elementwise, const Operands& operan
     const DataType numbers_type = operands.src_types.back();
     if (IsIntegerType(operands.type) && IsIntegerType(numbers_type))
       return OfIntegers(elementwise, x, numbers_type);
+    if (operands.functions_in_double) return functions::Evaluate(elementwise, x);
     const float numbers[] = {static_cast<float>(x[0]), static_cast<float>(x[1]),
                              static_cast<float>(x[2])};
     return functions::Evaluate(elementwise, numbers);

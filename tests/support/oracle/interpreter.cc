@@ -18,8 +18,8 @@ using network::ValueId;
 class Interpreter {
  public:
   Interpreter(const network::Network& network, const std::vector<Elements>& inputs,
-              const AfterOperation& after)
-      : network_(network), after_(after), elements_(network.values.size()) {
+              const AfterOperation& after, bool in_double)
+      : network_(network), after_(after), in_double_(in_double), elements_(network.values.size()) {
     for (size_t i = 0; i < inputs.size(); ++i) elements_[network.inputs[i]] = inputs[i];
     for (const network::Parameter& parameter : network.parameters) {
       const network::HeldFloats held = network::LoadNumbers(*parameter.initial).value();
@@ -47,6 +47,7 @@ class Interpreter {
   Operands OperandsOf(const Operation& operation) const {
     const network::Value& dst = network_.values[operation.dst];
     Operands operands{{}, dst.dims, dst.type};
+    operands.functions_in_double = in_double_;
     for (ValueId src : operation.srcs) {
       operands.srcs.push_back({elements_[src], dims(src)});
       operands.src_types.push_back(network_.values[src].type);
@@ -175,6 +176,7 @@ class Interpreter {
 
   const network::Network& network_;
   const AfterOperation& after_;
+  const bool in_double_;
   std::vector<Elements> elements_;
 };
 
@@ -182,7 +184,12 @@ class Interpreter {
 
 std::vector<Elements> Interpret(const network::Network& network,
                                 const std::vector<Elements>& inputs, const AfterOperation& after) {
-  return Interpreter(network, inputs, after).Run();
+  return Interpreter(network, inputs, after, /*in_double=*/false).Run();
+}
+
+std::vector<Elements> InterpretInDouble(const network::Network& network,
+                                        const std::vector<Elements>& inputs) {
+  return Interpreter(network, inputs, nullptr, /*in_double=*/true).Run();
 }
 
 }  // namespace tilewire::testing

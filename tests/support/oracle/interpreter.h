@@ -27,6 +27,10 @@ std::vector<Elements> Interpret(const network::Network& network,
                                 const std::vector<Elements>& inputs,
                                 const AfterOperation& after = nullptr);
 
+// The same with functions of elements in double precision, whose differences tell derivatives.
+std::vector<Elements> InterpretInDouble(const network::Network& network,
+                                        const std::vector<Elements>& inputs);
+
 }  // namespace tilewire::testing
 
 #endif  // TESTS_SUPPORT_ORACLE_INTERPRETER_H_

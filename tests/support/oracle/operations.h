@@ -37,6 +37,7 @@ struct Operands {
   const Dims& dst;
   DataType type;
   std::vector<DataType> src_types = {};
+  bool functions_in_double = false;  // else those of elements are f32's
 };
 
 // The element that `element(index)` gives for each index of `dims`.
@@ -89,6 +90,21 @@ Elements Compute(const network::Matmul& matmul, const Operands& operands);
 Elements Compute(const network::Attention& attention, const Operands& operands);
 Elements Compute(const network::Pooling& pooling, const Operands& operands);
 Elements Compute(const network::MaxWindow& window, const Operands& operands);
+
+// gradient_operations.cc.
+std::vector<Elements> ComputeAll(const network::Pooling& pooling, const Operands& operands);
+Elements Compute(const network::ConvolutionDataGradient& gradient, const Operands& operands);
+std::vector<Elements> ComputeAll(const network::ConvolutionWeightsGradient& gradient,
+                                 const Operands& operands);
+Elements Compute(const network::MatmulGradient& gradient, const Operands& operands);
+Elements Compute(const network::ActivationGradient& gradient, const Operands& operands);
+Elements Compute(const network::PoolingGradient& gradient, const Operands& operands);
+Elements Compute(const network::SoftmaxGradient& gradient, const Operands& operands);
+std::vector<Elements> ComputeAll(const network::BatchNormalizationGradient& gradient,
+                                 const Operands& operands);
+Elements Compute(const network::LrnGradient& gradient, const Operands& operands);
+Elements Compute(const network::ReduceGradient& gradient, const Operands& operands);
+Elements Compute(const network::GatherGradient& gradient, const Operands& operands);
 
 // region_operations.cc.
 Elements Compute(const network::RoiAlign& pooling, const Operands& operands);

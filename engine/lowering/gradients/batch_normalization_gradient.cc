@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
+#include "engine/base/status_macros.h"
+#include "engine/lowering/operation_table.h"
+#include "engine/lowering/operations/forward_requests.h"
+#include "engine/lowering/plan/strided_view.h"
+
+namespace tilewire::lowering {
+namespace {
+
+// Binds the gradients of scale and shift, which the primitive writes as one tensor [2, C].
+absl::StatusOr<Place> BindParameters(const MemoryDesc& both, OperationContext& context) {
+  const Place place = context.plan().NewPlace(both);
+  for (int64_t row : {0, 1}) {
+    ABSL_ASSIGN_OR_RETURN(const MemoryDesc one, both.SubMemory({1, both.dim(1)}, {row, 0}));
+    ABSL_ASSIGN_OR_RETURN(const MemoryDesc view, StridedView(one, {both.dim(1)}));
+    context.plan().Bind(context.more_dst(row), {place.buffer, view});
+  }
+  return place;
+}
+
+}  // namespace
+
+// In the layout of src. Of scale and shift the primitive reads the scale alone.
+absl::Status LowerBatchNormalizationGradient(const network::BatchNormalizationGradient& gradient,
+                                             OperationContext& context) {
+  ABSL_ASSIGN_OR_RETURN(const Place src, context.DenseHome(context.src(1)));
+  ABSL_ASSIGN_OR_RETURN(const Place dy, context.InLayout(context.src(0), src.desc));
+  const ValueId scale = context.src(2);
+  ABSL_ASSIGN_OR_RETURN(const Place parameters, PackScaleAndShift(scale, scale, context));
+  ABSL_ASSIGN_OR_RETURN(const Place mean, context.RowMajor(context.src(3)));
+  ABSL_ASSIGN_OR_RETURN(const Place variance, context.RowMajor(context.src(4)));
+  BatchNormalizationDesc desc{
+      .prop_kind = gradient.by_parameters ? PropKind::kBackward : PropKind::kBackwardData,
+      .src = src.desc,
+      .epsilon = gradient.forward.epsilon,
+      .use_global_stats = gradient.forward.uses_given_statistics,
+      .diff_src = src.desc,
+      .diff_dst = src.desc};
+  ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc));
+  Bindings bindings = {{kArgDiffDst, dy.buffer},
+                       {kArgSrc, src.buffer},
+                       {kArgWeights, parameters.buffer},
+                       {kArgMean, mean.buffer},
+                       {kArgVariance, variance.buffer}};
+  if (gradient.by_parameters) {
+    ABSL_ASSIGN_OR_RETURN(const Place both,
+                          BindParameters(primitive->Desc(kArgDiffWeights), context));
+    bindings.push_back({kArgDiffWeights, both.buffer});
+  }
+  return context.EmitGradient(std::move(primitive), std::move(bindings));
+}
+
+}  // namespace tilewire::lowering

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/network/training/gradients/gradients.h"
+
+namespace tilewire::network {
+namespace {
+
+// The sum of dy over everything but its channels, where weights have no gradient that brings it.
+ValueId SumOfChannels(GradientContext& context) {
+  const Dims dims = context.dims(context.gradient());
+  Dims channels(dims.size(), 1);
+  channels[1] = dims[1];
+  const ValueId sum =
+      context.Append(Reduce{Reduce::Function::kSum}, {context.gradient()}, channels);
+  return context.Append(Reshape{}, {sum}, {dims[1]});
+}
+
+}  // namespace
+
+absl::Status AppendGradients(const ComputedConvolution& convolution, GradientContext& context) {
+  const ValueId dy = context.gradient(), src = context.src(0), weights = context.src(1);
+  if (context.Wants(0)) {
+    context.Add(
+        0, context.Append(ConvolutionDataGradient{convolution}, {dy, weights}, context.dims(src)));
+  }
+  const bool by_bias = context.src_count() > 2 && context.Wants(2);
+  if (context.Wants(1)) {
+    const ValueId by_weights = context.Append(ConvolutionWeightsGradient{convolution, by_bias},
+                                              {dy, src}, context.dims(weights));
+    if (by_bias) context.Add(2, context.AppendResult(context.dims(context.src(2))));
+    context.Add(1, by_weights);
+  } else if (by_bias) {
+    context.Add(2, SumOfChannels(context));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AppendGradients(const Matmul&, GradientContext& context) {
+  for (size_t i : {0, 1}) {
+    if (!context.Wants(i)) continue;
+    context.Add(
+        i, context.Append(MatmulGradient{.by_second = i == 1},
+                          {context.gradient(), context.src(1 - i)}, context.dims(context.src(i))));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tilewire::network

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which operations are appended, and what is refused.
+#include "engine/network/training/differentiate.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "engine/network/network_check.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/engine/lowering/network_builder.h"
+#include "tests/engine/network/training/forward_networks.h"
+#include "tests/engine/onnx/network_text.h"
+
+namespace tilewire::testing {
+namespace {
+
+using functions::EltwiseAlgorithm;
+using network::Function;
+using network::kNoValue;
+using network::Matmul;
+using network::Network;
+using network::NetworkBuilder;
+using network::ValueId;
+using ::testing::HasSubstr;
+
+ValueId Named(const Network& network, const std::string& name) {
+  for (size_t i = 0; i < network.values.size(); ++i) {
+    if (network.values[i].name == name) return static_cast<ValueId>(i);
+  }
+  ADD_FAILURE() << "no value '" << name << "'";
+  return kNoValue;
+}
+
+// The gradient of `value` is the input "dy".
+network::GradientSeed Seed(const Network& network, ValueId value) {
+  return {value, Named(network, "dy")};
+}
+
+struct Derived {
+  std::vector<ValueId> gradients;
+  std::string text;  // lines of what was appended, and of operations that were changed
+};
+
+// By the values of these names, of the network's first output, whose gradient is its input "dy".
+Derived DerivedBy(Network network, const std::vector<std::string>& names) {
+  const std::string before = reader::NetworkToText(network);
+  std::vector<ValueId> by;
+  for (const std::string& name : names) by.push_back(Named(network, name));
+  const auto gradients = network::Differentiate({Seed(network, network.outputs[0])}, by, &network);
+  EXPECT_TRUE(gradients.ok()) << gradients.status();
+  if (!gradients.ok()) return {};
+  network.outputs.clear();
+  for (ValueId gradient : *gradients)
+    if (gradient != kNoValue) network.outputs.push_back(gradient);
+  EXPECT_TRUE(network::CheckNetwork(network).ok()) << network::CheckNetwork(network);
+  Derived derived{*gradients, ""};
+  for (absl::string_view line : absl::StrSplit(reader::NetworkToText(network), '\n'))
+    if (!absl::StrContains(before, line)) absl::StrAppend(&derived.text, line, "\n");
+  return derived;
+}
+
+// y = (x a) b
+Network TwoProducts() {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {2, 3}), first = b.Input("a", {3, 4}),
+                second = b.Input("b", {4, 5});
+  b.Input("dy", {2, 5});
+  b.Input("unused", {4});
+  const ValueId h = b.AddOperation("h", Matmul{}, {x, first}, {2, 4});
+  return b.Finish({b.AddOperation("y", Matmul{}, {h, second}, {2, 5})});
+}
+
+TEST(DifferentiateTest, OnlyWhatLeadsFromAParameterToTheLossHasAGradient) {
+  EXPECT_EQ(DerivedBy(TwoProducts(), {"b"}).text,
+            "gradient of b by y [4,5] = matmul_gradient_by_second(dy, h.out)\n"
+            "output gradient of b by y\n");
+  const Derived both = DerivedBy(TwoProducts(), {"a", "unused", "b"});
+  EXPECT_EQ(both.gradients[1], kNoValue);
+  EXPECT_EQ(both.text,
+            "gradient of h.out by y [2,4] = matmul_gradient_by_first(dy, b)\n"
+            "gradient of b by y [4,5] = matmul_gradient_by_second(dy, h.out)\n"
+            "gradient of a by h [3,4] = matmul_gradient_by_second(gradient of h.out by y, x)\n"
+            "output gradient of a by h\n"
+            "output gradient of b by y\n");
+}
+
+TEST(DifferentiateTest, ContributionsToAValueBecomeOneSumInTheOrderOfBackward) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {2, 3});
+  b.Input("dy", {2, 3});
+  const ValueId r = b.Elementwise("r", x, {EltwiseAlgorithm::kRelu});
+  const ValueId t = b.Elementwise("t", r, {EltwiseAlgorithm::kTanh});
+  EXPECT_EQ(DerivedBy(b.Finish({b.SumOf("y", {r, t, r})}), {"x"}).text,
+            "gradient of r.out by t [2,3] = activation_gradient(dy, t.out) tanh(0,0) of result\n"
+            "gradient of r.out [2,3] = sum(dy, dy, gradient of r.out by t)\n"
+            "gradient of x by r [2,3] = activation_gradient(gradient of r.out, r.out) relu(0,0) of "
+            "result\n"
+            "output gradient of x by r\n");
+}
+
+TEST(DifferentiateTest, ForwardSavesWhatBackwardReads) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {1, 2, 4, 4});
+  b.Input("dy", {1, 2, 2, 2});
+  const Network network = b.Finish({b.MaxPool("pool", x, 2, 2, 0)});
+  EXPECT_EQ(DerivedBy(network, {"x"}).text,
+            "pool.out [1,2,2,2], saved by pool s32 [1,2,2,2] = max_pooling(x) kernel=[2,2] "
+            "strides=[2,2]\n"
+            "gradient of x by pool [1,2,4,4] = max_pooling_gradient(dy, saved by pool) "
+            "kernel=[2,2] strides=[2,2]\n"
+            "output gradient of x by pool\n");
+}
+
+TEST(DifferentiateTest, ABiasAloneHasASumOfChannels) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {2, 3, 4, 4}), w = b.Input("w", {5, 3, 1, 1}),
+                c = b.Input("c", {5});
+  b.Input("dy", {2, 5, 4, 4});
+  const network::ComputedConvolution window{1, {1, 1}, {0, 0}, {0, 0}, {0, 0}};
+  const Network network = b.Finish({b.AddOperation("conv", window, {x, w, c}, {2, 5, 4, 4})});
+  EXPECT_EQ(DerivedBy(network, {"c"}).text,
+            "conv backward [1,5,1,1] = reduce_sum(dy)\n"
+            "gradient of c by conv [5] = reshape(conv backward)\n"
+            "output gradient of c by conv\n");
+  EXPECT_EQ(DerivedBy(network, {"c", "w"}).text,
+            "gradient of w by conv [5,3,1,1], gradient of c by conv [5] = "
+            "convolution_weights_gradient(dy, x)\n"
+            "output gradient of c by conv\n"
+            "output gradient of w by conv\n");
+}
+
+TEST(DifferentiateTest, WhatWasBroadcastIsSummed) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {2, 3, 4}), row = b.Input("row", {4});
+  b.Input("dy", {2, 3, 4});
+  const Network network =
+      b.Finish({b.AddOperation("y", network::Elementwise{Function::kAdd}, {x, row}, {2, 3, 4})});
+  EXPECT_EQ(DerivedBy(network, {"x", "row"}).text,
+            "y backward [1,1,4] = reduce_sum(dy)\n"
+            "gradient of row by y [4] = reshape(y backward)\n"
+            "output dy\n"
+            "output gradient of row by y\n");
+}
+
+TEST(DifferentiateTest, PartsOfAConcatenationAreParts) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {1, 2, 3}), z = b.Input("z", {1, 3, 3});
+  b.Input("dy", {1, 5, 3});
+  EXPECT_EQ(DerivedBy(b.Finish({b.ConcatOf("y", {x, z})}), {"z"}).text,
+            "gradient of z by y [1,3,3] = select(dy) 1:2 x3\n"
+            "output gradient of z by y\n");
+}
+
+TEST(DifferentiateTest, TheGradientOfATransposedMatrixIsTheProductOfTheOtherOrder) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {2, 3});
+  b.Input("dy", {2, 5});
+  const ValueId turned = b.Transposed("turned", b.Input("w", {5, 3}), {1, 0});
+  const Network network = b.Finish({b.AddOperation("y", Matmul{}, {x, turned}, {2, 5})});
+  EXPECT_EQ(DerivedBy(network, {"w"}).text,
+            "gradient of w by turned [5,3] = matmul_gradient_by_second(x, dy)\n"
+            "output gradient of w by turned\n");
+}
+
+TEST(DifferentiateTest, NothingPassesWhereAFunctionChooses) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {2, 3}), z = b.Input("z", {2, 3});
+  b.Input("dy", {2, 3});
+  const ValueId less =
+      b.AddOperation("less", network::Elementwise{Function::kLess}, {x, z}, {2, 3});
+  const Derived derived = DerivedBy(
+      b.Finish({b.AddOperation("y", network::Elementwise{Function::kWhere}, {less, z, z}, {2, 3})}),
+      {"x", "z"});
+  EXPECT_EQ(derived.gradients[0], kNoValue);
+  EXPECT_THAT(derived.text, HasSubstr("where(less.out, dy, y backward)"));
+}
+
+TEST(DifferentiateTest, AllOperationsWithoutGradientAreRefusedTogether) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {2, 3, 4, 4}), w = b.Input("w", {2, 3, 4, 4});
+  b.Input("dy", {2, 3, 2, 4});
+  const ValueId rest =
+      b.AddOperation("rest", network::Elementwise{Function::kMod}, {x, w}, {2, 3, 4, 4});
+  const ValueId beside = b.AddOperation(
+      "beside",
+      network::MaxWindow{
+          .kernel = {1, 1}, .strides = {1, 1}, .dilations = {0, 0}, .padding_left = {0, 0}},
+      {x}, {2, 3, 4, 4});
+  const ValueId top = b.AddOperation("top", network::TopK{2}, {rest}, {2, 3, 2, 4});
+  Network network = b.Finish({top, beside});
+  const size_t operations = network.operations.size();
+  const auto gradients = network::Differentiate({Seed(network, top)}, {x}, &network);
+  EXPECT_EQ(gradients.status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(gradients.status().message(),
+            "node 'top': this operation has no gradient; node 'rest': mod has no gradient");
+  EXPECT_EQ(network.operations.size(), operations);
+}
+
+TEST(DifferentiateTest, ReasonsNameWhatIsMissing) {
+  const struct {
+    network::OperationParams params;
+    const char* reason;
+  } kCases[] = {
+      {network::Elementwise{Function::kPower}, "a power has no gradient by its exponent"},
+      {network::Elementwise{Function::kFloorMod}, "floor_mod has no gradient"},
+  };
+  for (const auto& c : kCases) {
+    NetworkBuilder b;
+    const ValueId x = b.Input("x", {2, 3}), z = b.Input("z", {2, 3});
+    b.Input("dy", {2, 3});
+    Network network = b.Finish({b.AddOperation("y", c.params, {x, z}, {2, 3})});
+    const auto gradients =
+        network::Differentiate({Seed(network, network.outputs[0])}, {z}, &network);
+    EXPECT_THAT(std::string(gradients.status().message()),
+                HasSubstr(absl::StrCat("node 'y': ", c.reason)));
+  }
+}
+
+}  // namespace
+}  // namespace tilewire::testing

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/engine/network/training/forward_networks.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/network/training/differentiate.h"
+#include "tests/engine/lowering/network_builder.h"
+
+namespace tilewire::testing {
+namespace {
+
+using functions::EltwiseAlgorithm;
+using network::Function;
+using network::Network;
+using network::NetworkBuilder;
+using network::Pooling;
+using network::Reduce;
+using network::ValueId;
+
+ValueId Convolved(NetworkBuilder& b, const std::string& name, ValueId src, Dims weights,
+                  network::ComputedConvolution window, bool has_bias = true) {
+  Dims dims = b.dims(src);
+  for (size_t d = 0; d + 2 < dims.size(); ++d) {
+    const int64_t reach = (weights[d + 2] - 1) * (window.dilations[d] + 1) + 1;
+    dims[d + 2] = (dims[d + 2] + window.padding_left[d] + window.padding_right[d] - reach) /
+                      window.strides[d] +
+                  1;
+  }
+  dims[1] = weights[0];
+  std::vector<ValueId> srcs = {src, b.Input(name + ".w", weights)};
+  if (has_bias) srcs.push_back(b.Input(name + ".b", {weights[0]}));
+  return b.AddOperation(name, std::move(window), std::move(srcs), dims);
+}
+
+network::ComputedConvolution Square(int64_t stride, int64_t padding, int64_t groups = 1) {
+  return {groups, {stride, stride}, {0, 0}, {padding, padding}, {padding, padding}};
+}
+
+ValueId Relu(NetworkBuilder& b, const std::string& name, ValueId src) {
+  return b.Elementwise(name, src, {EltwiseAlgorithm::kRelu});
+}
+
+ValueId Of(NetworkBuilder& b, const std::string& name, Function function, std::vector<ValueId> srcs,
+           Dims dims) {
+  return b.AddOperation(name, network::Elementwise{function}, std::move(srcs), std::move(dims));
+}
+
+ValueId Reduced(NetworkBuilder& b, const std::string& name, Reduce::Function function, ValueId src,
+                Dims dims) {
+  return b.AddOperation(name, Reduce{function}, {src}, std::move(dims));
+}
+
+}  // namespace
+
+Network ConvolvedAndClassified() {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {2, 3, 8, 8});
+  const ValueId conv = Convolved(b, "conv", x, {8, 3, 3, 3}, Square(1, 1));
+  const ValueId pool = b.MaxPool("pool", Relu(b, "relu", conv), 2, 2, 0);
+  const ValueId flat = b.Reshaped("flat", pool, {2, 128});
+  const ValueId turned = b.Transposed("turned", b.Input("w", {10, 128}), {1, 0});
+  const ValueId product = b.AddOperation("product", network::Matmul{}, {flat, turned}, {2, 10});
+  const ValueId bias = b.Input("b", {10});
+  return b.Finish({Of(b, "logits", Function::kAdd, {product, bias}, {2, 10})});
+}
+
+namespace {
+
+// ResNet's blocks: batch statistics, and a branch that is added.
+Network ResidualBranches() {
+  NetworkBuilder b;
+  const auto normalized = [&b](const std::string& name, ValueId src) {
+    const Dims dims = b.dims(src), channels = {dims[1]};
+    const ValueId dst = b.AddOperation(
+        name, network::BatchNormalization{},
+        {src, b.Input(name + ".scale", channels), b.Input(name + ".shift", channels)}, dims);
+    b.AddResult(name + ".mean", channels);
+    b.AddResult(name + ".variance", channels);
+    return dst;
+  };
+  const ValueId x = b.Input("x", {3, 16, 7, 6});
+  const ValueId first =
+      normalized("bn1", Convolved(b, "c1", x, {24, 16, 3, 3}, Square(2, 1), false));
+  const ValueId second = normalized(
+      "bn2", Convolved(b, "c2", Relu(b, "r1", first), {24, 24, 3, 3}, Square(1, 1), false));
+  const ValueId skip =
+      normalized("bn3", Convolved(b, "c3", x, {24, 16, 1, 1}, Square(2, 0), false));
+  const ValueId joined = Relu(b, "r2", b.SumOf("sum", {second, skip}));
+  const ValueId again =
+      b.SumOf("again", {joined, Convolved(b, "c4", joined, {24, 24, 3, 3}, Square(1, 1)), joined});
+  const ValueId flat = b.Reshaped("flat", b.GlobalAverage("average", again), {3, 24});
+  return b.Finish(
+      {b.AddOperation("logits", network::Matmul{}, {flat, b.Input("w", {24, 5})}, {3, 5})});
+}
+
+// GoogLeNet's: branches that are concatenated, one of them a maximum itself, and LRN.
+Network ConcatenatedBranches() {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {2, 16, 6, 6});
+  const ValueId one = Relu(b, "r1", Convolved(b, "c1", x, {16, 16, 1, 1}, Square(1, 0)));
+  const ValueId reduced = Relu(b, "r2", Convolved(b, "c2", x, {8, 16, 1, 1}, Square(1, 0)));
+  const ValueId three = Relu(b, "r3", Convolved(b, "c3", reduced, {32, 8, 3, 3}, Square(1, 1)));
+  const ValueId pool = b.MaxPool("pool", x, 3, 1, 1);
+  const ValueId projected = Relu(b, "r4", Convolved(b, "c4", pool, {16, 16, 1, 1}, Square(1, 0)));
+  const ValueId joined = b.ConcatOf("join", {one, three, pool, projected});
+  const ValueId lrn =
+      b.AddOperation("lrn", network::Lrn{5, 0.5f, 0.75f, 1}, {joined}, b.dims(joined));
+  const ValueId average = b.Pool("average", lrn, Pooling::Algorithm::kAvgIncludePadding, 3, 2, 1);
+  return b.Finish({b.Pool("excluding", average, Pooling::Algorithm::kAvgExcludePadding, 2, 1, 1)});
+}
+
+// Groups, a window per channel, strides, dilations, paddings that differ, and three dimensions.
+Network OtherConvolutions() {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {2, 12, 9, 8});
+  const ValueId grouped =
+      Convolved(b, "grouped", x, {18, 4, 3, 2}, {3, {2, 1}, {0, 1}, {1, 2}, {0, 1}});
+  const ValueId single = Convolved(b, "single", grouped, {18, 1, 3, 3}, Square(1, 1, 18), false);
+  const ValueId strided = Convolved(b, "strided", single, {5, 18, 2, 2}, Square(2, 0));
+  const Dims dims = b.dims(strided);
+  const ValueId deep = b.Reshaped("deep", strided, {dims[0], 1, dims[1], dims[2], dims[3]});
+  return b.Finish({Convolved(b, "volume", deep, {3, 1, 2, 1, 2},
+                             {1, {1, 1, 1}, {0, 0, 0}, {0, 0, 1}, {1, 0, 0}})});
+}
+
+// Functions of two and three tensors, broadcast to each other in every way.
+Network BroadcastFunctions() {
+  NetworkBuilder b;
+  const Dims dims = {2, 6, 5};
+  const ValueId a = b.Input("a", dims), row = b.Input("row", {5}),
+                column = b.Input("column", {6, 1}), one = b.Input("one", {1, 1, 1}),
+                c = b.Input("c", {2, 1, 5});
+  ValueId y = Of(b, "mul", Function::kMul, {a, row}, dims);
+  y = Of(b, "sub", Function::kSub, {column, y}, dims);
+  y = Of(b, "add", Function::kAdd, {y, one}, dims);
+  // Away from 0: 3 + x^2.
+  const ValueId above =
+      b.Elementwise("above", b.Elementwise("square", c, {EltwiseAlgorithm::kSquare}),
+                    {EltwiseAlgorithm::kLinear, 1, 3});
+  y = Of(b, "div", Function::kDiv, {y, above}, dims);
+  const ValueId power =
+      Of(b, "power", Function::kPower, {above, b.Numbers("exponents", {5})}, {2, 1, 5});
+  y = Of(b, "with_power", Function::kMul, {power, y}, dims);
+  y = Of(b, "max", Function::kMax, {y, column}, dims);
+  y = Of(b, "min", Function::kMin, {b.Input("d", dims), y}, dims);
+  y = Of(b, "prelu", Function::kPRelu, {y, b.Input("slopes", {6, 1})}, dims);
+  const ValueId less = Of(b, "less", Function::kLess, {a, c}, dims);
+  return b.Finish({Of(b, "where", Function::kWhere, {less, y, row}, dims)});
+}
+
+Network FunctionsOfOne() {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {3, 40});
+  std::vector<ValueId> parts;
+  const functions::EltwiseOp ops[] = {
+      {EltwiseAlgorithm::kRelu, 0.1f},  {EltwiseAlgorithm::kTanh},
+      {EltwiseAlgorithm::kElu, 0.7f},   {EltwiseAlgorithm::kElu, -0.7f},
+      {EltwiseAlgorithm::kAbs},         {EltwiseAlgorithm::kLogistic},
+      {EltwiseAlgorithm::kExp},         {EltwiseAlgorithm::kGelu},
+      {EltwiseAlgorithm::kGeluErf},     {EltwiseAlgorithm::kClip, -0.5f, 0.25f},
+      {EltwiseAlgorithm::kSwish, 1.5f}, {EltwiseAlgorithm::kHardSwish, 0.5f, 0.4f},
+      {EltwiseAlgorithm::kErf},         {EltwiseAlgorithm::kSoftRelu}};
+  for (const functions::EltwiseOp& op : ops)
+    parts.push_back(b.Elementwise("f" + std::to_string(parts.size()), x, op));
+  parts.push_back(Of(b, "sin", Function::kSin, {x}, {3, 40}));
+  const ValueId all = b.ConcatOf("all", parts, 0);
+  return b.Finish({b.SoftmaxOf("softmax", all, 0)});
+}
+
+Network Reductions() {
+  NetworkBuilder b;
+  const Dims dims = {3, 4, 5};
+  const ValueId x = b.Input("x", dims);
+  const ValueId sum = Reduced(b, "sum", Reduce::Function::kSum, x, {3, 1, 5});
+  const ValueId mean = Reduced(b, "mean", Reduce::Function::kMean, x, {1, 4, 1});
+  const ValueId highest = Reduced(b, "max", Reduce::Function::kMax, x, {3, 4, 1});
+  const ValueId least = Reduced(b, "min", Reduce::Function::kMin, x, {1, 1, 5});
+  const ValueId product = Reduced(b, "product", Reduce::Function::kProduct, x, {3, 1, 1});
+  const ValueId absolute = Reduced(b, "abs", Reduce::Function::kSumOfAbs, x, {1, 4, 5});
+  const ValueId squares = Reduced(b, "squares", Reduce::Function::kSumOfSquares, x, {3, 4, 1});
+  ValueId y = Of(b, "y1", Function::kMul, {x, sum}, dims);
+  int step = 1;
+  for (ValueId next : {mean, highest, least, product, absolute, squares}) {
+    ++step;
+    y = Of(b, "y" + std::to_string(step), step % 2 == 0 ? Function::kAdd : Function::kMul,
+           {y, next}, dims);
+  }
+  return b.Finish({y});
+}
+
+// A normalization of rows as exporters write it, with scale and shift as values.
+Network NormalizedRows() {
+  NetworkBuilder b;
+  const Dims dims = {4, 24};
+  const ValueId x = b.Input("x", dims);
+  const ValueId mean = Reduced(b, "mean", Reduce::Function::kMean, x, {4, 1});
+  const ValueId centred = Of(b, "centred", Function::kSub, {x, mean}, dims);
+  const ValueId squares = b.Elementwise("squares", centred, {EltwiseAlgorithm::kSquare});
+  const ValueId variance = Reduced(b, "variance", Reduce::Function::kMean, squares, {4, 1});
+  const ValueId root =
+      Of(b, "root", Function::kSquareRoot,
+         {b.Elementwise("eps", variance, {EltwiseAlgorithm::kLinear, 1, 1e-3f})}, {4, 1});
+  const ValueId normal = Of(b, "normal", Function::kDiv, {centred, root}, dims);
+  const ValueId scaled = Of(b, "scaled", Function::kMul, {normal, b.Input("scale", {24})}, dims);
+  return b.Finish({Of(b, "shifted", Function::kAdd, {scaled, b.Input("shift", {24})}, dims)});
+}
+
+// By statistics that are given, as fine-tuning with frozen ones does.
+Network NormalizedByConstants() {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {2, 20, 3, 4});
+  std::vector<ValueId> srcs = {Convolved(b, "c", x, {20, 20, 1, 1}, Square(1, 0)),
+                               b.Input("scale", {20}), b.Input("shift", {20}),
+                               b.Numbers("mean", {20}), b.Numbers("variance", {20})};
+  return b.Finish({b.AddOperation("bn", network::BatchNormalization{1e-3f, true}, std::move(srcs),
+                                  {2, 20, 3, 4})});
+}
+
+Network MovedElements() {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {2, 8, 4, 6});
+  const ValueId turned =
+      b.Transposed("turned", b.Shuffled("shuffled", x, 4), {0, 3, 1, 2});  // [2,6,8,4]
+  // Every second row, from the end; padding; one column twice.
+  const ValueId selected = b.AddOperation(
+      "selected",
+      network::Select{
+          {{}, {{5, -2, 3}}, {{-1, 0, 1}, {1, 1, 6}, {-1, 0, 2}}, {{0, 1, 4}, {2, 0, 2}}}, 0.5f},
+      {turned}, {2, 3, 9, 6});
+  const ValueId repeated = b.AddOperation("repeated", network::Select{{{}, {}, {}, {{0, 0, 6}}}},
+                                          {b.Input("thin", {2, 3, 9, 1})}, {2, 3, 9, 6});
+  network::GatherChannels channels;
+  for (int64_t c : {2, 0, 1, 1}) channels.from.push_back({static_cast<int>(c % 2), c});
+  const ValueId picked = b.AddOperation("picked", channels, {selected, repeated}, {2, 4, 9, 6});
+  network::Interpolate halves{.axis = 2, .taps = 2};
+  for (int64_t i = 0; i < 5; ++i) {
+    halves.indices.insert(halves.indices.end(), {2 * i, std::min<int64_t>(2 * i + 1, 8)});
+    halves.weights.insert(halves.weights.end(), {0.75f, 0.25f});
+  }
+  const ValueId halved = b.AddOperation("halved", halves, {picked}, {2, 4, 5, 6});
+  const ValueId rows =
+      b.AddOperation("rows", network::Literal{network::MakeInts("rows", {4}, {3, 0, -1, 3})}, {},
+                     {4}, DataType::kS64);
+  const ValueId gathered =
+      b.AddOperation("gathered", network::Gather{2}, {halved, rows}, {2, 4, 4, 6});
+  return b.Finish({b.AddOperation("same", network::Convert{}, {gathered}, {2, 4, 4, 6})});
+}
+
+// Products of batches: of equal ones, of a shared left and of a shared right side.
+Network BatchedProducts() {
+  NetworkBuilder b;
+  const ValueId a = b.Input("a", {2, 3, 4, 5}), w = b.Input("w", {1, 3, 5, 6}),
+                v = b.Input("v", {1, 1, 7, 4});
+  const ValueId first = b.AddOperation("first", network::Matmul{}, {a, w}, {2, 3, 4, 6});
+  const ValueId second = b.AddOperation("second", network::Matmul{}, {v, first}, {2, 3, 7, 6});
+  const ValueId turned = b.Transposed("turned", second, {0, 1, 3, 2});
+  return b.Finish({b.AddOperation("scores", network::Matmul{},
+                                  {b.SoftmaxOf("shares", second, 3), turned}, {2, 3, 7, 7})});
+}
+
+// Layers that do not learn between others that do.
+Network FrozenLayers() {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {2, 3, 6, 5});
+  const ValueId conv = b.Conv("conv", x, 16, {.stride = 2, .scale = true});
+  const ValueId product = b.Fc("product", conv, 7, {.scale = true, .transposed = true});
+  return b.Finish({b.Elementwise("squashed", product, {EltwiseAlgorithm::kTanh})});
+}
+
+template <Network (*make)()>
+Network Differentiated(int64_t) {
+  Network network = make();
+  const std::vector<ValueId> by = network.inputs;
+  const ValueId y = network.outputs[0];
+  const auto seed = static_cast<ValueId>(network.values.size());
+  network.values.push_back({"seed", DataType::kF32, network.values[y].dims});
+  network.inputs.push_back(seed);
+  const network::GradientSeed from = {y, seed};
+  network.outputs = network::Differentiate({from}, by, &network).value();
+  return network;
+}
+
+template <Network (*make)()>
+constexpr ForwardCase CaseOf(const char* name) {
+  return {name, Differentiated<make>, make};
+}
+
+}  // namespace
+
+absl::Span<const ForwardCase> ForwardCases() {
+  static constexpr ForwardCase kCases[] = {CaseOf<ConvolvedAndClassified>("ConvolvedAndClassified"),
+                                           CaseOf<ResidualBranches>("ResidualBranches"),
+                                           CaseOf<ConcatenatedBranches>("ConcatenatedBranches"),
+                                           CaseOf<OtherConvolutions>("OtherConvolutions"),
+                                           CaseOf<BroadcastFunctions>("BroadcastFunctions"),
+                                           CaseOf<FunctionsOfOne>("FunctionsOfOne"),
+                                           CaseOf<Reductions>("Reductions"),
+                                           CaseOf<NormalizedRows>("NormalizedRows"),
+                                           CaseOf<NormalizedByConstants>("NormalizedByConstants"),
+                                           CaseOf<MovedElements>("MovedElements"),
+                                           CaseOf<BatchedProducts>("BatchedProducts"),
+                                           CaseOf<FrozenLayers>("FrozenLayers")};
+  return kCases;
+}
+
+}  // namespace tilewire::testing

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Gradients as numbers: those that the oracle computes for the differentiated network against
+// differences of the forward network's results, and the engine's against the oracle's.
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tests/engine/lowering/subject.h"
+#include "tests/engine/network/training/forward_networks.h"
+#include "tests/support/random_tensor.h"
+
+namespace tilewire::testing {
+namespace {
+
+using network::Network;
+
+std::vector<Elements> InputsOf(const Network& network) {
+  std::vector<Elements> inputs;
+  for (network::ValueId input : network.inputs) {
+    const network::Value& value = network.values[input];
+    const Tensor numbers = network::PseudoRandom(value.name, *ElementCount(value.dims), -1, 1);
+    inputs.emplace_back(numbers.begin(), numbers.end());
+  }
+  return inputs;
+}
+
+// A sum and that of its terms' magnitudes.
+struct Dot {
+  double sum = 0, magnitude = 0;
+};
+
+Dot DotOf(const Elements& a, const Elements& b) {
+  Dot dot;
+  for (size_t i = 0; i < a.size(); ++i) {
+    dot.sum += a[i] * b[i];
+    dot.magnitude += std::abs(a[i] * b[i]);
+  }
+  return dot;
+}
+
+// The result of a network, times a seed, as a function of its inputs.
+class Loss {
+ public:
+  Loss(const Network& forward, std::vector<Elements> inputs)
+      : forward_(forward), seed_(std::move(inputs.back())), inputs_(std::move(inputs)) {
+    inputs_.pop_back();
+  }
+
+  size_t inputs() const { return inputs_.size(); }
+  size_t Size(size_t input) const { return inputs_[input].size(); }
+
+  // The derivative along `direction` of an input, by a central difference, and its error: that of
+  // a rounding on either side, and the next term of the series, which the difference of half the
+  // step tells.
+  Dot Slope(size_t input, const Elements& direction) const {
+    constexpr double kStep = 0x1p-18;
+    const double whole = Difference(input, direction, kStep);
+    const double half = Difference(input, direction, kStep / 2);
+    return {(4 * half - whole) / 3, std::abs(half - whole)};
+  }
+
+ private:
+  double Difference(size_t input, const Elements& direction, double step) const {
+    return (At(input, direction, step) - At(input, direction, -step)) / (2 * step);
+  }
+
+  double At(size_t input, const Elements& direction, double step) const {
+    std::vector<Elements> moved = inputs_;
+    for (size_t i = 0; i < direction.size(); ++i) moved[input][i] += step * direction[i];
+    return DotOf(InterpretInDouble(forward_, moved)[0], seed_).sum;
+  }
+
+  const Network& forward_;
+  const Elements seed_;
+  std::vector<Elements> inputs_;
+};
+
+class OracleTest : public ::testing::TestWithParam<ForwardCase> {};
+
+TEST_P(OracleTest, GradientsAreSlopesOfTheForwardNetwork) {
+  const Network forward = GetParam().forward(), network = GetParam().differentiated(1);
+  const std::vector<Elements> inputs = InputsOf(network);
+  const std::vector<Elements> gradients = InterpretInDouble(network, inputs);
+  const Loss loss(forward, inputs);
+  ASSERT_EQ(gradients.size(), loss.inputs());
+  Random random(7);
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    ASSERT_EQ(gradients[i].size(), loss.Size(i));
+    for (int single = 0; single < 6; ++single) {
+      Elements direction(loss.Size(i), 0);
+      if (single == 0) {
+        for (double& element : direction) element = random.Uniform();
+      } else {
+        direction[random.Integer(0, static_cast<int64_t>(direction.size()) - 1)] = 1;
+      }
+      const Dot want = loss.Slope(i, direction), got = DotOf(gradients[i], direction);
+      EXPECT_NEAR(got.sum, want.sum, want.magnitude + 1e-7 * got.magnitude + 1e-7)
+          << network.values[network.inputs[i]].name << ", direction " << single;
+      EXPECT_LE(want.magnitude, 1e-4 * (got.magnitude + 1)) << "a kink is near";
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, OracleTest,
+                         ::testing::ValuesIn(ForwardCases().begin(), ForwardCases().end()),
+                         [](const ::testing::TestParamInfo<ForwardCase>& info) {
+                           return std::string(info.param.name);
+                         });
+
+using Parameters = std::tuple<ForwardCase, cpu::Isa>;
+
+class EngineTest : public ::testing::TestWithParam<Parameters> {};
+
+TEST_P(EngineTest, GradientsAreTheOraclesWithTheSameBitsForAnyThreads) {
+  const auto& [forward, isa] = GetParam();
+  if (!cpu::Supports(isa)) GTEST_SKIP() << "the CPU lacks " << cpu::IsaName(isa);
+  const Network network = forward.differentiated(1);
+  const std::vector<Elements> inputs = InputsOf(network);
+  const std::vector<Elements> want = Interpret(network, inputs);
+  std::vector<Tensor> numbers;
+  std::vector<InputTensor> tensors;
+  for (const Elements& input : inputs) numbers.emplace_back(input.begin(), input.end());
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    tensors.push_back(
+        {network.values[network.inputs[i]].dims, Layout::kNchw, {BytesOf(numbers[i])}});
+  }
+  std::vector<OutputRequest> requests;
+  for (size_t i = 0; i < want.size(); ++i) requests.push_back({static_cast<int>(i), Layout::kNchw});
+  std::vector<Tensor> first;
+  for (int threads : {1, 2}) {
+    const auto shared = std::make_shared<EngineShared>(Options(isa, threads));
+    const auto model = LoadedModel::Create(network::HandMadeModel(forward.differentiated), shared);
+    ASSERT_TRUE(model.ok()) << model.status();
+    const auto outputs = (*model)->Run(tensors, requests, {});
+    ASSERT_TRUE(outputs.ok()) << outputs.status();
+    for (size_t i = 0; i < want.size(); ++i) {
+      const Tensor got = FloatsOf((*outputs)[i].bytes);
+      if (threads == 1) first.push_back(got);
+      EXPECT_LE(RelativeL2(got, want[i]), 1e-5) << "of " << network.values[network.inputs[i]].name;
+      EXPECT_TRUE(BytesOf(got) == BytesOf(first[i]))
+          << "of " << network.values[network.inputs[i]].name << ", threads " << threads;
+    }
+  }
+}
+
+std::vector<cpu::Isa> Levels() { return {cpu::Isa::kBaseline, cpu::Isa::kAvx2, cpu::BestIsa()}; }
+
+INSTANTIATE_TEST_SUITE_P(Networks, EngineTest,
+                         ::testing::Combine(::testing::ValuesIn(ForwardCases().begin(),
+                                                                ForwardCases().end()),
+                                            ::testing::ValuesIn(Levels())),
+                         [](const ::testing::TestParamInfo<Parameters>& info) {
+                           return std::string(std::get<0>(info.param).name) + "_" +
+                                  std::to_string(info.index % Levels().size());
+                         });
+
+}  // namespace
+}  // namespace tilewire::testing
