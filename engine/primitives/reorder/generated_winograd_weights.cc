@@ -39,13 +39,20 @@ struct WinogradDriver {
     alignas(64) float taps[kInputsAtOnce * kWindowTaps * kLargestBlock];
     alignas(64) double half[6 * 3 * kLargestBlock];
     const int64_t inputs = std::min(kInputsAtOnce, layout.PaddedInputs(ic) - first);
-    Transpose(src + block * layout.lanes * oc_stride + first * kWindowTaps, block,
-              std::clamp<int64_t>(ic - first, 0, inputs), taps);
+    const int64_t channels = std::clamp<int64_t>(ic - first, 0, inputs);
+    const float* in_lanes = taps;
+    if (!has_lanes) {
+      Transpose(src + block * layout.lanes * oc_stride + first * kWindowTaps, block, channels,
+                taps);
+    } else {
+      in_lanes = src + block * oc_stride + first * kWindowTaps * layout.lanes;
+      if (channels < inputs) in_lanes = WithZeros(in_lanes, channels, taps);
+    }
     const int64_t panel = block / layout.panel_blocks;
     const int64_t width = layout.BlocksOfPanel(oc, panel) * layout.lanes;
     constexpr int64_t kFloat = sizeof(float);
     WinogradWeightsArgs args;
-    args.taps = taps;
+    args.taps = in_lanes;
     args.half = half;
     args.dst = dst + layout.MatrixOffset(oc, ic, panel, 0) + first * width +
                block % layout.panel_blocks * layout.lanes;
@@ -54,6 +61,14 @@ struct WinogradDriver {
     args.inputs = inputs;
     args.streams = streams && reinterpret_cast<uintptr_t>(dst) % (layout.lanes * kFloat) == 0;
     transform->entry<void (*)(const WinogradWeightsArgs*)>()(&args);
+  }
+
+  // A copy of `inputs` channels in lanes, and zeros for the rest of taps.
+  const float* WithZeros(const float* in_lanes, int64_t inputs, float* taps) const {
+    const int64_t floats = inputs * kWindowTaps * layout.lanes;
+    std::copy(in_lanes, in_lanes + floats, taps);
+    std::fill(taps + floats, taps + kInputsAtOnce * kWindowTaps * layout.lanes, 0.0f);
+    return taps;
   }
 
   // `inputs` channels, and zeros for the rest of taps.
@@ -73,8 +88,8 @@ struct WinogradDriver {
   }
 
   WinogradLayout layout;
-  int64_t oc, ic, oc_stride;
-  bool streams;
+  int64_t oc, ic, oc_stride;  // oc_stride: of a block where src has lanes
+  bool streams, has_lanes;
   std::unique_ptr<const jit::Generator> transpose, transpose_tail;  // null where not needed
   std::unique_ptr<const WinogradWeightsGenerator> transform;
 };
@@ -88,6 +103,18 @@ absl::StatusOr<std::unique_ptr<const jit::Generator>> CompileTranspose(cpu::Isa 
   return CompileChannelBlocking(isa, config);
 }
 
+// Taps of neighbouring output channels, in whole blocks of the lanes (Oihw8o, Oihw16o).
+bool HasLanes(const MemoryDesc& src, int64_t lanes) {
+  return src.inner_blocks() == InnerBlocks{{0, lanes}} && src.dim(0) % lanes == 0 &&
+         src.stride(3) == lanes && src.stride(2) == 3 * lanes &&
+         (src.dim(1) == 1 || src.stride(1) == kWindowTaps * lanes);
+}
+
+bool IsDense(const MemoryDesc& src) {
+  return src.IsPlain() && src.stride(3) == 1 && src.stride(2) == 3 &&
+         (src.dim(1) == 1 || src.stride(1) == kWindowTaps);
+}
+
 }  // namespace
 
 absl::StatusOr<ReorderDesc> ResolveGeneratedWinograd(const Request<ReorderDesc>& request) {
@@ -97,10 +124,8 @@ absl::StatusOr<ReorderDesc> ResolveGeneratedWinograd(const Request<ReorderDesc>&
   if (desc.dst.winograd().lanes != lanes) {
     return Unimplemented("dst has no vectors of ", lanes);
   }
-  const MemoryDesc& src = desc.src;
-  const bool dense = src.IsPlain() && src.stride(3) == 1 && src.stride(2) == 3 &&
-                     (src.dim(1) == 1 || src.stride(1) == kWindowTaps);
-  if (!dense) return Unimplemented("src does not hold the taps of channels as oihw");
+  if (!IsDense(desc.src) && !HasLanes(desc.src, lanes))
+    return Unimplemented("src holds the taps of channels neither as oihw nor in lanes");
   return desc;
 }
 
@@ -113,12 +138,13 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateGeneratedWinograd(
                            .oc = oc,
                            .ic = desc.src.dim(1),
                            .oc_stride = desc.src.stride(0),
-                           .streams = desc.dst.SizeBytes() > kStreamedBytes};
-  if (oc >= layout.lanes) {
+                           .streams = desc.dst.SizeBytes() > kStreamedBytes,
+                           .has_lanes = !IsDense(desc.src)};
+  if (!driver.has_lanes && oc >= layout.lanes) {
     ABSL_ASSIGN_OR_RETURN(driver.transpose,
                           CompileTranspose(request.facts.isa, layout.lanes, layout.lanes));
   }
-  if (tail != 0) {
+  if (!driver.has_lanes && tail != 0) {
     ABSL_ASSIGN_OR_RETURN(driver.transpose_tail, CompileTranspose(request.facts.isa, layout.lanes,
                                                                   static_cast<int>(tail)));
   }

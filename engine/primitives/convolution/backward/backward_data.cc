@@ -93,6 +93,16 @@ absl::StatusOr<MemoryDesc> OwnWeights(const ConvolutionDesc& desc, cpu::Isa isa)
                                    absl::StrCat(pattern, lanes, ic, lanes, oc));
 }
 
+// Where the weights of the operation inside have a layout of their own: what is packed into it.
+// Lanes of Winograd's are neighbours in the copy, too, if channels fill their blocks.
+absl::StatusOr<MemoryDesc> CopyBeforePacking(const MemoryDesc& wanted) {
+  if (wanted.format_kind() != FormatKind::kWinograd || wanted.winograd().planes > 0 ||
+      wanted.dim(0) % wanted.winograd().lanes != 0)
+    return RowMajorF32(wanted.dims());
+  return MemoryDesc::CreatePattern(wanted.dims(), DataType::kF32,
+                                   absl::StrCat("Abcd", wanted.winograd().lanes, "a"));
+}
+
 // The primitive around `inner`, which is created in full.
 absl::StatusOr<std::unique_ptr<Primitive>> Wrap(const Request<ConvolutionDesc>& request,
                                                 std::shared_ptr<const Primitive> inner,
@@ -101,11 +111,16 @@ absl::StatusOr<std::unique_ptr<Primitive>> Wrap(const Request<ConvolutionDesc>& 
   const MemoryDesc& wanted = inner->Desc(kArgWeights);
   const bool is_opaque = wanted.format_kind() != FormatKind::kBlocked;
   MemoryDesc copy = wanted;
-  if (is_opaque) copy = RowMajorF32(wanted.dims());
-  BackwardData::Stages stages{.exchange = {desc.weights, copy, IsGrouped(desc), flips}};
+  if (is_opaque) {
+    ABSL_ASSIGN_OR_RETURN(copy, CopyBeforePacking(wanted));
+  }
+  ABSL_ASSIGN_OR_RETURN(
+      ExchangedWeights exchange,
+      ExchangedWeights::Create(request.facts.name, desc.weights, copy, IsGrouped(desc), flips));
+  BackwardData::Stages stages{.exchange = std::move(exchange)};
   PrimitiveInfo info = GradientInfoOf(request);
   int64_t rest = inner->info().scratchpad_bytes;
-  info.code_bytes = inner->info().code_bytes;
+  info.code_bytes = inner->info().code_bytes + stages.exchange.code_bytes();
   stages.copy_bytes = RoundUp(copy.SizeBytes(), AlignedBuffer::kAlignment);
   if (is_opaque) {
     Attributes attributes;

@@ -3,14 +3,23 @@
 // A copy of a convolution's weights, [O,I,...] or [G,O/G,I/G,...], for the operation that computes
 // its gradient of src: output and input channels change places within each group, and, where that
 // operation is a convolution, taps come in reverse order along each dimension. f32, any blocked
-// layouts. Immutable; thread-safe.
+// layouts. Where output channels are neighbours in the weights and input channels in the copy,
+// squares of them are transposed in registers (exchange_generator.h).
+//
+// Immutable once created; thread-safe.
 #ifndef ENGINE_PRIMITIVES_CONVOLUTION_BACKWARD_EXCHANGED_WEIGHTS_H_
 #define ENGINE_PRIMITIVES_CONVOLUTION_BACKWARD_EXCHANGED_WEIGHTS_H_
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "engine/base/range.h"
 #include "engine/memory/memory_desc.h"
+#include "engine/primitives/convolution/backward/exchange_generator.h"
 #include "engine/threading/arena.h"
 
 namespace tilewire::convolution {
@@ -20,24 +29,38 @@ Dims ExchangedDims(Dims weights, bool grouped);
 
 class ExchangedWeights {
  public:
-  // `to` has ExchangedDims().
-  ExchangedWeights(const MemoryDesc& from, const MemoryDesc& to, bool grouped, bool flips);
+  // `to` has ExchangedDims(). For a CPU with AVX2.
+  //   kResourceExhausted  no memory for code
+  static absl::StatusOr<ExchangedWeights> Create(absl::string_view name, const MemoryDesc& from,
+                                                 const MemoryDesc& to, bool grouped, bool flips);
 
   // From and to the starts of buffers. The padded tail of the copy is zero.
   void Run(const float* from, float* to, const threading::Team& team) const;
+
+  int64_t code_bytes() const;
 
  private:
   // Elements from the beginning of a tensor, by an index.
   struct Offsets {
     std::vector<int64_t> from, to;
   };
-  void Copy(const float* from, float* to, int64_t first_input) const;
+
+  ExchangedWeights(const MemoryDesc& from, const MemoryDesc& to, bool grouped, bool flips);
+  absl::Status CompileSquares(absl::string_view name);
+
+  void CopyInputs(const float* from, float* to, const Range& inputs) const;
+  void CopySquare(const float* from, float* to, int64_t output, int64_t input) const;
+  void CopyChannels(const float* from, float* to, const Range& outputs, const Range& inputs) const;
+  int64_t Ahead(int64_t output) const;
+
   static Offsets Along(const MemoryDesc& from, int from_dim, const MemoryDesc& to, int to_dim);
   static Offsets OfTaps(const MemoryDesc& from, const MemoryDesc& to, int first, bool flips);
 
   Offsets groups_, outputs_, inputs_, taps_;
   int64_t from_offset_, to_offset_, to_elements_;
   bool has_padding_;
+  std::unique_ptr<const ExchangeGenerator> transposition_;  // null where squares are not in order
+  std::vector<ExchangeSquare> squares_;                     // of a square of channels, by tap
 };
 
 }  // namespace tilewire::convolution

@@ -399,6 +399,43 @@ TEST(ReorderTest, GeneratedWinogradWeightsHaveTheBitsOfThePlainOnes) {
   }
 }
 
+// Lanes of output channels that lie side by side give the bits of weights that do not: input
+// channels below, at and above a block.
+TEST(ReorderTest, WinogradWeightsOfLanesHaveTheBitsOfPlainOnes) {
+  for (int lanes : {8, 16}) {
+    const cpu::Isa isa = lanes == 16 ? cpu::Isa::kAvx512 : cpu::Isa::kAvx2;
+    if (!cpu::Supports(isa)) continue;
+    for (int64_t inputs : {1, 5, 16, 33}) {
+      for (int tile : {2, 4}) {
+        const Dims dims = {3 * lanes, inputs, 3, 3};
+        const MemoryDesc plain = Make(dims, "oihw");
+        const MemoryDesc in_lanes =
+            *MemoryDesc::CreatePattern(dims, DataType::kF32, absl::StrCat("Abcd", lanes, "a"));
+        const MemoryDesc winograd = *MemoryDesc::CreateWinograd(dims, {tile, lanes, 2});
+        std::vector<float> weights(plain.ElementCount()), blocked(weights.size());
+        FillUniform(absl::MakeSpan(weights), 1);
+        const auto run = [&](const ReorderDesc& desc, std::vector<float>& src,
+                             std::vector<float> dst) {
+          const auto primitive = CreateReorder(desc, {}, {.max_isa = isa});
+          EXPECT_THAT(primitive, IsOk());
+          if (desc.dst == winograd) {
+            EXPECT_GT((*primitive)->info().code_bytes, 0) << (*primitive)->name();
+          }
+          ExecuteArgs args;
+          args.Set(kArgSrc, src.data()).Set(kArgDst, dst.data());
+          EXPECT_THAT((*primitive)->Execute(args, threading::Team::Serial()), IsOk());
+          return dst;
+        };
+        blocked = run({plain, in_lanes}, weights, blocked);
+        const std::vector<float> nans(winograd.SizeBytes() / sizeof(float), kNan);
+        EXPECT_TRUE(run({plain, winograd}, weights, nans) ==
+                    run({in_lanes, winograd}, blocked, nans))
+            << lanes << " lanes, " << inputs << " inputs, tile " << tile;
+      }
+    }
+  }
+}
+
 // Weights as convolutions and inner products pack them when a model is loaded: tails of channels, a
 // run of more elements than one piece of work, groups, one channel a group.
 TEST(ReorderTest, GeneratedRowsPackWeights) {
