@@ -58,6 +58,12 @@ int64_t Pieces(const Geometry& geometry, const Blocking& blocking) {
   return DivUp(DivUp(geometry.oc, blocking.dst_lanes), blocking.tile_blocks);
 }
 
+// The outputs of a segment's tiles, of which the last may have fewer: as equal as they can be,
+// since the sums of a short tile wait for each other.
+int64_t TilePixels(const Blocking& blocking, const Segment& segment) {
+  return DivUp(segment.count, DivUp(segment.count, blocking.tile_pixels));
+}
+
 // Immutable.
 class Direct final : public Primitive {
  public:
@@ -162,8 +168,9 @@ class Direct final : public Primitive {
                       {},
                       row.bias,
                       row.dst + segment.first * blocking_.dst_lanes};
-    const int64_t whole = segment.count / blocking_.tile_pixels * blocking_.tile_pixels;
-    RunTiles(row.last, blocking_.tile_pixels, whole, &tiles);
+    const int64_t pixels = TilePixels(blocking_, segment);
+    const int64_t whole = segment.count / pixels * pixels;
+    RunTiles(row.last, pixels, whole, &tiles);
     for (TapArgs& tap : taps) tap.src += whole * blocking_.src_lanes;
     tiles.dst += whole * width.stride * blocking_.dst_lanes;
     RunTiles(row.last, segment.count - whole, segment.count - whole, &tiles);
@@ -229,7 +236,6 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateDriver(PrimitiveInfo info,
                                                         GenerateTile generate) {
   const Geometry geometry = GeometryOf(desc);
   const bool several = Pieces(geometry, blocking) > 1;
-  const int64_t most = blocking.tile_pixels;
   std::vector<Segment> segments = SegmentsOf(geometry.axes[2]);
   if (blocking.merges_columns) {
     std::erase_if(segments, [&](const Segment& segment) {
@@ -238,7 +244,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateDriver(PrimitiveInfo info,
   }
   Direct::Generators generators;
   for (const Segment& segment : segments) {
-    for (int64_t pixels : {std::min(most, segment.count), segment.count % most}) {
+    const int64_t most = TilePixels(blocking, segment);
+    for (int64_t pixels : {most, segment.count % most}) {
       for (bool last : {false, true}) {
         if (pixels == 0 || (!last && !several) || generators.count({last, pixels}) > 0) continue;
         ABSL_ASSIGN_OR_RETURN(auto generator, generate(last, pixels));
