@@ -2,9 +2,13 @@
 //
 // The fast rows of the gradient of weights: their layouts, which are those of the forward direct
 // convolution and of first layers, and the primitive around WeightsGradientDriver.
+#include <optional>
 #include <utility>
 
+#include "engine/base/aligned_buffer.h"
+#include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
+#include "engine/primitives/convolution/backward/dense_pixels.h"
 #include "engine/primitives/convolution/backward/depthwise_weights_gradient.h"
 #include "engine/primitives/convolution/backward/weights_gradient_driver.h"
 #include "engine/primitives/convolution/direct/direct_layouts.h"
@@ -57,21 +61,34 @@ WeightsGradientProblem GradientProblemOf(const ConvolutionDesc& desc, const Attr
   return problem;
 }
 
-// The rows' primitive around a driver.
-template <typename Driver>
-std::unique_ptr<Primitive> AroundDriver(PrimitiveInfo info, Driver driver) {
-  return MakeDriven(std::move(info), std::move(driver),
-                    [](const Driver& its, const DrivenRun& run) {
-                      const WeightsGradientDriver::Operands operands = {
-                          run.First<const float>(kArgSrc), run.First<const float>(kArgDiffDst),
-                          run.First<float>(kArgDiffWeights), run.First<float>(kArgDiffBias)};
-                      if constexpr (requires { its.scratchpad_bytes(); }) {
-                        its.Run(operands, run.scratchpad, run.team);
-                      } else {
-                        its.Run(operands, run.team);
-                      }
-                    });
+using Operands = WeightsGradientDriver::Operands;
+
+Operands OperandsOf(const DrivenRun& run) {
+  return {run.First<const float>(kArgSrc), run.First<const float>(kArgDiffDst),
+          run.First<float>(kArgDiffWeights), run.First<float>(kArgDiffBias)};
 }
+
+// A driver that reads src, or, where `pixels` is there, their copy at the start of the scratchpad.
+struct DenseGradient {
+  int64_t copy_bytes() const {
+    if (!pixels) return 0;
+    return RoundUp(pixels->floats() * int64_t{sizeof(float)}, AlignedBuffer::kAlignment);
+  }
+  int64_t scratchpad_bytes() const { return copy_bytes() + driver.scratchpad_bytes(); }
+  int64_t code_bytes() const { return driver.code_bytes(); }
+
+  void Run(Operands operands, std::byte* scratchpad, const threading::Team& team) const {
+    if (pixels) {
+      auto* const copy = reinterpret_cast<float*>(scratchpad);
+      pixels->Run(operands.src, copy, team);
+      operands.src = copy;
+    }
+    driver.Run(operands, scratchpad + copy_bytes(), team);
+  }
+
+  std::optional<DensePixels> pixels;
+  WeightsGradientDriver driver;
+};
 
 }  // namespace
 
@@ -90,13 +107,19 @@ absl::StatusOr<ConvolutionDesc> ResolveBackwardWeights(const Request<Convolution
 absl::StatusOr<std::unique_ptr<Primitive>> CreateBackwardWeights(
     const Request<ConvolutionDesc>& request) {
   const VectorUnit unit = VectorUnit::Of(request.facts.isa);
+  const WeightsGradientProblem problem = GradientProblemOf(request.desc, request.attributes, unit);
+  std::optional<DensePixels> pixels;
+  if (DensePixels::Take(problem)) pixels.emplace(problem);
   ABSL_ASSIGN_OR_RETURN(
       WeightsGradientDriver driver,
-      WeightsGradientDriver::Create(request.facts.name,
-                                    GradientProblemOf(request.desc, request.attributes, unit)));
+      WeightsGradientDriver::Create(request.facts.name, pixels ? pixels->dense() : problem));
+  DenseGradient gradient = {std::move(pixels), std::move(driver)};
   PrimitiveInfo info = GradientInfoOf(request);
-  info.scratchpad_bytes = driver.scratchpad_bytes();
-  return AroundDriver(std::move(info), std::move(driver));
+  info.scratchpad_bytes = gradient.scratchpad_bytes();
+  return MakeDriven(std::move(info), std::move(gradient),
+                    [](const DenseGradient& its, const DrivenRun& run) {
+                      its.Run(OperandsOf(run), run.scratchpad, run.team);
+                    });
 }
 
 absl::StatusOr<ConvolutionDesc> ResolveBackwardWeightsDepthwise(
@@ -128,7 +151,10 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateBackwardWeightsDepthwise(
   problem.adds = request.attributes.post_ops.HasSum();
   ABSL_ASSIGN_OR_RETURN(DepthwiseWeightsGradient driver,
                         DepthwiseWeightsGradient::Create(request.facts.name, problem));
-  return AroundDriver(GradientInfoOf(request), std::move(driver));
+  return MakeDriven(GradientInfoOf(request), std::move(driver),
+                    [](const DepthwiseWeightsGradient& its, const DrivenRun& run) {
+                      its.Run(OperandsOf(run), run.team);
+                    });
 }
 
 }  // namespace tilewire::convolution

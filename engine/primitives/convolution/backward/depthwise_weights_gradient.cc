@@ -16,7 +16,7 @@ namespace {
 constexpr float kOneEverywhere = 1;  // its products with diff_dst are the gradient of the bias
 
 absl::Status RequireNearTaps(const WeightsGradientProblem& problem) {
-  constexpr int64_t kLargestSpan = std::numeric_limits<int32_t>::max() / kFloatBytes / 2;
+  constexpr int64_t kLargestSpan = std::numeric_limits<int32_t>::max() / kFloatBytes / 4;
   const Geometry& geometry = problem.geometry;
   for (const std::optional<int64_t>& span :
        {CheckedProduct({geometry.tap_step[1], problem.src.spatial[1], geometry.kernel[1]}),
@@ -48,7 +48,6 @@ std::vector<DepthwiseWeightsGradient::Segment> DepthwiseWeightsGradient::Segment
       segments.push_back({{o, o + 1}, taps});
     }
   }
-  std::erase_if(segments, [](const Segment& s) { return s.taps.begin == s.taps.end; });
   return segments;
 }
 
@@ -67,6 +66,7 @@ absl::StatusOr<DepthwiseWeightsGradient> DepthwiseWeightsGradient::Create(
 template <typename Visit>
 void DepthwiseWeightsGradient::ForEachPart(const TapRange& rows, const TapRange& taps,
                                            const Visit& visit) const {
+  if (taps.begin == taps.end) return;
   const int64_t of_row = std::min(taps.end - taps.begin, MostTaps());
   const int64_t rows_at_once = MostTaps() / of_row;
   for (int64_t row = rows.begin; row < rows.end; row += rows_at_once) {
@@ -77,7 +77,20 @@ void DepthwiseWeightsGradient::ForEachPart(const TapRange& rows, const TapRange&
   }
 }
 
+// Whether an image has one plane, whose taps have sums in registers.
+bool DepthwiseWeightsGradient::IsPlanar() const {
+  const Geometry& geometry = problem_.geometry;
+  return geometry.out[0] == 1 && geometry.kernel[0] == 1 && geometry.in[0] == 1 &&
+         geometry.pad[0] == 0 &&
+         DepthwisePlaneGenerator::Holds(problem_.unit, geometry.kernel[1] * geometry.kernel[2]);
+}
+
 absl::Status DepthwiseWeightsGradient::Compile(absl::string_view name) {
+  const bool has_tail = problem_.geometry.groups % problem_.unit.lanes() != 0;
+  if (IsPlanar()) {
+    if (has_tail) ABSL_RETURN_IF_ERROR(CompilePlane(name, true));
+    return Blocks() == 1 && has_tail ? absl::OkStatus() : CompilePlane(name, false);
+  }
   absl::Status status;
   for (const Segment& rows : segments_[1]) {
     for (const Segment& pixels : segments_[2]) {
@@ -88,9 +101,28 @@ absl::Status DepthwiseWeightsGradient::Compile(absl::string_view name) {
   }
   ABSL_RETURN_IF_ERROR(status);
   if (!problem_.has_bias) return absl::OkStatus();
-  const bool tail = problem_.geometry.groups % problem_.unit.lanes() != 0;
-  if (tail) ABSL_RETURN_IF_ERROR(CompileBiasTile(name, true));
-  return Blocks() == 1 && tail ? absl::OkStatus() : CompileBiasTile(name, false);
+  if (has_tail) ABSL_RETURN_IF_ERROR(CompileBiasTile(name, true));
+  return Blocks() == 1 && has_tail ? absl::OkStatus() : CompileBiasTile(name, false);
+}
+
+absl::Status DepthwiseWeightsGradient::CompilePlane(absl::string_view name, bool tail) {
+  const WeightsGradientProblem& p = problem_;
+  const Geometry& geometry = p.geometry;
+  DepthwisePlane plane{.unit = p.unit, .rows = segments_[1], .pixels = segments_[2]};
+  plane.tap_rows = static_cast<int>(geometry.kernel[1]);
+  plane.taps_of_row = static_cast<int>(geometry.kernel[2]);
+  plane.src_row = geometry.stride[1] * p.src.spatial[1] * kFloatBytes;
+  plane.src_pixel = geometry.stride[2] * p.src.spatial[2] * kFloatBytes;
+  plane.src_tap_row = geometry.tap_step[1] * p.src.spatial[1] * kFloatBytes;
+  plane.src_tap = geometry.tap_step[2] * p.src.spatial[2] * kFloatBytes;
+  plane.dst_row = p.dst.spatial[1] * kFloatBytes;
+  plane.dst_pixel = p.dst.spatial[2] * kFloatBytes;
+  plane.weights_tap_row = p.weights.taps[1] * kFloatBytes;
+  plane.weights_tap = p.weights.taps[2] * kFloatBytes;
+  plane.has_bias = p.has_bias;
+  plane.tail_lanes = tail ? static_cast<int>(geometry.groups % p.unit.lanes()) : 0;
+  ABSL_ASSIGN_OR_RETURN(planes_[tail], jit::Compile<DepthwisePlaneGenerator>(name, plane));
+  return absl::OkStatus();
 }
 
 absl::Status DepthwiseWeightsGradient::CompileTile(absl::string_view name, int64_t rows,
@@ -100,16 +132,16 @@ absl::Status DepthwiseWeightsGradient::CompileTile(absl::string_view name, int64
   const WeightsGradientProblem& p = problem_;
   WeightsGradientTile config{.unit = p.unit};
   config.depthwise = true;
-  config.channels = static_cast<int>(rows * taps_of_row);
-  config.taps_of_row = static_cast<int>(taps_of_row);
-  config.src_channel = p.geometry.tap_step[2] * p.src.spatial[2] * kFloatBytes;
-  config.src_tap_row = p.geometry.tap_step[1] * p.src.spatial[1] * kFloatBytes;
+  config.sources = static_cast<int>(rows * taps_of_row);
+  config.sources_of_row = static_cast<int>(taps_of_row);
+  config.src_source = p.geometry.tap_step[2] * p.src.spatial[2] * kFloatBytes;
+  config.src_source_row = p.geometry.tap_step[1] * p.src.spatial[1] * kFloatBytes;
   config.src_pixel = p.geometry.stride[2] * p.src.spatial[2] * kFloatBytes;
   config.src_row = p.geometry.stride[1] * p.src.spatial[1] * kFloatBytes;
   config.dst_pixel = p.dst.spatial[2] * kFloatBytes;
   config.dst_row = p.dst.spatial[1] * kFloatBytes;
-  config.weights_channel = p.weights.taps[2] * kFloatBytes;
-  config.weights_tap_row = p.weights.taps[1] * kFloatBytes;
+  config.weights_source = p.weights.taps[2] * kFloatBytes;
+  config.weights_source_row = p.weights.taps[1] * kFloatBytes;
   ABSL_ASSIGN_OR_RETURN(tile, jit::Compile<WeightsGradientGenerator>(name, config));
   return absl::OkStatus();
 }
@@ -127,8 +159,10 @@ absl::Status DepthwiseWeightsGradient::CompileBiasTile(absl::string_view name, b
 int64_t DepthwiseWeightsGradient::code_bytes() const {
   int64_t bytes = 0;
   for (const auto& [taps, tile] : tiles_) bytes += static_cast<int64_t>(tile->code_bytes());
-  for (const Tile& tile : bias_tiles_)
-    bytes += tile == nullptr ? 0 : static_cast<int64_t>(tile->code_bytes());
+  for (const auto* tiles : {&bias_tiles_, &planes_}) {
+    for (const Tile& tile : *tiles)
+      bytes += tile == nullptr ? 0 : static_cast<int64_t>(tile->code_bytes());
+  }
   return bytes;
 }
 
@@ -146,10 +180,36 @@ void DepthwiseWeightsGradient::RunBlock(const Operands& operands, int64_t block)
     if (p.has_bias) std::fill(bias, bias + std::min(lanes, p.geometry.groups - first), 0.0f);
   }
   for (int64_t n = 0; n < p.geometry.batch && !threading::Stopped(); ++n) {
+    if (IsPlanar()) {
+      RunPlane(operands, block, n);
+      continue;
+    }
     const float* const diff_dst = operands.diff_dst + n * p.dst.image + block * p.dst.block;
     RunImage({operands.src + n * p.src.image + block * p.src.block, diff_dst, weights});
     if (p.has_bias) RunBias(diff_dst, block, bias);
   }
+}
+
+// Meanwhile the next image is fetched, or the first one of the next block.
+void DepthwiseWeightsGradient::RunPlane(const Operands& operands, int64_t block,
+                                        int64_t image) const {
+  const WeightsGradientProblem& p = problem_;
+  const Geometry& geometry = p.geometry;
+  const int64_t corner = geometry.pad[1] * p.src.spatial[1] + geometry.pad[2] * p.src.spatial[2];
+  DepthwisePlaneArgs args = {
+      .src = operands.src + image * p.src.image + block * p.src.block - corner,
+      .diff_dst = operands.diff_dst + image * p.dst.image + block * p.dst.block,
+      .diff_weights = operands.diff_weights + block * p.weights.oc_block,
+      .diff_bias = p.has_bias ? operands.diff_bias + block * p.unit.lanes() : nullptr};
+  if (image + 1 < geometry.batch) {
+    args.src_ahead = p.src.image * kFloatBytes;
+    args.dst_ahead = p.dst.image * kFloatBytes;
+  } else if (block + 1 < Blocks()) {
+    args.src_ahead = (p.src.block - image * p.src.image) * kFloatBytes;
+    args.dst_ahead = (p.dst.block - image * p.dst.image) * kFloatBytes;
+  }
+  const bool tail = block == Blocks() - 1 && geometry.groups % p.unit.lanes() != 0;
+  planes_[tail]->entry<DepthwisePlaneGenerator::Function>()(&args);
 }
 
 void DepthwiseWeightsGradient::RunImage(const Place& place) const {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The gradients of the weights and bias of a depthwise convolution, around the depthwise tiles of
-// weights_gradient_generator.h. Outputs that the same taps reach make up a rectangle of an image;
-// a tile holds the sums of all of its taps, as far as registers last. Blocks of channels have
-// owners, which add the rectangles of all images in their order: bits depend on the descriptor of
-// one image and the vector unit alone.
+// The gradients of the weights and bias of a depthwise convolution. Where registers hold the sums
+// of all taps of a window, a plane is a call (depthwise_plane_generator.h). Elsewhere outputs that
+// the same taps reach make up a rectangle of an image, and a depthwise tile of
+// weights_gradient_generator.h holds the sums of as many of its taps as registers last for. Blocks
+// of channels have owners, which add the planes or rectangles of all images in their order: bits
+// depend on the descriptor of one image and the vector unit alone.
 //
 // Immutable once created; thread-safe.
 #ifndef ENGINE_PRIMITIVES_CONVOLUTION_BACKWARD_DEPTHWISE_WEIGHTS_GRADIENT_H_
@@ -22,6 +23,7 @@
 #include "absl/strings/string_view.h"
 #include "engine/jit/generator.h"
 #include "engine/kernels/tiles/tap_runs.h"
+#include "engine/primitives/convolution/backward/depthwise_plane_generator.h"
 #include "engine/primitives/convolution/backward/weights_gradient_driver.h"
 #include "engine/threading/arena.h"
 
@@ -44,10 +46,7 @@ class DepthwiseWeightsGradient {
   int64_t code_bytes() const;
 
  private:
-  // Neighbouring outputs along a dimension, and the taps that lie inside src for each of them.
-  struct Segment {
-    TapRange outputs, taps;
-  };
+  using Segment = OutputSegment;
   // A rectangle of the outputs of one depth, and the first elements of its tensors.
   struct Place {
     const float *src, *diff_dst;
@@ -57,24 +56,27 @@ class DepthwiseWeightsGradient {
 
   explicit DepthwiseWeightsGradient(const WeightsGradientProblem& problem);
   std::vector<Segment> SegmentsOf(int d) const;
+  bool IsPlanar() const;
   int64_t MostTaps() const { return problem_.unit.registers() >= 32 ? 24 : 12; }
   int64_t Blocks() const;
   absl::Status Compile(absl::string_view name);
   absl::Status CompileTile(absl::string_view name, int64_t rows, int64_t taps_of_row);
   absl::Status CompileBiasTile(absl::string_view name, bool tail);
+  absl::Status CompilePlane(absl::string_view name, bool tail);
   // Calls visit(row range, tap range of a row) for parts of the taps that one tile holds.
   template <typename Visit>
   void ForEachPart(const TapRange& rows, const TapRange& taps, const Visit& visit) const;
 
   void RunBlock(const Operands& operands, int64_t block) const;
+  void RunPlane(const Operands& operands, int64_t block, int64_t image) const;
   void RunImage(const Place& place) const;
   void RunRectangle(const Place& place, const Segment& rows, const Segment& pixels) const;
   void RunBias(const float* diff_dst, int64_t block, float* bias) const;
 
   WeightsGradientProblem problem_;
-  std::array<std::vector<Segment>, 3> segments_;
+  std::array<std::vector<Segment>, 3> segments_;       // some of them may have no taps
   std::map<std::pair<int64_t, int64_t>, Tile> tiles_;  // by rows of taps, and taps of a row
-  std::array<Tile, 2> bias_tiles_;                     // whether the block has a tail
+  std::array<Tile, 2> bias_tiles_, planes_;            // whether the block has a tail
 };
 
 }  // namespace tilewire::convolution

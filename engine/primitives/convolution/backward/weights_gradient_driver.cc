@@ -2,8 +2,6 @@
 #include "engine/primitives/convolution/backward/weights_gradient_driver.h"
 
 #include <algorithm>
-#include <limits>
-#include <optional>
 
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
@@ -14,13 +12,11 @@
 namespace tilewire::convolution {
 namespace {
 
-constexpr int64_t kBandBytes = 24 * 1024;               // a part of the first cache
 constexpr int64_t kLargeBytes = 512 * 1024;             // gradients that have owners
 constexpr int64_t kMostImageBytes = int64_t{16} << 20;  // of the gradients of images at once
-constexpr int64_t kMostOcBlocks = 12, kMostIcBlocks = 8;
+constexpr int64_t kOcBlocksOfOwner = 6, kOcBlocksOfImage = 12;
 constexpr int64_t kFewestOwners = 32, kFewestParts = 8;
 constexpr int64_t kFloatsOfLine = 16, kFloatsAtOnce = 4096;
-constexpr float kOne = 1;  // the source whose products with diff_dst are the gradient of the bias
 
 // The outputs whose tap lies inside src, along one dimension.
 TapRange OutputsOf(const Geometry& geometry, int d, int64_t tap) {
@@ -36,62 +32,33 @@ TapRange Common(const TapRange& a, const TapRange& b) {
   return {std::max(a.begin, b.begin), std::min(a.end, b.end)};
 }
 
-// Every displacement and increment of the generated code lies within one of these spans.
-absl::Status RequireNearPixels(const WeightsGradientProblem& problem) {
-  constexpr int64_t kLargestSpan = std::numeric_limits<int32_t>::max() / kFloatBytes / 2;
-  const Geometry& geometry = problem.geometry;
-  const int64_t lanes = problem.unit.lanes();
-  for (const std::optional<int64_t>& span :
-       {CheckedMul(problem.src.channel, lanes),
-        CheckedMul(geometry.stride[2], problem.src.spatial[2]),
-        CheckedMul(geometry.stride[1], problem.src.spatial[1]),
-        CheckedMul(problem.dst.block, WeightsGradientGenerator::kMostBlocks),
-        CheckedMul(problem.dst.spatial[2], 1), CheckedMul(problem.dst.spatial[1], 1),
-        CheckedMul(problem.weights.oc_block, WeightsGradientGenerator::kMostBlocks)}) {
-    if (!span || *span > kLargestSpan) return Unimplemented("strides exceed 32-bit displacements");
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 WeightsGradientDriver::WeightsGradientDriver(const WeightsGradientProblem& problem)
-    : problem_(problem) {
+    : problem_(problem), tiles_(problem), bands_(problem, tiles_.MostBlocks()) {
   const Geometry& geometry = problem_.geometry;
   for (int d = 0; d < 3; ++d) {
     for (int64_t tap = 0; tap < geometry.kernel[d]; ++tap)
       outputs_[d].push_back(OutputsOf(geometry, d, tap));
   }
-  ChooseBands();
   by_image_ = problem_.weights.floats * kFloatBytes <= kLargeBytes;
   by_image_ ? ChooseImages() : ChooseOwners();
 }
 
 absl::StatusOr<WeightsGradientDriver> WeightsGradientDriver::Create(
     absl::string_view name, const WeightsGradientProblem& problem) {
-  ABSL_RETURN_IF_ERROR(RequireNearPixels(problem));
   WeightsGradientDriver driver(problem);
   ABSL_RETURN_IF_ERROR(driver.Compile(name));
   return driver;
 }
 
-void WeightsGradientDriver::ChooseBands() {
-  const Geometry& geometry = problem_.geometry;
-  const int64_t src_pixels = std::min(geometry.stride[1], geometry.kernel[1]) * geometry.stride[2];
-  const int64_t pixel =
-      problem_.unit.bytes() * (WeightsGradientGenerator::kMostBlocks + src_pixels);
-  const int64_t pixels = std::max<int64_t>(1, kBandBytes / pixel);
-  band_pixels_ = DivUp(geometry.out[2], DivUp(geometry.out[2], pixels));
-  band_rows_ = std::clamp<int64_t>(pixels / geometry.out[2], 1, geometry.out[1]);
-}
-
 // The largest parts that leave owners enough: what an owner reads is read again by others.
 void WeightsGradientDriver::ChooseOwners() {
-  oc_at_once_ = kMostOcBlocks;
-  ic_at_once_ = kMostIcBlocks;
-  while (oc_at_once_ > WeightsGradientGenerator::kMostBlocks && Parts() < kFewestOwners)
-    oc_at_once_ -= WeightsGradientGenerator::kMostBlocks;
-  while (ic_at_once_ > 1 && Parts() < kFewestOwners) ic_at_once_ /= 2;
+  oc_at_once_ = kOcBlocksOfOwner;
+  ic_at_once_ = IcBlocks();
+  while (oc_at_once_ > tiles_.MostBlocks() && Parts() < kFewestOwners)
+    oc_at_once_ -= tiles_.MostBlocks();
+  while (ic_at_once_ > 1 && Parts() < kFewestOwners) ic_at_once_ = DivUp(ic_at_once_, 2);
 }
 
 void WeightsGradientDriver::ChooseImages() {
@@ -102,10 +69,9 @@ void WeightsGradientDriver::ChooseImages() {
   images_at_once_ = std::clamp<int64_t>(kMostImageBytes / (image_floats_ * kFloatBytes), 1,
                                         std::max<int64_t>(1, batch));
   ic_at_once_ = IcBlocks();
-  oc_at_once_ = kMostOcBlocks;
-  while (oc_at_once_ > WeightsGradientGenerator::kMostBlocks &&
-         images_at_once_ * Parts() < kFewestParts)
-    oc_at_once_ -= WeightsGradientGenerator::kMostBlocks;
+  oc_at_once_ = kOcBlocksOfImage;
+  while (oc_at_once_ > tiles_.MostBlocks() && images_at_once_ * Parts() < kFewestParts)
+    oc_at_once_ -= tiles_.MostBlocks();
 }
 
 int64_t WeightsGradientDriver::OcBlocks() const {
@@ -125,7 +91,7 @@ int64_t WeightsGradientDriver::ChannelsOf(int64_t ic_block) const {
 int WeightsGradientDriver::BlocksAt(const Range& oc_blocks, int64_t block) const {
   const int64_t left = oc_blocks.begin + oc_blocks.size - block;
   if (left == 4) return 2;
-  return static_cast<int>(std::min<int64_t>(left, WeightsGradientGenerator::kMostBlocks));
+  return static_cast<int>(std::min<int64_t>(left, tiles_.MostBlocks()));
 }
 
 bool WeightsGradientDriver::HasTail(int64_t block, int blocks) const {
@@ -156,69 +122,16 @@ absl::Status WeightsGradientDriver::Compile(absl::string_view name) {
     for (int64_t block = oc_blocks.begin; block < oc_blocks.begin + oc_blocks.size;) {
       const int blocks = BlocksAt(oc_blocks, block);
       const bool tail = HasTail(block, blocks);
-      const int most = WeightsGradientGenerator::MostChannels(problem_.unit, blocks);
-      for (int64_t channels : {ChannelsOf(0), ChannelsOf(IcBlocks() - 1)}) {
-        if (channels >= most) ABSL_RETURN_IF_ERROR(CompileTile(name, blocks, most, tail));
-        const int rest = static_cast<int>(channels % most);
-        if (rest != 0) ABSL_RETURN_IF_ERROR(CompileTile(name, blocks, rest, tail));
-      }
-      if (problem_.has_bias) ABSL_RETURN_IF_ERROR(CompileBiasTile(name, blocks, tail));
+      for (int64_t channels : {ChannelsOf(0), ChannelsOf(IcBlocks() - 1)})
+        ABSL_RETURN_IF_ERROR(tiles_.Compile(name, blocks, tail, channels));
       block += blocks;
     }
   }
   return absl::OkStatus();
 }
 
-absl::Status WeightsGradientDriver::CompileTile(absl::string_view name, int blocks, int channels,
-                                                bool tail) {
-  Tile& tile = tiles_[blocks - 1][channels - 1][tail];
-  if (tile != nullptr) return absl::OkStatus();
-  const WeightsGradientProblem& p = problem_;
-  WeightsGradientTile config{.unit = p.unit};
-  config.blocks = blocks;
-  config.channels = channels;
-  config.tail_lanes = tail ? static_cast<int>(p.geometry.oc % p.unit.lanes()) : 0;
-  config.src_channel = p.src.channel * kFloatBytes;
-  config.src_pixel = p.geometry.stride[2] * p.src.spatial[2] * kFloatBytes;
-  config.src_row = p.geometry.stride[1] * p.src.spatial[1] * kFloatBytes;
-  config.dst_block = p.dst.block * kFloatBytes;
-  config.dst_pixel = p.dst.spatial[2] * kFloatBytes;
-  config.dst_row = p.dst.spatial[1] * kFloatBytes;
-  config.weights_block = p.weights.oc_block * kFloatBytes;
-  config.weights_channel = p.weights.channel * kFloatBytes;
-  ABSL_ASSIGN_OR_RETURN(tile, jit::Compile<WeightsGradientGenerator>(name, config));
-  return absl::OkStatus();
-}
-
-absl::Status WeightsGradientDriver::CompileBiasTile(absl::string_view name, int blocks, bool tail) {
-  Tile& tile = bias_tiles_[blocks - 1][tail];
-  if (tile != nullptr) return absl::OkStatus();
-  const WeightsGradientProblem& p = problem_;
-  WeightsGradientTile config{.unit = p.unit};
-  config.blocks = blocks;
-  config.tail_lanes = tail ? static_cast<int>(p.geometry.oc % p.unit.lanes()) : 0;
-  config.dst_block = p.dst.block * kFloatBytes;
-  config.dst_pixel = p.dst.spatial[2] * kFloatBytes;
-  config.dst_row = p.dst.spatial[1] * kFloatBytes;
-  config.weights_block = p.unit.bytes();
-  ABSL_ASSIGN_OR_RETURN(tile, jit::Compile<WeightsGradientGenerator>(name, config));
-  return absl::OkStatus();
-}
-
 int64_t WeightsGradientDriver::scratchpad_bytes() const {
   return by_image_ ? images_at_once_ * image_floats_ * kFloatBytes : 0;
-}
-
-int64_t WeightsGradientDriver::code_bytes() const {
-  int64_t bytes = 0;
-  const auto count = [&bytes](const Tile& tile) {
-    if (tile != nullptr) bytes += static_cast<int64_t>(tile->code_bytes());
-  };
-  for (const auto& of_blocks : tiles_) {
-    for (const auto& of_channels : of_blocks) std::ranges::for_each(of_channels, count);
-  }
-  for (const auto& of_blocks : bias_tiles_) std::ranges::for_each(of_blocks, count);
-  return bytes;
 }
 
 void WeightsGradientDriver::Run(const Operands& operands, std::byte* scratchpad,
@@ -280,21 +193,11 @@ void WeightsGradientDriver::AddImages(const float* sums, Range images, const Ope
 }
 
 void WeightsGradientDriver::RunPart(const Part& part) const {
-  const Geometry& geometry = problem_.geometry;
   if (part.begins_at_zero) ZeroPart(part);
-  for (int64_t n = part.images.begin; n < part.images.begin + part.images.size; ++n) {
-    for (int64_t depth = 0; depth < geometry.out[0]; ++depth) {
-      for (int64_t row = 0; row < geometry.out[1]; row += band_rows_) {
-        for (int64_t pixel = 0; pixel < geometry.out[2]; pixel += band_pixels_) {
-          RunBand(part, n,
-                  {depth,
-                   {row, std::min(geometry.out[1], row + band_rows_)},
-                   {pixel, std::min(geometry.out[2], pixel + band_pixels_)}});
-          if (threading::Stopped()) return;
-        }
-      }
-    }
-  }
+  const int64_t first = part.images.begin * bands_.OfImage();
+  const int64_t end = first + part.images.size * bands_.OfImage();
+  for (int64_t index = first; index < end && !threading::Stopped(); ++index)
+    RunBand(part, {bands_.At(index), index + 1 < end ? bands_.ToNext(index) : Distance{}});
 }
 
 void WeightsGradientDriver::ZeroPart(const Part& part) const {
@@ -313,11 +216,20 @@ void WeightsGradientDriver::ZeroPart(const Part& part) const {
   std::fill(bias + first, bias + end, 0.0f);
 }
 
+// Blocks of src whose bands stay in the second cache while all blocks of diff_dst pass.
+void WeightsGradientDriver::RunBand(const Part& part, const Band& band) const {
+  const int64_t end = part.ic_blocks.begin + part.ic_blocks.size;
+  const int64_t at_once = bands_.BlocksInCache();
+  for (int64_t block = part.ic_blocks.begin; block < end; block += at_once)
+    RunBlocks(part, band, {block, std::min(at_once, end - block)});
+}
+
 // A few blocks of diff_dst stay in the first cache while those of src pass.
-void WeightsGradientDriver::RunBand(const Part& part, int64_t image, const Band& band) const {
+void WeightsGradientDriver::RunBlocks(const Part& part, const Band& band,
+                                      const Range& ic_blocks) const {
   const WeightsGradientProblem& p = problem_;
-  const float* const src = part.operands.src + image * p.src.image + part.group * p.src.group;
-  const float* const diff_dst = part.operands.diff_dst + image * p.dst.image +
+  const float* const src = part.operands.src + band.image * p.src.image + part.group * p.src.group;
+  const float* const diff_dst = part.operands.diff_dst + band.image * p.dst.image +
                                 part.group * p.dst.group + band.depth * p.dst.spatial[0];
   float* const weights = part.operands.diff_weights + part.group * p.weights.group;
   const int64_t end = part.oc_blocks.begin + part.oc_blocks.size;
@@ -325,32 +237,64 @@ void WeightsGradientDriver::RunBand(const Part& part, int64_t image, const Band&
     Place place;
     place.blocks = BlocksAt(part.oc_blocks, block);
     place.tail = HasTail(block, place.blocks);
+    place.is_last = block + place.blocks == end;
     place.diff_dst = diff_dst + block * p.dst.block;
-    if (p.has_bias && part.ic_blocks.begin == 0) RunBias(part, band, place, block);
-    for (int64_t i = 0; i < part.ic_blocks.size; ++i) {
-      const int64_t ic_block = part.ic_blocks.begin + i;
+    if (p.has_bias && ic_blocks.begin == 0) RunBias(part, band, place, block);
+    for (int64_t i = 0; i < ic_blocks.size; i += place.src_blocks) {
+      const int64_t ic_block = ic_blocks.begin + i;
       place.src = src + ic_block * p.src.block;
       place.diff_weights = weights + block * p.weights.oc_block + ic_block * p.weights.ic_block;
-      RunTaps(band, place, ChannelsOf(ic_block));
+      place.channels = ChannelsOf(ic_block);
+      LookAhead(part, band, ic_blocks, i, &place);
+      RunTaps(band, place);
     }
     block += place.blocks;
   }
 }
 
-void WeightsGradientDriver::RunBias(const Part& part, const Band& band, const Place& place,
-                                    int64_t block) const {
-  const Spatial& strides = problem_.dst.spatial;
-  const WeightsGradientArgs args = {
-      .src = &kOne,
-      .diff_dst = place.diff_dst + band.rows.begin * strides[1] + band.pixels.begin * strides[2],
-      .diff_weights = part.operands.diff_bias + part.group * problem_.geometry.oc +
-                      block * problem_.unit.lanes(),
-      .rows = band.rows.end - band.rows.begin,
-      .pixels = band.pixels.end - band.pixels.begin};
-  bias_tiles_[place.blocks - 1][place.tail]->entry<WeightsGradientGenerator::Function>()(&args);
+// Sets how many blocks of src, from block `i` of `ic_blocks` on, one call takes, of windows of one
+// tap; and where it fetches meanwhile: the block of src that is next, and the next band of the
+// blocks of diff_dst, one for each of the last blocks of src.
+void WeightsGradientDriver::LookAhead(const Part& part, const Band& band, const Range& ic_blocks,
+                                      int64_t i, Place* place) const {
+  const int64_t src_block = problem_.src.block, last = ic_blocks.size - 1;
+  const int64_t parts_end = part.ic_blocks.begin + part.ic_blocks.size;
+  const bool last_blocks = ic_blocks.begin + ic_blocks.size == parts_end;
+  place->ahead = {.src = src_block};
+  if (i == last && !place->is_last) place->ahead.src = -last * src_block;
+  if (i == last && place->is_last && last_blocks)
+    place->ahead.src = band.next.src - (part.ic_blocks.size - 1) * src_block;
+  const bool fetches_dst = last_blocks && i < place->blocks;
+  if (fetches_dst) place->ahead.dst = band.next.dst + i * problem_.dst.block;
+  place->dst_ahead_step = fetches_dst ? problem_.dst.block : 0;
+  place->src_blocks = 1;
+  if (problem_.geometry.kernel != Spatial{1, 1, 1}) return;
+  const int64_t end = fetches_dst ? std::min<int64_t>(last, place->blocks) : last;
+  place->src_blocks = std::max<int64_t>(1, end - i);
 }
 
-void WeightsGradientDriver::RunTaps(const Band& band, const Place& place, int64_t channels) const {
+void WeightsGradientDriver::RunBias(const Part& part, const Band& band, const Place& place,
+                                    int64_t block) const {
+  WeightsGradientTiles::Call call = CallAt(place, band.rows, band.pixels);
+  call.diff_weights =
+      part.operands.diff_bias + part.group * problem_.geometry.oc + block * problem_.unit.lanes();
+  tiles_.RunBias(call);
+}
+
+// Rows and pixels of diff_dst; src and diff_weights are still those of the place.
+WeightsGradientTiles::Call WeightsGradientDriver::CallAt(const Place& place, const TapRange& rows,
+                                                         const TapRange& pixels) const {
+  const Spatial& strides = problem_.dst.spatial;
+  return {.src = place.src,
+          .diff_dst = place.diff_dst + rows.begin * strides[1] + pixels.begin * strides[2],
+          .diff_weights = place.diff_weights,
+          .blocks = place.blocks,
+          .tail = place.tail,
+          .rows = rows.end - rows.begin,
+          .pixels = pixels.end - pixels.begin};
+}
+
+void WeightsGradientDriver::RunTaps(const Band& band, const Place& place) const {
   const Geometry& geometry = problem_.geometry;
   for (int64_t kd = 0; kd < geometry.kernel[0]; ++kd) {
     const TapRange& depths = outputs_[0][kd];
@@ -359,45 +303,64 @@ void WeightsGradientDriver::RunTaps(const Band& band, const Place& place, int64_
     at.src += (band.depth * geometry.stride[0] + kd * geometry.tap_step[0] - geometry.pad[0]) *
               problem_.src.spatial[0];
     at.diff_weights += kd * problem_.weights.taps[0];
-    for (int64_t kh = 0; kh < geometry.kernel[1]; ++kh) RunRowOfTaps(band, at, channels, kh);
+    for (int64_t kh = 0; kh < geometry.kernel[1]; ++kh) RunRowOfTaps(band, at, kh);
   }
 }
 
-void WeightsGradientDriver::RunRowOfTaps(const Band& band, const Place& place, int64_t channels,
-                                         int64_t tap) const {
+void WeightsGradientDriver::RunRowOfTaps(const Band& band, const Place& place, int64_t tap) const {
   const Geometry& geometry = problem_.geometry;
   const TapRange rows = Common(band.rows, outputs_[1][tap]);
   if (rows.begin >= rows.end) return;
-  const int64_t row =
-      rows.begin * geometry.stride[1] + tap * geometry.tap_step[1] - geometry.pad[1];
-  for (int64_t kw = 0; kw < geometry.kernel[2]; ++kw) {
-    const TapRange pixels = Common(band.pixels, outputs_[2][kw]);
-    if (pixels.begin >= pixels.end) continue;
-    const int64_t pixel =
-        pixels.begin * geometry.stride[2] + kw * geometry.tap_step[2] - geometry.pad[2];
-    Place at = place;
-    at.src += row * problem_.src.spatial[1] + pixel * problem_.src.spatial[2];
-    at.diff_dst += rows.begin * problem_.dst.spatial[1] + pixels.begin * problem_.dst.spatial[2];
-    at.diff_weights += tap * problem_.weights.taps[1] + kw * problem_.weights.taps[2];
-    RunTile(at, rows, pixels, channels);
+  Place at = place;
+  at.src += (rows.begin * geometry.stride[1] + tap * geometry.tap_step[1] - geometry.pad[1]) *
+            problem_.src.spatial[1];
+  at.diff_weights += tap * problem_.weights.taps[1];
+  if (tap != geometry.kernel[1] / 2) {
+    at.ahead = {};
+    at.dst_ahead_step = 0;
+  }
+  const int64_t at_once = tiles_.TapsAtOnce();
+  for (int64_t kw = 0; kw < geometry.kernel[2]; kw += at_once) {
+    RunTapsOfRow(at, rows, band.pixels, {kw, std::min(kw + at_once, geometry.kernel[2])});
   }
 }
 
-void WeightsGradientDriver::RunTile(const Place& place, const TapRange& rows,
-                                    const TapRange& pixels, int64_t channels) const {
-  const int64_t most = WeightsGradientGenerator::MostChannels(problem_.unit, place.blocks);
-  const auto& tiles = tiles_[place.blocks - 1];
-  WeightsGradientArgs args = {.src = place.src,
-                              .diff_dst = place.diff_dst,
-                              .diff_weights = place.diff_weights,
-                              .rows = rows.end - rows.begin,
-                              .pixels = pixels.end - pixels.begin};
-  for (int64_t c = 0; c < channels; c += most) {
-    const int64_t count = std::min(most, channels - c);
-    tiles[count - 1][place.tail]->entry<WeightsGradientGenerator::Function>()(&args);
-    args.src += count * problem_.src.channel;
-    args.diff_weights += count * problem_.weights.channel;
+// Pixels that all of the taps reach, and then those at the borders that only some do.
+void WeightsGradientDriver::RunTapsOfRow(const Place& place, const TapRange& rows,
+                                         const TapRange& pixels, const TapRange& taps) const {
+  TapRange common = pixels;
+  for (int64_t tap = taps.begin; tap < taps.end; ++tap) common = Common(common, outputs_[2][tap]);
+  const bool together = taps.end - taps.begin > 1 && common.begin < common.end;
+  if (together) RunPixels(place, rows, common, taps);
+  for (int64_t tap = taps.begin; tap < taps.end; ++tap) {
+    const TapRange all = Common(pixels, outputs_[2][tap]), one = {tap, tap + 1};
+    if (together) {
+      RunPixels(place, rows, {all.begin, common.begin}, one);
+      RunPixels(place, rows, {common.end, all.end}, one);
+    } else {
+      RunPixels(place, rows, all, one);
+    }
   }
+}
+
+// One tap, or as many as a tile has.
+void WeightsGradientDriver::RunPixels(const Place& place, const TapRange& rows,
+                                      const TapRange& pixels, const TapRange& taps) const {
+  if (pixels.begin >= pixels.end) return;
+  const Geometry& geometry = problem_.geometry;
+  const int64_t pixel =
+      pixels.begin * geometry.stride[2] + taps.begin * geometry.tap_step[2] - geometry.pad[2];
+  WeightsGradientTiles::Call call = CallAt(place, rows, pixels);
+  call.src_blocks = place.src_blocks;
+  call.src += pixel * problem_.src.spatial[2];
+  call.diff_weights += taps.begin * problem_.weights.taps[2];
+  const int64_t middle = geometry.kernel[2] / 2;
+  if (taps.begin <= middle && middle < taps.end) {
+    call.ahead = place.ahead;
+    call.dst_ahead_step = place.dst_ahead_step;
+  }
+  const auto count = static_cast<int>(taps.end - taps.begin);
+  count == 1 ? tiles_.RunTap(call, place.channels) : tiles_.RunTaps(call, count);
 }
 
 }  // namespace tilewire::convolution

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The gradient of a convolution's weights, and of its bias, around the tiles of
-// weights_gradient_generator.h. An image is cut into bands of rows (of pixels, where rows are
-// long), whose part of src and diff_dst stays in the first cache while taps and channels pass.
+// weights_gradient_tiles.h. Images are cut into bands (weights_gradient_bands.h).
 //
 // A gradient is the sum, in order, over images and over the bands of an image, of the chain of each
 // band, so its bits depend on the descriptor of one image and on the vector unit alone. Who adds is
@@ -26,30 +25,13 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "engine/base/range.h"
-#include "engine/jit/generator.h"
 #include "engine/kernels/tiles/tap_runs.h"
-#include "engine/primitives/convolution/backward/weights_gradient_generator.h"
-#include "engine/primitives/convolution/direct/direct_driver.h"
-#include "engine/primitives/convolution/geometry.h"
+#include "engine/primitives/convolution/backward/weights_gradient_bands.h"
+#include "engine/primitives/convolution/backward/weights_gradient_problem.h"
+#include "engine/primitives/convolution/backward/weights_gradient_tiles.h"
 #include "engine/threading/arena.h"
 
 namespace tilewire::convolution {
-
-// Strides in elements. Lanes of diff_weights are output channels, and neighbours.
-struct WeightsGradientProblem {
-  struct Weights {
-    int64_t group = 0, oc_block = 0, ic_block = 0, channel = 0;
-    Spatial taps{0, 0, 0};
-    int64_t floats = 0;  // of the whole tensor, which is dense
-  };
-
-  Geometry geometry;
-  VectorUnit unit;
-  ActivationStrides src, dst;  // dst: of diff_dst
-  Weights weights;
-  bool has_bias = false;
-  bool adds = false;  // to what diff_weights and diff_bias hold
-};
 
 class WeightsGradientDriver {
  public:
@@ -68,7 +50,7 @@ class WeightsGradientDriver {
   void Run(const Operands& operands, std::byte* scratchpad, const threading::Team& team) const;
 
   int64_t scratchpad_bytes() const;
-  int64_t code_bytes() const;
+  int64_t code_bytes() const { return tiles_.code_bytes(); }
 
  private:
   // Blocks of diff_weights of one group, and the images whose sum they get.
@@ -78,27 +60,26 @@ class WeightsGradientDriver {
     int64_t group = 0;
     bool begins_at_zero = true;
   };
-  // Rows and pixels of one depth of diff_dst.
-  struct Band {
-    int64_t depth;
-    TapRange rows, pixels;
+  using Distance = WeightsGradientBands::Distance;
+  struct Band : WeightsGradientBands::Band {
+    Distance next;  // from here to the next one of the part
   };
-  // Where a tile's taps begin: elements of all operands, and the tile's shape.
+  // Where the taps of some blocks begin: elements of all operands; `ahead`: from there to what is
+  // fetched for later.
   struct Place {
     const float *src, *diff_dst;
     float* diff_weights;
-    int blocks;
-    bool tail;
+    int blocks;          // of output channels
+    bool tail, is_last;  // the last of them is not full; they are the last of the part
+    int64_t channels;    // of src
+    Distance ahead;
+    int64_t src_blocks = 1, dst_ahead_step = 0;  // see WeightsGradientTiles::Call
   };
-  using Tile = std::unique_ptr<const jit::Generator>;
 
   explicit WeightsGradientDriver(const WeightsGradientProblem& problem);
-  void ChooseBands();
   void ChooseOwners();
   void ChooseImages();
   absl::Status Compile(absl::string_view name);
-  absl::Status CompileTile(absl::string_view name, int blocks, int channels, bool tail);
-  absl::Status CompileBiasTile(absl::string_view name, int blocks, bool tail);
 
   int64_t OcBlocks() const;
   int64_t IcBlocks() const;
@@ -114,22 +95,27 @@ class WeightsGradientDriver {
                  const threading::Team& team) const;
   void RunPart(const Part& part) const;
   void ZeroPart(const Part& part) const;
-  void RunBand(const Part& part, int64_t image, const Band& band) const;
+  void RunBand(const Part& part, const Band& band) const;
+  void RunBlocks(const Part& part, const Band& band, const Range& ic_blocks) const;
+  void LookAhead(const Part& part, const Band& band, const Range& ic_blocks, int64_t i,
+                 Place* place) const;
   void RunBias(const Part& part, const Band& band, const Place& place, int64_t block) const;
-  void RunTaps(const Band& band, const Place& place, int64_t channels) const;
-  void RunRowOfTaps(const Band& band, const Place& place, int64_t channels, int64_t tap) const;
-  void RunTile(const Place& place, const TapRange& rows, const TapRange& pixels,
-               int64_t channels) const;
+  WeightsGradientTiles::Call CallAt(const Place& place, const TapRange& rows,
+                                    const TapRange& pixels) const;
+  void RunTaps(const Band& band, const Place& place) const;
+  void RunRowOfTaps(const Band& band, const Place& place, int64_t tap) const;
+  void RunTapsOfRow(const Place& place, const TapRange& rows, const TapRange& pixels,
+                    const TapRange& taps) const;
+  void RunPixels(const Place& place, const TapRange& rows, const TapRange& pixels,
+                 const TapRange& taps) const;
 
   WeightsGradientProblem problem_;
+  WeightsGradientTiles tiles_;
+  WeightsGradientBands bands_;
   std::array<std::vector<TapRange>, 3> outputs_;  // by dimension and tap: those inside src
-  int64_t band_rows_ = 1, band_pixels_ = 1;
   bool by_image_ = false;
   int64_t oc_at_once_ = 0, ic_at_once_ = 0;                          // blocks of a part
   int64_t images_at_once_ = 0, image_floats_ = 0, bias_floats_ = 0;  // in the scratchpad
-  // By blocks - 1, channels - 1, and whether the last block has a tail; those of the bias likewise.
-  std::array<std::array<std::array<Tile, 2>, 8>, 3> tiles_;
-  std::array<std::array<Tile, 2>, 3> bias_tiles_;
 };
 
 }  // namespace tilewire::convolution

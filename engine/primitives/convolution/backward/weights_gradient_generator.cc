@@ -3,80 +3,146 @@
 
 #include <cstddef>
 
-namespace tilewire::convolution {
+#include "engine/base/checked_math.h"
 
-int WeightsGradientGenerator::MostChannels(const VectorUnit& unit, int blocks) {
-  return unit.registers() >= 32 || blocks == 1 ? 8 : 4;
-}
+namespace tilewire::convolution {
+namespace {
+
+constexpr int kBytesOfLine = 64;
+
+}  // namespace
 
 void WeightsGradientGenerator::Emit() {
-  for (int i = 0; i < Sums(); ++i) tile_.unit.Zero(this, tile_.unit.Vector(i));
-  EmitRows();
-  AddSums();
-  vzeroupper();
-  ret();
+  Xbyak::Label next;
+  Preamble();
+  mov(src_block_, ptr[args_ + offsetof(WeightsGradientArgs, src)]);
+  mov(weights_, ptr[args_ + offsetof(WeightsGradientArgs, diff_weights)]);
+  mov(src_blocks_, ptr[args_ + offsetof(WeightsGradientArgs, src_blocks)]);
+  mov(src_ahead_, ptr[args_ + offsetof(WeightsGradientArgs, src_ahead)]);
+  mov(dst_ahead_, ptr[args_ + offsetof(WeightsGradientArgs, dst_ahead)]);
+  L(next);
+  EmitBlock();
+  add(src_block_, ptr[args_ + offsetof(WeightsGradientArgs, src_block)]);
+  add(weights_, ptr[args_ + offsetof(WeightsGradientArgs, weights_src_block)]);
+  add(dst_ahead_, ptr[args_ + offsetof(WeightsGradientArgs, dst_ahead_step)]);
+  dec(src_blocks_);
+  jnz(next, T_NEAR);
+  Postamble();
   if (tile_.tail_lanes != 0) tail_.EmitTable();
 }
 
-void WeightsGradientGenerator::EmitRows() {
-  Xbyak::Label next_row, next_pixel;
-  mov(src_row_, ptr[args_ + offsetof(WeightsGradientArgs, src)]);
+void WeightsGradientGenerator::EmitBlock() {
+  const int64_t most = MostSums(tile_.unit) / tile_.blocks;
+  for (const Range& sources : SplitEvenly(tile_.sources, DivUp(tile_.sources, most)))
+    EmitPart({sources, sources.begin == 0, sources.begin + sources.size == tile_.sources});
+}
+
+void WeightsGradientGenerator::EmitPart(const Part& part) {
+  FetchWeights(part.sources);
+  for (int i = 0; i < tile_.blocks * part.sources.size; ++i)
+    tile_.unit.Zero(this, tile_.unit.Vector(i));
+  EmitRows(part);
+  AddSums(part.sources);
+}
+
+// The lines that the sums are added to in the end.
+void WeightsGradientGenerator::FetchWeights(const Range& sources) {
+  for (int b = 0; b < tile_.blocks; ++b) {
+    int fetched = 0;
+    for (int64_t s = sources.begin; s < sources.begin + sources.size; ++s) {
+      const int at = WeightsOffset(b, s);
+      if (s > sources.begin && at >= fetched && at < fetched + kBytesOfLine) continue;
+      prefetchw(ptr[weights_ + at]);
+      fetched = at;
+    }
+  }
+}
+
+void WeightsGradientGenerator::EmitRows(const Part& part) {
+  Xbyak::Label next_row;
+  mov(src_row_, src_block_);
   mov(dst_row_, ptr[args_ + offsetof(WeightsGradientArgs, diff_dst)]);
   mov(rows_, ptr[args_ + offsetof(WeightsGradientArgs, rows)]);
   L(next_row);
   mov(src_, src_row_);
   mov(dst_, dst_row_);
   mov(pixels_, ptr[args_ + offsetof(WeightsGradientArgs, pixels)]);
-  L(next_pixel);
-  EmitPixel();
-  add(src_, static_cast<int>(tile_.src_pixel));
-  add(dst_, static_cast<int>(tile_.dst_pixel));
-  dec(pixels_);
-  jnz(next_pixel, T_NEAR);
+  EmitPixels(part);
   add(src_row_, static_cast<int>(tile_.src_row));
   add(dst_row_, static_cast<int>(tile_.dst_row));
   dec(rows_);
   jnz(next_row, T_NEAR);
 }
 
-int WeightsGradientGenerator::SrcOffset(int channel) const {
-  if (!tile_.depthwise) return static_cast<int>(channel * tile_.src_channel);
-  return static_cast<int>(channel / tile_.taps_of_row * tile_.src_tap_row +
-                          channel % tile_.taps_of_row * tile_.src_channel);
+// Two at a time, and the last of an odd number alone.
+void WeightsGradientGenerator::EmitPixels(const Part& part) {
+  Xbyak::Label next, last, done;
+  sub(pixels_, kPixelsAtOnce);
+  jl(last, T_NEAR);
+  L(next);
+  for (int pixel = 0; pixel < kPixelsAtOnce; ++pixel) {
+    if (tile_.fetches_ahead) FetchAhead(part, pixel);
+    EmitPixel(part.sources, pixel);
+  }
+  add(src_, static_cast<int>(kPixelsAtOnce * tile_.src_pixel));
+  add(dst_, static_cast<int>(kPixelsAtOnce * tile_.dst_pixel));
+  sub(pixels_, kPixelsAtOnce);
+  jge(next, T_NEAR);
+  L(last);
+  add(pixels_, kPixelsAtOnce);
+  jz(done, T_NEAR);
+  EmitPixel(part.sources, 0);
+  L(done);
 }
 
-int WeightsGradientGenerator::WeightsOffset(int block, int channel) const {
-  const int64_t first = block * tile_.weights_block;
-  if (!tile_.depthwise) return static_cast<int>(first + channel * tile_.weights_channel);
-  return static_cast<int>(first + channel / tile_.taps_of_row * tile_.weights_tap_row +
-                          channel % tile_.taps_of_row * tile_.weights_channel);
+// Once for every line, about: src by the first part, diff_dst by the last.
+void WeightsGradientGenerator::FetchAhead(const Part& part, int pixel) {
+  const auto begins_line = [pixel](int64_t step) {
+    return pixel == 0 || pixel * step / kBytesOfLine != (pixel - 1) * step / kBytesOfLine;
+  };
+  if (part.is_first && begins_line(tile_.src_pixel))
+    prefetcht0(ptr[src_ + src_ahead_ + static_cast<int>(pixel * tile_.src_pixel)]);
+  if (part.is_last && begins_line(tile_.dst_pixel))
+    prefetcht0(ptr[dst_ + dst_ahead_ + static_cast<int>(pixel * tile_.dst_pixel)]);
 }
 
-void WeightsGradientGenerator::EmitPixel() {
+int WeightsGradientGenerator::SrcOffset(int64_t source) const {
+  return static_cast<int>(source / tile_.sources_of_row * tile_.src_source_row +
+                          source % tile_.sources_of_row * tile_.src_source);
+}
+
+int WeightsGradientGenerator::WeightsOffset(int block, int64_t source) const {
+  return static_cast<int>(block * tile_.weights_block +
+                          source / tile_.sources_of_row * tile_.weights_source_row +
+                          source % tile_.sources_of_row * tile_.weights_source);
+}
+
+void WeightsGradientGenerator::EmitPixel(const Range& sources, int pixel) {
+  const int src = static_cast<int>(pixel * tile_.src_pixel);
+  const int dst = static_cast<int>(pixel * tile_.dst_pixel);
   for (int b = 0; b < tile_.blocks; ++b)
-    vmovups(Block(b), ptr[dst_ + static_cast<int>(b * tile_.dst_block)]);
-  for (int c = 0; c < tile_.channels; ++c) {
+    vmovups(Block(b), ptr[dst_ + dst + static_cast<int>(b * tile_.dst_block)]);
+  for (int64_t s = sources.begin; s < sources.begin + sources.size; ++s) {
     if (tile_.depthwise) {
-      vfmadd231ps(Sum(0, c), Block(0), ptr[src_ + SrcOffset(c)]);
+      vfmadd231ps(Sum(sources, 0, s), Block(0), ptr[src_ + src + SrcOffset(s)]);
       continue;
     }
-    vbroadcastss(Channel(), ptr[src_ + SrcOffset(c)]);
-    for (int b = 0; b < tile_.blocks; ++b) vfmadd231ps(Sum(b, c), Channel(), Block(b));
+    vbroadcastss(Source(), ptr[src_ + src + SrcOffset(s)]);
+    for (int b = 0; b < tile_.blocks; ++b) vfmadd231ps(Sum(sources, b, s), Source(), Block(b));
   }
 }
 
 // Lanes after the last output channel are left as they are.
-void WeightsGradientGenerator::AddSums() {
+void WeightsGradientGenerator::AddSums(const Range& sources) {
   const bool has_tail = tile_.tail_lanes != 0;
-  const Xbyak::Xmm before = tile_.unit.Vector(Sums() + 1);
+  const Xbyak::Xmm before = Block(1);  // Block(0) holds the mask of the tail
   if (has_tail) tail_.Set(tile_.tail_lanes);
-  mov(weights_, ptr[args_ + offsetof(WeightsGradientArgs, diff_weights)]);
   for (int b = 0; b < tile_.blocks; ++b) {
     const bool masked = has_tail && b == tile_.blocks - 1;
-    for (int c = 0; c < tile_.channels; ++c) {
-      const int at = WeightsOffset(b, c);
+    for (int64_t s = sources.begin; s < sources.begin + sources.size; ++s) {
+      const int at = WeightsOffset(b, s);
       tail_.Load(before, ptr[weights_ + at], masked);
-      vaddps(before, before, Sum(b, c));
+      vaddps(before, before, Sum(sources, b, s));
       tail_.Store(ptr[weights_ + at], before, masked);
     }
   }

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Generates a tile of the gradient of weights: for one tap, some input channels and some vectors of
-// output channels,
+// Generates a tile of the gradient of weights: for some sources, each an input channel and a tap,
+// and some vectors of output channels,
 //
-//   diff_weights[channel][output] += sum over rows, pixels of
-//                                    src[row, pixel][channel] * diff_dst[row, pixel][output]
+//   diff_weights[source][output] += sum over rows, pixels of
+//                                   src[row, pixel][source] * diff_dst[row, pixel][output]
 //
-// Lanes are output channels; an input channel is broadcast from memory. The sum is a chain of fused
+// Lanes are output channels; a source is broadcast from memory. The sum is a chain of fused
 // multiply-adds that begins at zero, in the order of rows and pixels, and is then added to what
-// diff_weights holds. The gradient of a bias is the tile of one channel that is 1 everywhere.
-// Depthwise, lanes are the channels of both sides, and several taps take the place of channels.
+// diff_weights holds. The gradient of a bias is the tile of one source that is 1 everywhere.
+// Depthwise, lanes are the channels of both sides, and sources are taps.
 //
-// Registers: the sums, vectors of diff_dst, and a channel of src; 12 sums with 16 registers and 24
-// with 32 read less than half a vector for each of their products.
+// Registers: the sums, vectors of diff_dst, and a source; 12 sums with 16 registers and 24 with 32
+// read less than half a vector for each of their products. Sources beyond these have a loop of
+// their own over rows and pixels, and all of it is repeated for blocks of src.
 //
 // Used while generating; thread-compatible. The generated code is thread-safe.
 #ifndef ENGINE_PRIMITIVES_CONVOLUTION_BACKWARD_WEIGHTS_GRADIENT_GENERATOR_H_
@@ -20,6 +21,7 @@
 
 #include <cstdint>
 
+#include "engine/base/range.h"
 #include "engine/jit/generator.h"
 #include "engine/jit/loop_count.h"
 #include "engine/jit/tail_mask.h"
@@ -30,54 +32,74 @@ namespace tilewire::convolution {
 // Strides are in bytes.
 struct WeightsGradientTile {
   VectorUnit unit;
-  int blocks = 1, channels = 1;  // vectors of output channels; input channels
-  int tail_lanes = 0;            // output channels of the last vector; 0: all of its lanes
-  int64_t src_channel = 0, src_pixel = 0, src_row = 0;
+  int blocks = 1;      // vectors of output channels
+  int tail_lanes = 0;  // output channels of the last vector; 0: all of its lanes
   int64_t dst_block = 0, dst_pixel = 0, dst_row = 0;  // of diff_dst
-  int64_t weights_block = 0, weights_channel = 0;     // of diff_weights
-  // Depthwise: `channels` counts taps, of which a row has so many.
+  int64_t src_pixel = 0, src_row = 0;
+  int64_t weights_block = 0;  // of diff_weights
+  // Sources are rows of `sources_of_row`, the last of which may be shorter.
+  int sources = 1, sources_of_row = 1;
+  int64_t src_source = 0, src_source_row = 0;          // from one to the next, and from row to row
+  int64_t weights_source = 0, weights_source_row = 0;  // the same of diff_weights
   bool depthwise = false;
-  int taps_of_row = 1;
-  int64_t src_tap_row = 0, weights_tap_row = 0;  // from row to row of taps
+  bool fetches_ahead = false;
 };
 
 struct WeightsGradientArgs {
-  const float *src, *diff_dst;  // of the first row, pixel and channel
+  const float *src, *diff_dst;  // of the first row, pixel and source
   float* diff_weights;
   jit::LoopCount rows, pixels;
+  // Blocks of src, and bytes from one to the next.
+  jit::LoopCount src_blocks = 1;
+  int64_t src_block = 0, weights_src_block = 0;
+  // Where the tile fetches ahead: bytes from what it reads to what later ones will. For each block
+  // of src, dst_ahead grows by a step.
+  int64_t src_ahead = 0, dst_ahead = 0, dst_ahead_step = 0;
 };
 
 class WeightsGradientGenerator final : public jit::Generator {
  public:
   using Function = void (*)(const WeightsGradientArgs*);
-  // Vectors of output channels of a tile, at most; and its input channels where it has `blocks`.
-  static constexpr int kMostBlocks = 3;
-  static int MostChannels(const VectorUnit& unit, int blocks);
+  static constexpr int kMostBlocks = 3;  // vectors of output channels of a tile
+  // Sums that the registers hold beside what they are made of.
+  static int MostSums(const VectorUnit& unit) { return unit.registers() >= 32 ? 24 : 12; }
 
   WeightsGradientGenerator(absl::string_view name, const WeightsGradientTile& tile)
       : Generator(name),
         tile_(tile),
-        tail_(this, tile.unit, {.spare = rax, .opmask = k2, .vector = Sums()}) {}
+        tail_(this, tile.unit, {.spare = rax, .opmask = k2, .vector = MostSums(tile.unit)}) {}
 
  private:
   void Emit() override;
-  void EmitRows();
-  void EmitPixel();
-  void AddSums();
+  // Sources whose sums the registers hold together.
+  struct Part {
+    Range sources;
+    bool is_first, is_last;
+  };
+  void EmitBlock();
+  void EmitPart(const Part& part);
+  void FetchWeights(const Range& sources);
+  void EmitRows(const Part& part);
+  void EmitPixels(const Part& part);
+  void EmitPixel(const Range& sources, int pixel);
+  void FetchAhead(const Part& part, int pixel);
+  void AddSums(const Range& sources);
 
-  // Bytes from the first channel or tap to another.
-  int SrcOffset(int channel) const;
-  int WeightsOffset(int block, int channel) const;
-  int Sums() const { return tile_.blocks * tile_.channels; }
-  Xbyak::Xmm Sum(int block, int channel) const {
-    return tile_.unit.Vector(block * tile_.channels + channel);
+  static constexpr int kPixelsAtOnce = 2;
+
+  // Bytes from the first source to another.
+  int SrcOffset(int64_t source) const;
+  int WeightsOffset(int block, int64_t source) const;
+  Xbyak::Xmm Sum(const Range& sources, int block, int64_t source) const {
+    return tile_.unit.Vector(static_cast<int>(block * sources.size + source - sources.begin));
   }
-  Xbyak::Xmm Block(int block) const { return tile_.unit.Vector(Sums() + block); }
-  Xbyak::Xmm Channel() const { return tile_.unit.Vector(Sums() + tile_.blocks); }
+  Xbyak::Xmm Block(int block) const { return tile_.unit.Vector(MostSums(tile_.unit) + block); }
+  Xbyak::Xmm Source() const { return Block(kMostBlocks); }
 
   const WeightsGradientTile tile_;
   const Xbyak::Reg64 args_ = rdi, src_row_ = r8, dst_row_ = r9, src_ = r10, dst_ = r11;
   const Xbyak::Reg64 rows_ = rdx, pixels_ = rcx, weights_ = rsi;
+  const Xbyak::Reg64 src_ahead_ = rbx, dst_ahead_ = rbp, src_block_ = r12, src_blocks_ = r13;
   jit::TailMask tail_;  // after the sums, whose operands are no longer needed
 };
 

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/convolution/backward/dense_pixels.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/base/checked_math.h"
+
+namespace tilewire::convolution {
+namespace {
+
+// `kLanes` floats of each pixel, a number that the compiler knows.
+template <int64_t kLanes>
+void CopyPixels(const float* src, int64_t step, int64_t pixels, float* copy) {
+  for (int64_t p = 0; p < pixels; ++p)
+    std::memcpy(copy + p * kLanes, src + p * step, kLanes * sizeof(float));
+}
+
+WeightsGradientProblem DenseProblem(WeightsGradientProblem problem) {
+  Geometry& geometry = problem.geometry;
+  const int64_t lanes = problem.unit.lanes();
+  const Spatial& out = geometry.out;
+  geometry.in = out;
+  geometry.stride = {1, 1, 1};
+  problem.src.spatial = {out[1] * out[2] * lanes, out[2] * lanes, lanes};
+  problem.src.block = out[0] * problem.src.spatial[0];
+  problem.src.group = DivUp(geometry.ic, lanes) * problem.src.block;
+  problem.src.image = geometry.groups * problem.src.group;
+  FlattenPixels(&geometry, problem.src.spatial, problem.dst.spatial);
+  return problem;
+}
+
+}  // namespace
+
+bool DensePixels::Take(const WeightsGradientProblem& problem) {
+  const Geometry& geometry = problem.geometry;
+  const Spatial ones = {1, 1, 1};
+  if (geometry.kernel != ones || geometry.stride == ones || geometry.pad != Spatial{0, 0, 0})
+    return false;
+  for (int d = 0; d < 3; ++d) {
+    if ((geometry.out[d] - 1) * geometry.stride[d] >= geometry.in[d]) return false;
+  }
+  return problem.src.channel == 1;
+}
+
+DensePixels::DensePixels(const WeightsGradientProblem& problem)
+    : geometry_(problem.geometry), src_(problem.src), dense_(DenseProblem(problem)) {}
+
+void DensePixels::Run(const float* src, float* copy, const threading::Team& team) const {
+  const int64_t lanes = dense_.unit.lanes(), blocks = DivUp(geometry_.ic, lanes);
+  team.ParallelFor(geometry_.batch * geometry_.groups * blocks, [&](int64_t index) {
+    const int64_t block = index % blocks, group = index / blocks % geometry_.groups;
+    const int64_t image = index / blocks / geometry_.groups;
+    CopyBlock(src + image * src_.image + group * src_.group + block * src_.block,
+              copy + index * dense_.src.block, std::min(lanes, geometry_.ic - block * lanes));
+  });
+}
+
+void DensePixels::CopyBlock(const float* src, float* copy, int64_t channels) const {
+  const int64_t row_floats = geometry_.out[2] * dense_.unit.lanes();
+  for (int64_t depth = 0; depth < geometry_.out[0]; ++depth) {
+    for (int64_t row = 0; row < geometry_.out[1]; ++row) {
+      CopyRow(src + depth * geometry_.stride[0] * src_.spatial[0] +
+                  row * geometry_.stride[1] * src_.spatial[1],
+              copy, channels);
+      copy += row_floats;
+    }
+  }
+}
+
+// No other channels are read than those of the group.
+void DensePixels::CopyRow(const float* src, float* copy, int64_t channels) const {
+  const int64_t step = geometry_.stride[2] * src_.spatial[2], pixels = geometry_.out[2];
+  if (channels == 16) return CopyPixels<16>(src, step, pixels, copy);
+  if (channels == 8 && dense_.unit.lanes() == 8) return CopyPixels<8>(src, step, pixels, copy);
+  for (int64_t p = 0; p < pixels; ++p)
+    std::copy(src + p * step, src + p * step + channels, copy + p * dense_.unit.lanes());
+}
+
+}  // namespace tilewire::convolution
