@@ -153,6 +153,10 @@ TILEWIRE_ROW(ConvolutionDesc, Reference);
 TILEWIRE_ROW(ConvolutionDesc, BackwardData);
 TILEWIRE_ROW(ConvolutionDesc, BackwardDataByPhases);
 
+// The same of one channel a group, of any strides, in Depthwise's layouts
+// (backward/depthwise_source_gradient.h).
+TILEWIRE_ROW(ConvolutionDesc, BackwardDataDepthwise);
+
 // The gradients of weights and bias (backward/weights_gradient_driver.h), of groups of whole
 // blocks, in the layouts of Direct and FirstLayer.
 TILEWIRE_ROW(ConvolutionDesc, BackwardWeights);

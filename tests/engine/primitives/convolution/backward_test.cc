@@ -21,6 +21,12 @@ std::vector<ConvolutionCase> GradientShapes() {
       Case("blocks of weights with owners", {3, 264, 4, 4}, 272, {2, 2}, {.left = {1, 0}}),
       Case("owners of one image", {1, 520, 3, 3}, 264, {1, 1}),
       Case("strides larger than the window", {2, 20, 9, 11}, 24, {1, 2}, {.strides = {2, 3}}),
+      Case("1x1, strided, tails of channels", {3, 20, 9, 11}, 33, {1, 1}, {.strides = {2, 3}}),
+      Case("1x1, strided groups", {2, 32, 8, 9}, 48, {1, 1}, {.groups = 2, .strides = {2, 2}}),
+      Case("1x1x1, strided", {2, 17, 4, 5, 6}, 16, {1, 1, 1}, {.strides = {2, 1, 2}}),
+      Case("1x1, strided and padded", {2, 16, 6, 7}, 16, {1, 1},
+           {.strides = {2, 2}, .left = {1, 1}}),
+      Case("more blocks of src than stay in cache", {2, 184, 13, 15}, 33, {1, 1}),
       Case("strides that leave pixels of src", {1, 16, 10, 12}, 16, {3, 3}, {.strides = {3, 2}}),
       Case("padding that windows do not reach over", {1, 8, 4, 5}, 8, {1, 3}, {.left = {1, 4}}),
       Case("strided, dilated, padded on one side", {2, 16, 11, 12}, 16, {3, 3},
@@ -80,12 +86,15 @@ TEST_P(ConvolutionGradientTest, TakesNamedLayouts) {
       Case("colours", {2, 3, 9, 10}, 16, {3, 3}, {.strides = {2, 2}, .left = {1, 1}});
   const ConvolutionCase depthwise =
       Case("depthwise", {2, 24, 7, 9}, 24, {3, 3}, {.groups = 24, .left = {1, 1}});
+  const ConvolutionCase one_tap =
+      Case("one tap, strided", {2, 20, 7, 9}, 24, {1, 1}, {.strides = {2, 2}});
   for (const char* src : {"abcd", "acdb", "aBcd8b", "aBcd16b"}) {
     for (const char* dst : {"abcd", "acdb", "aBcd8b", "aBcd16b"}) {
       SCOPED_TRACE(::testing::Message() << src << " " << dst);
       Check(GradientCaseOf(shape, src, dst), true);
       Check(GradientCaseOf(colours, src, dst), true);
       Check(GradientCaseOf(depthwise, src, dst), true);
+      Check(GradientCaseOf(one_tap, src, dst), true);
     }
   }
 }
@@ -111,6 +120,7 @@ TEST_P(ConvolutionGradientTest, CutsOfABatchGiveTheSameBits) {
     return std::vector<ConvolutionCase>{
         Case("by images", {images, 17, 5, 6}, 24, {3, 3}, {.left = {1, 1}}),
         Case("by owners", {images, 264, 5, 6}, 272, {3, 3}, {.left = {1, 1}}),
+        Case("strided pixels", {images, 264, 5, 7}, 520, {1, 1}, {.strides = {2, 2}}),
         Case("depthwise", {images, 20, 5, 6}, 20, {3, 3}, {.groups = 20, .left = {1, 1}})};
   };
   for (size_t i = 0; i < shapes(1).size(); ++i) {
