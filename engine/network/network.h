@@ -20,6 +20,7 @@
 #include "engine/network/elementwise.h"
 #include "engine/network/fused_step.h"
 #include "engine/network/gradient_operations.h"
+#include "engine/network/loss.h"
 #include "engine/network/movement.h"
 #include "engine/network/normalization.h"
 #include "engine/network/parameter.h"
@@ -141,7 +142,7 @@ using OperationParams =
                  ScaleBytes, IntegerSum, IntegerMatmul, DynamicMatmul, Attention,
                  ConvolutionDataGradient, ConvolutionWeightsGradient, MatmulGradient,
                  ActivationGradient, PoolingGradient, SoftmaxGradient, BatchNormalizationGradient,
-                 LrnGradient, ReduceGradient, GatherGradient>;
+                 LrnGradient, ReduceGradient, GatherGradient, Loss>;
 
 struct Operation {
   std::string name;  // of the ONNX node it came from (the first of a fused chain)

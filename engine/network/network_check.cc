@@ -330,6 +330,7 @@ constexpr Count SourcesOf(const Matmul&) { return {2, 2}; }
 constexpr Count SourcesOf(const IntegerMatmul&) { return {2, 2}; }
 constexpr Count SourcesOf(const DynamicMatmul&) { return {4, 4}; }
 constexpr Count SourcesOf(const Gather&) { return {2, 2}; }
+constexpr Count SourcesOf(const Loss&) { return {2, 2}; }
 constexpr Count SourcesOf(const Elementwise&) { return {1, 3}; }
 constexpr Count SourcesOf(const RoiAlign&) { return {3, 3}; }
 constexpr Count SourcesOf(const Attention&) { return {3, SIZE_MAX}; }
@@ -346,6 +347,7 @@ template <typename Params>
 constexpr size_t FurtherResultsOf(const Params&) {
   return 0;
 }
+constexpr size_t FurtherResultsOf(const Loss& loss) { return loss.gives_gradient ? 1 : 0; }
 constexpr size_t FurtherResultsOf(const BatchNormalization& norm) {
   return norm.uses_given_statistics ? 0 : 2;
 }

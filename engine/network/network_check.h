@@ -53,6 +53,8 @@ absl::string_view Lack(const BatchNormalizationGradient& gradient, const Tensors
 absl::string_view Lack(const LrnGradient& gradient, const Tensors& tensors);
 absl::string_view Lack(const ReduceGradient& gradient, const Tensors& tensors);
 absl::string_view Lack(const GatherGradient& gradient, const Tensors& tensors);
+// loss_check.cc.
+absl::string_view Lack(const Loss& loss, const Tensors& tensors);
 
 }  // namespace tilewire::network
 

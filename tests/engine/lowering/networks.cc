@@ -49,9 +49,9 @@ class HandMade : public reader::OnnxModel {
 absl::Span<const NetworkCase> NetworkCases() {
   static const auto* const kAll = [] {
     auto* all = new std::vector<NetworkCase>;
-    for (const auto cases :
-         {ConvolutionNetworks(), ConcatNetworks(), MovingNetworks(), ElementNetworks(),
-          ChannelNetworks(), QuantizedNetworks(), RecurrentNetworks(), GradientNetworks()})
+    for (const auto cases : {ConvolutionNetworks(), ConcatNetworks(), MovingNetworks(),
+                             ElementNetworks(), ChannelNetworks(), QuantizedNetworks(),
+                             RecurrentNetworks(), GradientNetworks(), LossNetworks()})
       all->insert(all->end(), cases.begin(), cases.end());
     return all;
   }();

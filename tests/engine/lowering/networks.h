@@ -34,6 +34,7 @@ absl::Span<const NetworkCase> ChannelNetworks();
 absl::Span<const NetworkCase> QuantizedNetworks();
 absl::Span<const NetworkCase> RecurrentNetworks();
 absl::Span<const NetworkCase> GradientNetworks();
+absl::Span<const NetworkCase> LossNetworks();
 
 // Networks for tests of their own.
 // Of 8-bit integers with scales of any size, each output one operation away from the input; steps
@@ -45,6 +46,9 @@ Network QuantizedOrdinary(int64_t batch);
 // one 1x1, one too small for Winograd, one with more steps than a chain holds), and as two.
 Network PooledConvolutions(int64_t batch);
 Network ConvolutionsAndPoolings(int64_t batch);
+
+// Losses with their gradients, as means over the batch.
+Network MeanLosses(int64_t batch);
 
 // Rows of a table of four; the request says which.
 Network GatheredByTheRequest(int64_t batch);

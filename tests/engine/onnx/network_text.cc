@@ -185,6 +185,18 @@ class ParamsText {
     name = "dynamic_matmul";
     if (product.scale != 1) rest = absl::StrCat(" scale=", product.scale);
   }
+  void operator()(const network::Loss& loss) {
+    constexpr absl::string_view kNames[] = {"softmax_cross_entropy", "binary_cross_entropy",
+                                            "mean_squared_error", "huber"};
+    name = std::string(kNames[static_cast<size_t>(loss.function)]);
+    rest = absl::StrCat(loss.mean ? "" : " sum", loss.gives_gradient ? "" : " alone");
+    if (loss.factor != 1) absl::StrAppend(&rest, " factor=", loss.factor);
+    if (loss.function == network::Loss::Function::kHuber)
+      absl::StrAppend(&rest, " delta=", loss.delta);
+    if (loss.label_smoothing != 0) absl::StrAppend(&rest, " smoothing=", loss.label_smoothing);
+    if (loss.ignore_index) absl::StrAppend(&rest, " ignores=", *loss.ignore_index);
+    if (!loss.class_weights.empty()) absl::StrAppend(&rest, " weights");
+  }
   void operator()(const network::RoiAlign& pooling) {
     name = absl::StrCat("roi_align", pooling.takes_maximum ? " max" : "",
                         pooling.aligned ? "" : " unaligned");

@@ -105,6 +105,8 @@ std::vector<Elements> ComputeAll(const network::BatchNormalizationGradient& grad
 Elements Compute(const network::LrnGradient& gradient, const Operands& operands);
 Elements Compute(const network::ReduceGradient& gradient, const Operands& operands);
 Elements Compute(const network::GatherGradient& gradient, const Operands& operands);
+// loss_operations.cc.
+std::vector<Elements> ComputeAll(const network::Loss& loss, const Operands& operands);
 
 // region_operations.cc.
 Elements Compute(const network::RoiAlign& pooling, const Operands& operands);
