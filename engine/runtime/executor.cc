@@ -63,6 +63,8 @@ class Execution {
   // Takes memory. An output that is requested in the layout in which a step writes it gets that
   // step's result directly: its buffer moves out of the arena.
   absl::Status Prepare(absl::Span<OutputBytes> outputs) {
+    if (plan_.has_persistent_buffers && context_.parameters == nullptr)
+      return Internal("a run without the parameters of its plan");
     ABSL_ASSIGN_OR_RETURN(arena_, context_.scratchpads->Take(plan_.arena_bytes));
     ABSL_ASSIGN_OR_RETURN(scratchpad_, context_.scratchpads->Take(plan_.scratchpad_bytes));
     for (size_t i = 0; i < buffers_.size(); ++i) buffers_[i] = PlaceOf(plan_.buffers[i]);
@@ -72,6 +74,7 @@ class Execution {
       // The output may be only a part of its buffer.
       const bool is_all = plan_.buffers[planned.buffer].bytes <= output.desc->SizeBytes() &&
                           plan_.buffers[planned.buffer].constant == nullptr &&
+                          plan_.buffers[planned.buffer].persistent < 0 &&
                           plan_.buffers[planned.buffer].part_of < 0;
       if (redirected_[planned.buffer] || !is_all || !SameMemory(planned.desc, *output.desc))
         continue;
@@ -92,6 +95,7 @@ class Execution {
   }
 
   std::byte* PlaceOf(const PlanBuffer& buffer) {
+    if (buffer.persistent >= 0) return context_.parameters->Place(buffer.persistent);
     // The const_cast is safe because no step writes a constant.
     return buffer.constant != nullptr ? const_cast<std::byte*>(buffer.constant)
                                       : arena_.data() + buffer.offset;

@@ -15,6 +15,7 @@
 #include "absl/types/span.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/memory/memory_desc.h"
+#include "engine/runtime/parameter_store.h"
 #include "engine/runtime/plan.h"
 #include "engine/runtime/step_times.h"
 #include "engine/threading/arena.h"
@@ -44,6 +45,8 @@ struct ExecutionContext {
   std::vector<absl::Duration>* laps = nullptr;
   // Where not null: how long all inputs and outputs together took is added.
   absl::Duration* reorder_time = nullptr;
+  // The store of the plan's persistent buffers; null for plans that have none.
+  ParameterStore* parameters = nullptr;
   // The plan's. Where not null: how long each of its rows took is added.
   StepTimes* times = nullptr;
 };

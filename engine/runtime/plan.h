@@ -50,6 +50,7 @@ struct PlanBuffer {
   int last = 0;
   int64_t offset = 0;                   // in the arena, a multiple of 64
   const std::byte* constant = nullptr;  // not in the arena: bytes that never change
+  int persistent = -1;  // not in the arena: a buffer of the run's ParameterStore, by its number
   // A part of another buffer, which has a higher index: it begins `part_offset` bytes into that
   // one, a multiple of 64. -1 for a buffer of its own.
   int part_of = -1;
@@ -107,6 +108,7 @@ struct Plan {
   int64_t scratchpad_bytes = 0;  // the largest of all steps
   int64_t operations = 0;        // of all steps
   int64_t own_bytes = 0;         // of constants that no other plan shares, where they are counted
+  bool has_persistent_buffers = false;
 
   // The buffer itself, or the outermost one that it is a part of.
   int WholeOf(int buffer) const;

@@ -69,7 +69,9 @@ class Check {
 
   absl::Status CheckBuffer(int index) const {
     const PlanBuffer& buffer = plan_.buffers[index];
-    const bool is_own = buffer.constant == nullptr && buffer.part_of < 0;
+    if (buffer.persistent >= 0 && (buffer.constant != nullptr || buffer.part_of >= 0))
+      return Defect("a persistent buffer inside another", absl::StrCat(index));
+    const bool is_own = buffer.constant == nullptr && buffer.part_of < 0 && buffer.persistent < 0;
     const bool fits = is_own
                           ? buffer.offset >= 0 && buffer.offset + buffer.bytes <= plan_.arena_bytes
                           : BytesFrom(index) >= buffer.bytes;

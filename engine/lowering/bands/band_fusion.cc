@@ -47,7 +47,7 @@ class BandFusion {
   }
 
  private:
-  // Per buffer: the bindings, outputs and parts that name it.
+  // Per buffer: the bindings, outputs and parts that name it, and whether it outlives the run.
   void CountUses() {
     uses_.assign(plan_->buffers.size(), 0);
     for (const Step& step : plan_->steps) {
@@ -59,6 +59,8 @@ class BandFusion {
     for (const PlanBuffer& buffer : plan_->buffers) {
       if (buffer.part_of >= 0) ++uses_[buffer.part_of];
     }
+    for (size_t i = 0; i < plan_->buffers.size(); ++i)
+      uses_[i] += plan_->buffers[i].persistent >= 0;
   }
 
   void Renumber(const std::vector<int>& now) {

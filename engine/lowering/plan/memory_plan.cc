@@ -71,7 +71,7 @@ absl::StatusOr<int64_t> PlaceBuffers(absl::Span<PlanBuffer> buffers, int64_t max
   int64_t arena_bytes = 0;
   for (int i : order) {
     PlanBuffer& buffer = buffers[i];
-    if (buffer.part_of >= 0) continue;
+    if (buffer.part_of >= 0 || buffer.persistent >= 0) continue;
     buffer.offset = BestGap(placed, buffer);
     arena_bytes = std::max(arena_bytes, buffer.offset + RoundUp(buffer.bytes, kAlignment));
     if (arena_bytes > max_bytes) {

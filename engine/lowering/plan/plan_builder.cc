@@ -65,7 +65,10 @@ absl::StatusOr<Place> PlanBuilder::InLayout(ValueId id, const MemoryDesc& desc,
   for (const Place& place : draft_.places[id]) {
     if (runtime::SameMemory(place.desc, desc)) return Place{place.buffer, desc};
   }
-  if (IsUnplaced(id)) return PlaceInput(id, desc);
+  if (IsUnplaced(id)) {
+    ABSL_ASSIGN_OR_RETURN(const Place placed, PlaceInput(id, desc));
+    if (runtime::SameMemory(placed.desc, desc)) return Place{placed.buffer, desc};
+  }
   const Place home = draft_.places[id].front();
   ABSL_ASSIGN_OR_RETURN(std::shared_ptr<const Primitive> reorder,
                         Create(ReorderDesc{home.desc, desc}));
@@ -76,7 +79,15 @@ absl::StatusOr<Place> PlanBuilder::InLayout(ValueId id, const MemoryDesc& desc,
   return place;
 }
 
+bool PlanBuilder::IsParameter(ValueId id) const {
+  return absl::c_any_of(network_.parameters,
+                        [id](const network::Parameter& one) { return one.value == id; });
+}
+
 absl::StatusOr<Place> PlanBuilder::PlaceInput(ValueId id, const MemoryDesc& desc) {
+  for (const network::Parameter& parameter : network_.parameters) {
+    if (parameter.value == id) return PlaceParameter(parameter, desc);
+  }
   if (!absl::c_linear_search(network_.inputs, id)) {
     return Internal("value '", value(id).name, "' is read before it is computed");
   }
@@ -89,8 +100,30 @@ absl::StatusOr<Place> PlanBuilder::PlaceInput(ValueId id, const MemoryDesc& desc
   return place;
 }
 
+absl::StatusOr<Place> PlanBuilder::PlaceParameter(const network::Parameter& parameter,
+                                                  const MemoryDesc& desc) {
+  if (context_.parameters == nullptr) return Internal("a network with parameters without a store");
+  runtime::ParameterStore& store = *context_.parameters;
+  const Dims& dims = value(parameter.value).dims;
+  ABSL_ASSIGN_OR_RETURN(const int index, store.Add(parameter.name, dims, parameter.initial));
+  if (store.Home(index).IsZero()) {
+    const bool may_be_home = !desc.IsOpaque() && desc.data_type() == DataType::kF32 &&
+                             desc.IsDense() && desc.offset0() == 0;
+    ABSL_ASSIGN_OR_RETURN(const MemoryDesc plain, RowMajorDesc(parameter.value));
+    ABSL_RETURN_IF_ERROR(store.Settle(index, may_be_home ? desc : plain));
+  }
+  const Place place = NewPlace(store.Home(index));
+  PlanBuffer& buffer = draft_.plan.buffers[place.buffer];
+  buffer.first = -1;
+  buffer.persistent = runtime::ParameterStore::ValueBuffer(index);
+  draft_.plan.has_persistent_buffers = true;
+  Bind(parameter.value, place);
+  return place;
+}
+
 bool PlanBuilder::MayOverwrite(const Place& place) const {
   const PlanBuffer& buffer = draft_.plan.buffers[place.buffer];
+  if (buffer.persistent >= 0) return false;
   const bool is_of_request = buffer.first < 0 && place.desc.IsPlain();
   if (buffer.constant != nullptr || is_of_request) return false;
   const std::vector<ValueId>& values = draft_.buffer_values[draft_.plan.WholeOf(place.buffer)];
@@ -206,6 +239,40 @@ absl::Status PlanBuilder::AddOutput(ValueId id) {
   return absl::OkStatus();
 }
 
+absl::Status PlanBuilder::KeepGradients() {
+  for (const network::Parameter& parameter : network_.parameters) {
+    if (parameter.gradient != network::kNoValue) ABSL_RETURN_IF_ERROR(KeepGradient(parameter));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PlanBuilder::KeepGradient(const network::Parameter& parameter) {
+  ABSL_RETURN_IF_ERROR(Home(parameter.value).status());  // so that it has one
+  runtime::ParameterStore& store = *context_.parameters;
+  const int index = store.Find(parameter.name);
+  const MemoryDesc home = store.Home(index);
+  ABSL_RETURN_IF_ERROR(store.KeepGradient(index));
+  ABSL_ASSIGN_OR_RETURN(Place place, InLayout(parameter.gradient, home, parameter.name));
+  if (!MayPersist(place, home)) {
+    ABSL_ASSIGN_OR_RETURN(auto copy, Create(ReorderDesc{place.desc, home}));
+    const Place apart = NewPlace(home);
+    Emit(parameter.name, std::move(copy), {{kArgSrc, place.buffer}, {kArgDst, apart.buffer}},
+         "a gradient that stays after the run");
+    place = apart;
+  }
+  PlanBuffer& buffer = draft_.plan.buffers[place.buffer];
+  buffer.last = static_cast<int>(draft_.plan.steps.size());
+  buffer.persistent = runtime::ParameterStore::GradientBuffer(index);
+  return absl::OkStatus();
+}
+
+// A buffer of its own that a step writes.
+bool PlanBuilder::MayPersist(const Place& place, const MemoryDesc& home) const {
+  const PlanBuffer& buffer = draft_.plan.buffers[place.buffer];
+  return buffer.first >= 0 && buffer.constant == nullptr && buffer.part_of < 0 &&
+         buffer.persistent < 0 && buffer.bytes == home.SizeBytes();
+}
+
 void PlanBuilder::NoteOverwrittenInputs() {
   for (PlanInput& input : draft_.plan.inputs) {
     for (const Step& step : draft_.plan.steps) {
@@ -229,6 +296,7 @@ absl::Status PlanBuilder::Restride(const Place& place, const Dims& strides) {
 }
 
 absl::StatusOr<std::shared_ptr<const Plan>> PlanBuilder::Finish() {
+  ABSL_RETURN_IF_ERROR(KeepGradients());
   for (ValueId output : network_.outputs) ABSL_RETURN_IF_ERROR(AddOutput(output));
   for (size_t i = 0; i < network_.output_dims.size(); ++i)
     draft_.plan.outputs[i].is_scalar = network_.output_dims[i].empty();

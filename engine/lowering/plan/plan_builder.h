@@ -8,7 +8,9 @@
 // computes it writes it. An operation that needs another layout calls InLayout(): the first such
 // call adds a reorder step, later ones find the copy that it made. An input of the network has no
 // home until an operation reads it. The bytes of a request are then streamed straight into the
-// layout that this first reader wants, so that no reorder is needed.
+// layout that this first reader wants, so that no reorder is needed. A parameter has its home in
+// the store (runtime/parameter_store.h), in the layout that the first plan's first reader wants;
+// later plans find it there. Its gradient is left in the store, in the same layout.
 //
 // Buffers. A buffer is a number with a size and a lifetime, from the step that writes it to the
 // last step that reads it. It has no address until Finish(), when buffers whose lifetimes do not
@@ -40,6 +42,7 @@
 #include "engine/lowering/plan/plan_draft.h"
 #include "engine/network/network.h"
 #include "engine/runtime/packed_weights.h"
+#include "engine/runtime/parameter_store.h"
 #include "engine/runtime/plan.h"
 #include "engine/threading/arena.h"
 
@@ -49,6 +52,7 @@ namespace tilewire::lowering {
 struct LoweringContext {
   PrimitiveCache* cache = nullptr;
   runtime::PackedWeights* weights = nullptr;
+  runtime::ParameterStore* parameters = nullptr;  // of networks that have some
   CreateOptions options;
   ConvolutionAlgorithm convolution_algorithm = ConvolutionAlgorithm::kAuto;
   Precision precision = Precision::kExact;           // of convolutions and products of matrices
@@ -84,9 +88,11 @@ class PlanBuilder {
   absl::StatusOr<std::shared_ptr<const Primitive>> Create(const OpDesc& desc,
                                                           Attributes attributes = {});
 
-  // Whether the value is an input of the network that no operation has read yet.
+  // Whether the value is a parameter of the network, which the run's store keeps.
+  bool IsParameter(ValueId id) const;
+  // Whether the value is an input or a parameter of the network that no operation has read yet.
   bool IsUnplaced(ValueId id) const { return draft_.places[id].empty(); }
-  // The place in which the value was computed; an unplaced input is placed in row-major order.
+  // The place in which the value was computed; what is unplaced is placed in row-major order.
   absl::StatusOr<Place> Home(ValueId id);
   // The same, except that a value that is a part of a larger tensor is copied, on behalf of `node`,
   // to a place without gaps.
@@ -142,6 +148,12 @@ class PlanBuilder {
 
  private:
   absl::StatusOr<Place> PlaceInput(ValueId id, const MemoryDesc& desc);
+  // In its home, which is that of `desc` if no plan has read the parameter, and it may be one.
+  absl::StatusOr<Place> PlaceParameter(const network::Parameter& parameter, const MemoryDesc& desc);
+  // Has the run leave the gradients of parameters in the store.
+  absl::Status KeepGradients();
+  absl::Status KeepGradient(const network::Parameter& parameter);
+  bool MayPersist(const Place& place, const MemoryDesc& home) const;
   absl::Status AddOutput(ValueId id);
   // kInternal: the value is not an input of the network.
   absl::StatusOr<PlanInput*> InputOf(ValueId id);

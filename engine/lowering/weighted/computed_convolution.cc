@@ -14,6 +14,9 @@ namespace {
 // The value, seen with the dims of `packed`, in that layout.
 absl::StatusOr<Place> PackInRun(ValueId weights, const MemoryDesc& packed,
                                 OperationContext& context) {
+  // A parameter may have its home in that layout.
+  if (context.plan().IsParameter(weights) && packed.dims() == context.value(weights).dims)
+    return context.InLayout(weights, packed);
   ABSL_ASSIGN_OR_RETURN(const Place given, context.RowMajor(weights));
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc plain,
                         runtime::PlainDesc(packed.dims(), context.value(weights).type,
