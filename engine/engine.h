@@ -26,6 +26,8 @@ namespace threading {
 class Arena;
 }
 class PrimitiveEngine;
+class Trainer;                              // engine/trainer.h
+struct TrainingSpec;                        // engine/trainer.h
 enum class ConvolutionAlgorithm : uint8_t;  // engine/primitives/convolution/convolution.h
 enum class Precision : uint8_t;             // engine/base/precision.h
 
@@ -79,6 +81,14 @@ class Engine {
   absl::StatusOr<std::shared_ptr<const Model>> LoadModel(const std::string& path) {
     return LoadModel(path, {});
   }
+
+  // The model of an ONNX file, to be trained.
+  //   kInvalidArgument  a spec out of range, an output that the file does not have, a pattern that
+  //                     matches no parameter; and those of reader::OnnxModel::Open
+  //   kUnimplemented    operations between a parameter and a loss that have no gradient, each with
+  //                     its node and the reason; quantized models
+  virtual absl::StatusOr<std::unique_ptr<Trainer>> CreateTrainer(const std::string& path,
+                                                                 const TrainingSpec& spec) = 0;
 
   virtual PrimitiveEngine& primitives() = 0;
   // Returns the memory of past runs that nothing has used for so long to the system. Zero is for

@@ -12,10 +12,12 @@
 #include "engine/base/status_macros.h"
 #include "engine/cpu/cores.h"
 #include "engine/facade/loaded_model.h"
+#include "engine/facade/model_trainer.h"
 #include "engine/facade/primitive_execution.h"
 #include "engine/jit/fma_peak.h"
 #include "engine/jit/generator.h"
 #include "engine/primitive_engine.h"
+#include "engine/trainer.h"
 
 namespace tilewire {
 namespace {
@@ -62,6 +64,12 @@ class RealEngine final : public Engine, public PrimitiveEngine {
     LoadOptions named = options;
     if (named.name.empty()) named.name = path;
     return LoadedModel::Create(std::move(source), shared_, named);
+  }
+
+  absl::StatusOr<std::unique_ptr<Trainer>> CreateTrainer(const std::string& path,
+                                                         const TrainingSpec& spec) override {
+    ABSL_ASSIGN_OR_RETURN(auto source, reader::OnnxModel::Open(path));
+    return ModelTrainer::Create(std::move(source), shared_, spec);
   }
 
   absl::StatusOr<PrimitiveCache::Found> GetPrimitive(const OpDesc& desc,

@@ -11,6 +11,7 @@
 #include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/facade/plan_tensors.h"
 #include "engine/facade/staged_run.h"
 #include "engine/facade/step_laps.h"
 #include "engine/onnx/deciding_inputs.h"
@@ -23,13 +24,6 @@ namespace {
 
 ModelSignature SignatureOf(const reader::OnnxModel& source) {
   return {source.inputs(), source.outputs()};
-}
-
-// The bytes that a run of the plan holds besides its inputs.
-int64_t RunBytes(const runtime::Plan& plan, absl::Span<const runtime::OutputBytes> outputs) {
-  int64_t bytes = plan.arena_bytes + plan.scratchpad_bytes;
-  for (const runtime::OutputBytes& output : outputs) bytes += output.desc->SizeBytes();
-  return bytes;
 }
 
 // Reference steps are correct but slow: logs which they are, and why no other implementation ran.
@@ -47,35 +41,6 @@ void WarnAboutReferences(const std::string& model, const runtime::Plan& plan, cp
   if (count > shown)
     spdlog::warn("{}: {} of {} steps run reference implementations", model, count,
                  plan.steps.size());
-}
-
-const MemoryDesc* DescIn(const runtime::ClientDescs& descs, Layout layout) {
-  return layout == Layout::kNhwc ? &descs.channels_last : &descs.channels_first;
-}
-
-// Hold the inputs and outputs of an ordinary model without an allocation.
-using AllInputBytes = absl::InlinedVector<runtime::InputBytes, 4>;
-using AllOutputBytes = absl::InlinedVector<runtime::OutputBytes, 4>;
-
-AllInputBytes DescribeInputs(const runtime::Plan& plan, absl::Span<const InputTensor> inputs) {
-  AllInputBytes input_bytes;
-  for (size_t i = 0; i < inputs.size(); ++i)
-    input_bytes.push_back({DescIn(plan.inputs[i].client, inputs[i].layout), inputs[i].pieces});
-  return input_bytes;
-}
-
-absl::StatusOr<AllOutputBytes> DescribeOutputs(const runtime::Plan& plan,
-                                               absl::Span<const OutputRequest> requests) {
-  AllOutputBytes output_bytes;
-  for (const OutputRequest& request : requests) {
-    if (request.index < 0 || request.index >= static_cast<int>(plan.outputs.size())) {
-      return InvalidArgument("output ", request.index, " of ", plan.outputs.size(),
-                             " is asked for");
-    }
-    const MemoryDesc* desc = DescIn(plan.outputs[request.index].client, request.layout);
-    output_bytes.push_back({request.index, desc, AlignedBuffer()});
-  }
-  return output_bytes;
 }
 
 }  // namespace
@@ -199,29 +164,13 @@ absl::Status LoadedModel::CheckDims(const PlanKey& key, size_t inputs) const {
   return absl::OkStatus();
 }
 
-absl::Status LoadedModel::CheckBytes(absl::Span<const InputTensor> inputs) const {
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const TensorSpec& spec = signature_.inputs[i];
-    std::optional<int64_t> bytes = ElementCount(inputs[i].dims);
-    if (bytes) bytes = CheckedMul(*bytes, SizeOf(spec.type));
-    int64_t given = 0;
-    for (absl::string_view piece : inputs[i].pieces) given += static_cast<int64_t>(piece.size());
-    if (!bytes || given != *bytes) {
-      return InvalidArgument("input '", spec.name, "': ", given, " bytes given, shape ",
-                             DimsToString(inputs[i].dims), " needs ",
-                             bytes ? absl::StrCat(*bytes) : "more than there are");
-    }
-  }
-  return absl::OkStatus();
-}
-
 absl::StatusOr<std::vector<OutputTensor>> LoadedModel::Run(absl::Span<const InputTensor> inputs,
                                                            absl::Span<const OutputRequest> outputs,
                                                            const RunOptions& options) const {
   thread_local PlanKey key;  // its memory serves the thread's next run
   SetKey(inputs, &key);
   ABSL_RETURN_IF_ERROR(CheckDims(key, inputs.size()));
-  ABSL_RETURN_IF_ERROR(CheckBytes(inputs));
+  ABSL_RETURN_IF_ERROR(CheckBytes(signature_.inputs, inputs));
   absl::InlinedVector<OutputRequest, 4> requests(outputs.begin(), outputs.end());
   if (requests.empty()) {
     for (size_t i = 0; i < signature_.outputs.size(); ++i)

@@ -61,7 +61,6 @@ class LoadedModel : public Model {
                                                     absl::Span<const OutputRequest> requests,
                                                     const RunOptions& options,
                                                     StagedRun* stages) const;
-  absl::Status CheckBytes(absl::Span<const InputTensor> inputs) const;
   // Checks the first dims of the key.
   absl::Status CheckDims(const PlanKey& key, size_t inputs) const;
   // Appends the stages after the first one, for made-up sizes.

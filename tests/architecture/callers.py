@@ -13,9 +13,7 @@ from tree import SOURCES
 
 # Functions that stay although nothing in the product calls them, each with its reason.
 ALLOWED = {
-    "Differentiate": "half of a trainer, which calls it once it has the other half",
     "CountAsPresent": "puts the emulated instructions of tests/support in the place of those that a CPU lacks",
-    "Differentiate": "what trainers are built on; the first of them comes next",
     "KnownMetadata": "of client/client.h, which other people's programs include",
     "MemoryConsumptionBytes": "a query of the contract that tests/engine/rows.txt holds the engine to (S02)",
     "TurnAwaited": "a test cannot see otherwise that a turn is waited for, and would have to sleep",

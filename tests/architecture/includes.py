@@ -11,6 +11,7 @@ ROOMS = {
     "engine/cpu": ["engine/base"],
     "engine/memory": ["engine/base"],
     "engine/threading": ["engine/base", "engine/cpu"],
+    "engine/training": ["engine/base", "engine/memory", "engine/threading"],
     "engine/functions": ["engine/base"],
     "engine/jit": ["engine/base", "engine/cpu", "engine/functions"],
     "engine/kernels": ["engine/base", "engine/cpu", "engine/memory", "engine/threading",
@@ -21,7 +22,7 @@ ROOMS = {
     "engine/onnx": ["engine/network", "protos"],
     "engine/runtime": ["engine/cache", "engine/network", "engine/primitives"],
     "engine/lowering": ["engine/runtime"],
-    "engine": ["engine/primitives", "engine/cache"],
+    "engine": ["engine/primitives", "engine/cache", "engine/training"],
     "engine/facade": ["engine", "engine/onnx", "engine/lowering"],
     "service/observe": [],
     "service/schedule": ["service/observe"],
@@ -71,7 +72,7 @@ USERS_OF_THE_ENGINE = ["service/wire", "service/models", "service/rpc", "service
 # The headers of the engine that the service may include; the path of a model's request needs the
 # narrow ones.
 NARROW_DOORS = ["engine/model.h", "engine/engine.h", "engine/explanation.h"]
-DOORS = NARROW_DOORS + ["engine/primitive_engine.h"]
+DOORS = NARROW_DOORS + ["engine/primitive_engine.h", "engine/trainer.h"]
 
 # Libraries that only some rooms may know.
 LIBRARIES = {

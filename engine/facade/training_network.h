@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The networks of a trainer, for batches of one shape: that of an update, which is forward, losses
+// and gradients, and that of an evaluation, which normalizes by the running statistics and leaves
+// gradients out. Targets are inputs after the model's own. Pure functions; thread-safe.
+#ifndef ENGINE_FACADE_TRAINING_NETWORK_H_
+#define ENGINE_FACADE_TRAINING_NETWORK_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/network/network.h"
+#include "engine/onnx/onnx_model.h"
+#include "engine/training/training_spec.h"
+
+namespace tilewire {
+
+// The targets of a loss: their type follows from dims and bytes.
+struct GivenTargets {
+  Dims dims;
+  int64_t bytes = 0;
+};
+
+// A batch's shape, and what a model's networks are made from.
+struct BatchShape {
+  std::vector<Dims> inputs;
+  std::vector<GivenTargets> targets;  // one per loss; none: those that fit the outputs
+
+  bool operator==(const BatchShape& other) const;
+};
+struct TrainingSource {
+  const reader::OnnxModel& model;
+  const TrainingSpec& spec;
+  const absl::flat_hash_set<std::string>& frozen;  // names of parameters
+  std::vector<int> outputs;                        // of each loss, into the model's
+};
+
+// Outputs are the losses, then the means and variances of Network::statistics, in turn.
+//   kInvalidArgument  targets that do not fit an output, no parameter that a loss depends on,
+//                     statistics of a single element; and as OnnxModel::Specialize()
+//   kUnimplemented    as OnnxModel::SpecializeForTraining() and network::Differentiate()
+absl::StatusOr<network::Network> NetworkOfUpdate(const TrainingSource& source,
+                                                 const BatchShape& shape);
+
+// Outputs are the model's, then the losses if `has_losses`.
+absl::StatusOr<network::Network> NetworkOfEvaluation(const TrainingSource& source,
+                                                     const BatchShape& shape, bool has_losses);
+
+}  // namespace tilewire
+
+#endif  // ENGINE_FACADE_TRAINING_NETWORK_H_

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A model in training: the parameters of an ONNX file, the state of an optimizer, and updates that
+// change both.
+//
+//   TrainingSpec spec;
+//   spec.losses = {LossSpec()};
+//   ABSL_ASSIGN_OR_RETURN(auto trainer, engine->CreateTrainer("digits.onnx", spec));
+//   ABSL_ASSIGN_OR_RETURN(UpdateResult result, trainer->Update(inputs, targets, {}));
+//   ABSL_RETURN_IF_ERROR(trainer->WriteModel("trained.onnx"));
+//
+// A parameter is a floating-point initializer that has a gradient. An update is forward, loss,
+// backward, and one step of the optimizer, for one batch. After n updates the parameters depend on
+// the file, the spec, the batches in their order, the instruction set and the precision, and on
+// nothing else.
+#ifndef ENGINE_TRAINER_H_
+#define ENGINE_TRAINER_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/memory/tensor_spec.h"
+#include "engine/model.h"
+#include "engine/training/training_spec.h"
+
+namespace tilewire {
+
+struct ParameterSpec {
+  std::string name;  // of the initializer
+  Dims dims;
+  bool frozen = false;
+};
+
+struct UpdateResult {
+  int64_t update = 0;  // counts from 1; those that were skipped count
+  double loss = 0;
+  double rate = 0;           // the schedule's
+  double gradient_norm = 0;  // of all gradients, before they are clipped
+  bool skipped = false;      // a loss or gradient is not finite: nothing was changed
+};
+
+struct Evaluation {
+  double loss = 0;
+  std::vector<OutputTensor> outputs;  // all, nchw
+};
+
+// Thread-compatible: one call at a time.
+class Trainer {
+ public:
+  // Updates in a row that are skipped before Update() fails.
+  static constexpr int kMostSkipped = 10;
+
+  virtual ~Trainer() = default;
+  virtual const ModelSignature& signature() const = 0;
+  // The tensors that Update() takes beside the inputs: one per loss, in the order of the spec's.
+  virtual const std::vector<TensorSpec>& targets() const = 0;
+  virtual const std::vector<ParameterSpec>& parameters() const = 0;
+  // Peculiarities of the file that matter for training, a sentence each.
+  virtual const std::vector<std::string>& notes() const = 0;
+
+  // One update. One that ends with an error has changed nothing.
+  //   kInvalidArgument     dims or sizes that do not fit, a label out of range (with its index)
+  //   kFailedPrecondition  kMostSkipped updates in a row were skipped
+  //   kResourceExhausted   memory
+  //   what `options.interrupted` returned
+  virtual absl::StatusOr<UpdateResult> Update(absl::Span<const InputTensor> inputs,
+                                              absl::Span<const InputTensor> targets,
+                                              const RunOptions& options) = 0;
+  // Loss and outputs for inference, with the parameters as they are; changes nothing. No targets:
+  // no loss. Errors are Update()'s.
+  virtual absl::StatusOr<Evaluation> Evaluate(absl::Span<const InputTensor> inputs,
+                                              absl::Span<const InputTensor> targets,
+                                              const RunOptions& options) const = 0;
+  // Writes the file again with the parameters and statistics of now, in the types that it has;
+  // external data into files beside it. Nothing is left at `path` if it fails.
+  //   kInvalidArgument    `path` is the file that is being trained, or is not a path for a file
+  //   kResourceExhausted  no space
+  virtual absl::Status WriteModel(const std::string& path) const = 0;
+  // The elements of a parameter, row-major.
+  //   kNotFound  no such parameter
+  virtual absl::StatusOr<std::vector<float>> Parameter(const std::string& name) const = 0;
+};
+
+}  // namespace tilewire
+
+#endif  // ENGINE_TRAINER_H_
