@@ -2,10 +2,11 @@
 //
 // Passes keep a network's meaning: random graphs of convolutions, batch norms, sums, activations,
 // shuffles, linear layers of pixels, poolings and classifiers give the same numbers before and
-// after all passes.
+// after all passes, and in a network for training.
 #include <cmath>
 #include <random>
 
+#include "absl/algorithm/container.h"
 #include "engine/network/passes/passes.h"
 #include "tests/engine/onnx/fixture.h"
 
@@ -120,28 +121,56 @@ class RandomModel {
   std::vector<std::string> tensors_ = {"x"};
 };
 
-TEST(MeaningTest, PassesKeepTheNumbers) {
-  const Dims dims = {2, kChannels, 4, 4};
-  Elements image(*ElementCount(dims));
+// An image of the dims of every RandomModel.
+const Dims kImageDims = {2, kChannels, 4, 4};
+Elements WavyImage() {
+  Elements image(*ElementCount(kImageDims));
   for (size_t i = 0; i < image.size(); ++i) image[i] = std::sin(static_cast<double>(i));
+  return image;
+}
+
+// Folded factors are rounded to f32 once a fold; a dozen layers in a row multiply that.
+void ExpectSameNumbers(const std::vector<Elements>& before, const std::vector<Elements>& after) {
+  ASSERT_EQ(before.size(), after.size());
+  for (size_t o = 0; o < before.size(); ++o) {
+    double largest = 0, difference = 0;
+    ASSERT_EQ(before[o].size(), after[o].size());
+    for (size_t i = 0; i < before[o].size(); ++i) {
+      largest = std::max(largest, std::abs(before[o][i]));
+      difference = std::max(difference, std::abs(before[o][i] - after[o][i]));
+    }
+    ASSERT_LE(difference, 1e-5 * largest) << "output " << o;
+  }
+}
+
+TEST(MeaningTest, PassesKeepTheNumbers) {
   for (uint32_t seed = 0; seed < 200; ++seed) {
-    absl::StatusOr<network::Network> network = Built(RandomModel(seed).Build(), {dims});
+    absl::StatusOr<network::Network> network = Built(RandomModel(seed).Build(), {kImageDims});
     ASSERT_TRUE(network.ok()) << network.status();
     const std::string before_text = NetworkToText(*network);
-    const std::vector<Elements> before = Interpret(*network, {image});
+    const std::vector<Elements> before = Interpret(*network, {WavyImage()});
     network::RunPasses(&*network);
-    const std::vector<Elements> after = Interpret(*network, {image});
-    ASSERT_EQ(before.size(), after.size());
-    for (size_t o = 0; o < before.size(); ++o) {
-      double largest = 0, difference = 0;
-      for (size_t i = 0; i < before[o].size(); ++i) {
-        largest = std::max(largest, std::abs(before[o][i]));
-        difference = std::max(difference, std::abs(before[o][i] - after[o][i]));
-      }
-      // Folded factors are rounded to f32 once a fold; a dozen layers in a row multiply that.
-      ASSERT_LE(difference, 1e-5 * largest) << "seed " << seed << "\n"
-                                            << before_text << NetworkToText(*network);
-    }
+    SCOPED_TRACE(absl::StrCat("seed ", seed, "\n", before_text, NetworkToText(*network)));
+    ExpectSameNumbers(before, Interpret(*network, {WavyImage()}));
+    if (HasFatalFailure()) return;
+  }
+}
+
+// With the statistics that the file has; every initializer of real numbers but these learns.
+TEST(MeaningTest, NetworksForTrainingGiveTheSameNumbers) {
+  for (uint32_t seed = 0; seed < 100; ++seed) {
+    const auto model = Open(RandomModel(seed).Build());
+    ASSERT_TRUE(model.ok()) << model.status();
+    const absl::StatusOr<network::Network> inference = (*model)->Specialize({kImageDims});
+    ASSERT_TRUE(inference.ok()) << inference.status();
+    const absl::StatusOr<network::Network> training =
+        (*model)->SpecializeForTraining({kImageDims}, {.uses_given_statistics = true});
+    ASSERT_TRUE(training.ok()) << training.status();
+    SCOPED_TRACE(absl::StrCat("seed ", seed, "\n", NetworkToText(*training)));
+    ExpectSameNumbers(Interpret(*inference, {WavyImage()}), Interpret(*training, {WavyImage()}));
+    if (HasFatalFailure()) return;
+    EXPECT_EQ(absl::c_count_if(training->parameters, [](const auto& one) { return one.learns; }),
+              (*model)->Trainable().size());
   }
 }
 
