@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/network/training/differentiate.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -10,7 +11,8 @@
 #include "engine/base/status_macros.h"
 #include "engine/network/training/gradient_context.h"
 #include "engine/network/training/gradients/gradients.h"
-#include "engine/network/training/transposed_gradients.h"
+#include "engine/network/training/merged_gradients.h"
+#include "engine/network/value_uses.h"
 
 namespace tilewire::network {
 namespace {
@@ -49,6 +51,7 @@ class Differentiation {
       ABSL_ASSIGN_OR_RETURN(gradients.emplace_back(), GradientOf(value));
     }
     ExchangeTransposedGradients(forward_operations_, gradients, &network_);
+    DropUnread(gradients);
     return gradients;
   }
 
@@ -88,7 +91,7 @@ class Differentiation {
       is_wanted_[value] = leads[value] && reached[value];
   }
 
-  // The sum of all contributions to the gradient.
+  // All contributions to the gradient together: their sum, or the parts of a value that was split.
   absl::StatusOr<ValueId> GradientOf(ValueId value) {
     std::vector<ValueId>& parts = contributions_[value];
     if (parts.empty()) return kNoValue;
@@ -100,11 +103,31 @@ class Differentiation {
     }
     if (parts.size() == 1) return parts[0];
     const std::string name = absl::StrCat("gradient of ", network_.values[value].name);
-    const auto sum = static_cast<ValueId>(network_.values.size());
+    const auto whole = static_cast<ValueId>(network_.values.size());
+    const std::optional<Pieces> pieces = PiecesOf(parts, forward_operations_, network_);
     network_.values.push_back({name, DataType::kF32, dims});
-    network_.operations.push_back({name, Sum{}, std::move(parts), sum});
-    parts = {sum};
-    return sum;
+    if (pieces) {
+      network_.operations.push_back({name, Concat{pieces->axis}, pieces->values, whole});
+    } else {
+      network_.operations.push_back({name, Sum{}, parts, whole});
+    }
+    parts = {whole};
+    return whole;
+  }
+
+  // Removes appended operations whose results nothing reads.
+  void DropUnread(const std::vector<ValueId>& gradients) {
+    std::vector<Operation>& operations = network_.operations;
+    std::vector<int> uses = ValueUses(network_);
+    for (ValueId gradient : gradients)
+      if (gradient != kNoValue) ++uses[gradient];
+    const auto is_read = [&uses](ValueId value) { return uses[value] > 0; };
+    for (size_t i = operations.size(); i-- > forward_operations_;) {
+      const Operation& operation = operations[i];
+      if (is_read(operation.dst) || absl::c_any_of(operation.more_dsts, is_read)) continue;
+      AddUses(operation, -1, &uses);
+      operations.erase(operations.begin() + static_cast<int64_t>(i));
+    }
   }
 
   // Appends the gradients of the operation's sources.

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "engine/network/training/gradients/gradients.h"
 
 namespace tilewire::network {
@@ -12,6 +14,20 @@ ValueId SumOfChannels(GradientContext& context) {
   const ValueId sum =
       context.Append(Reduce{Reduce::Function::kSum}, {context.gradient()}, channels);
   return context.Append(Reshape{}, {sum}, {dims[1]});
+}
+
+// The dims of side i as if it had a matrix for each one of the result; its own where one product
+// sums over the whole batch, as it does by weights that all share.
+Dims DimsOfProducts(size_t i, const GradientContext& context) {
+  const Dims dims = context.dims(context.src(i)), other = context.dims(context.src(1 - i));
+  Dims each = context.dims(context.dst());
+  const auto lead = static_cast<int64_t>(each.size()) - 2;
+  const bool is_one =
+      std::all_of(dims.begin(), dims.begin() + lead, [](int64_t size) { return size == 1; });
+  const bool is_whole = std::equal(other.begin(), other.begin() + lead, each.begin());
+  if (i == 1 && is_one && is_whole) return dims;
+  std::copy(dims.begin() + lead, dims.end(), each.begin() + lead);
+  return each;
 }
 
 }  // namespace
@@ -37,9 +53,10 @@ absl::Status AppendGradients(const ComputedConvolution& convolution, GradientCon
 absl::Status AppendGradients(const Matmul&, GradientContext& context) {
   for (size_t i : {0, 1}) {
     if (!context.Wants(i)) continue;
-    context.Add(
-        i, context.Append(MatmulGradient{.by_second = i == 1},
-                          {context.gradient(), context.src(1 - i)}, context.dims(context.src(i))));
+    const ValueId products =
+        context.Append(MatmulGradient{.by_second = i == 1},
+                       {context.gradient(), context.src(1 - i)}, DimsOfProducts(i, context));
+    context.Add(i, context.SumTo(products, context.dims(context.src(i))));
   }
   return absl::OkStatus();
 }

@@ -168,6 +168,50 @@ TEST(DifferentiateTest, TheGradientOfATransposedMatrixIsTheProductOfTheOtherOrde
             "output gradient of w by turned\n");
 }
 
+TEST(DifferentiateTest, MatricesThatABatchSharesAreSummed) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {2, 3, 4}), w = b.Input("w", {1, 4, 5});
+  b.Input("dy", {2, 3, 5});
+  EXPECT_EQ(DerivedBy(b.Finish({b.AddOperation("y", Matmul{}, {x, w}, {2, 3, 5})}), {"w"}).text,
+            "gradient of w by y [1,4,5] = matmul_gradient_by_second(dy, x)\n"
+            "output gradient of w by y\n")
+      << "one product over all rows";
+  NetworkBuilder c;
+  const ValueId v = c.Input("v", {1, 3, 4}), z = c.Input("z", {2, 4, 5});
+  c.Input("dy", {2, 3, 5});
+  EXPECT_EQ(DerivedBy(c.Finish({c.AddOperation("y", Matmul{}, {v, z}, {2, 3, 5})}), {"v"}).text,
+            "y backward [2,3,4] = matmul_gradient_by_first(dy, z)\n"
+            "gradient of v by y [1,3,4] = reduce_sum(y backward)\n"
+            "output gradient of v by y\n");
+}
+
+TEST(DifferentiateTest, PartsOfASplitAreConcatenated) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {2, 5});
+  b.Input("dy", {2, 5});
+  const auto part = [&](const char* name, int64_t begin, int64_t size) {
+    const ValueId taken =
+        b.AddOperation(name, network::Select{{{}, {{begin, 1, size}}}}, {x}, {2, size});
+    return b.Elementwise(absl::StrCat(name, ".tanh"), taken, {EltwiseAlgorithm::kTanh});
+  };
+  const ValueId first = part("first", 0, 2), second = part("second", 2, 3);
+  const std::string whole = DerivedBy(b.Finish({b.ConcatOf("y", {second, first})}), {"x"}).text;
+  EXPECT_THAT(whole, HasSubstr("gradient of x [2,5] = concat(gradient of first.out by first.tanh, "
+                               "gradient of second.out by second.tanh) axis=1\n"));
+  EXPECT_THAT(whole, ::testing::Not(HasSubstr("fill(0)"))) << "zeros around a part";
+}
+
+TEST(DifferentiateTest, PartsThatOverlapAreAdded) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {2, 5});
+  b.Input("dy", {2, 6});
+  const ValueId first = b.AddOperation("first", network::Select{{{}, {{0, 1, 3}}}}, {x}, {2, 3});
+  const ValueId second = b.AddOperation("second", network::Select{{{}, {{2, 1, 3}}}}, {x}, {2, 3});
+  EXPECT_THAT(DerivedBy(b.Finish({b.ConcatOf("y", {first, second})}), {"x"}).text,
+              HasSubstr("gradient of x [2,5] = sum(gradient of x by second, gradient of x by "
+                        "first)\n"));
+}
+
 TEST(DifferentiateTest, NothingPassesWhereAFunctionChooses) {
   NetworkBuilder b;
   const ValueId x = b.Input("x", {2, 3}), z = b.Input("z", {2, 3});

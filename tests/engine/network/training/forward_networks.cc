@@ -7,6 +7,7 @@
 
 #include "engine/network/training/differentiate.h"
 #include "tests/engine/lowering/network_builder.h"
+#include "tests/engine/network/training/random_forward.h"
 
 namespace tilewire::testing {
 namespace {
@@ -269,6 +270,11 @@ Network FrozenLayers() {
   return b.Finish({b.Elementwise("squashed", product, {EltwiseAlgorithm::kTanh})});
 }
 
+template <uint64_t number>
+Network AtRandom() {
+  return RandomForward(number);
+}
+
 template <Network (*make)()>
 Network Differentiated(int64_t) {
   Network network = make();
@@ -301,7 +307,19 @@ absl::Span<const ForwardCase> ForwardCases() {
                                            CaseOf<NormalizedByConstants>("NormalizedByConstants"),
                                            CaseOf<MovedElements>("MovedElements"),
                                            CaseOf<BatchedProducts>("BatchedProducts"),
-                                           CaseOf<FrozenLayers>("FrozenLayers")};
+                                           CaseOf<FrozenLayers>("FrozenLayers"),
+                                           CaseOf<AtRandom<1>>("AtRandom1"),
+                                           CaseOf<AtRandom<2>>("AtRandom2"),
+                                           CaseOf<AtRandom<3>>("AtRandom3"),
+                                           CaseOf<AtRandom<4>>("AtRandom4"),
+                                           CaseOf<AtRandom<5>>("AtRandom5"),
+                                           CaseOf<AtRandom<6>>("AtRandom6"),
+                                           CaseOf<AtRandom<7>>("AtRandom7"),
+                                           CaseOf<AtRandom<8>>("AtRandom8"),
+                                           CaseOf<AtRandom<9>>("AtRandom9"),
+                                           CaseOf<AtRandom<10>>("AtRandom10"),
+                                           CaseOf<AtRandom<11>>("AtRandom11"),
+                                           CaseOf<AtRandom<12>>("AtRandom12")};
   return kCases;
 }
 
