@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/tool/command.h"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <sstream>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -49,6 +53,20 @@ absl::string_view NextStep(const absl::Status& status, absl::string_view when_in
     default:
       return "";
   }
+}
+
+// Why the file cannot be written; empty if it can.
+std::string WhyNotWritable(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error))
+    return absl::StrCat(path, " is a folder, not a file");
+  std::string folder = std::filesystem::path(path).parent_path().string();
+  if (folder.empty()) folder = ".";
+  if (!std::filesystem::is_directory(folder, error))
+    return absl::StrCat("there is no folder ", folder);
+  const bool exists = std::filesystem::exists(path, error);
+  if (access(exists ? path.c_str() : folder.c_str(), W_OK) == 0) return "";
+  return absl::StrCat("this user may not write ", exists ? path : absl::StrCat("in ", folder));
 }
 
 }  // namespace
@@ -109,6 +127,19 @@ CLI::Validator Between(double low, double high) {
                : absl::StrCat("'", text, "' is not a number from ", low, " to ", high);
   };
   return CLI::Validator(check, absl::StrCat(low, " to ", high));
+}
+
+CLI::Validator Writable() {
+  return {[](std::string& path) { return WhyNotWritable(path); }, "FILE"};
+}
+
+absl::Status CheckEffects(const CLI::App& command, const std::vector<FlagEffect>& effects) {
+  for (const FlagEffect& effect : effects) {
+    if (effect.has_one || command.count(effect.flag) == 0) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(effect.flag, " has no effect here: ", effect.otherwise));
+  }
+  return absl::OkStatus();
 }
 
 CLI::Validator AtLeastOne() { return CLI::Range(int64_t{1}, int64_t{1} << 31); }

@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -50,6 +51,17 @@ void AddTlsOptions(CLI::App* app, Server* server);
 
 // Accepts a number from `low` to `high`, which NaN is not.
 CLI::Validator Between(double low, double high);
+// A file that can be written, which is told before the work, not after it.
+CLI::Validator Writable();
+// A flag, whether it has an effect beside the others, and why else it has none.
+struct FlagEffect {
+  const char* flag;
+  bool has_one;
+  const char* otherwise;
+};
+// kInvalidArgument  `command` was given a flag that has no effect
+absl::Status CheckEffects(const CLI::App& command, const std::vector<FlagEffect>& effects);
+
 // As many as one may count or send.
 CLI::Validator AtLeastOne();
 

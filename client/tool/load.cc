@@ -4,7 +4,6 @@
 #include "client/load/load.h"
 
 #include <algorithm>
-#include <csignal>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "client/amount_text.h"
+#include "client/ending_signal.h"
 #include "client/load/objective.h"
 #include "client/load/report/report_text.h"
 #include "client/load/search/find_rate.h"
@@ -49,19 +49,6 @@ the tool at once.
   tilewire load --model=digits --rate=100 --require="p99<20ms,errors=0"
   tilewire load --model=digits --record=answers.golden
   tilewire load --model=digits --golden=answers.golden --tolerance=1e-5)";
-
-std::atomic<bool>& Interrupted() {
-  static std::atomic<bool> interrupted = false;
-  return interrupted;
-}
-
-std::atomic<int> ending_signal = 0;
-
-void EndBySignal(int signal) {
-  ending_signal = signal;
-  Interrupted() = true;
-  std::signal(signal, SIG_DFL);  // a second one does not wait
-}
 
 // The loops that the flags ask for, one after the other.
 absl::StatusOr<std::vector<LoadOptions>> MakeLoops(const LoadFlags& flags, const LoadOptions& all) {
@@ -116,7 +103,7 @@ absl::StatusOr<LoadRecord> RunLoops(const Server& server, const LoadFlags& flags
   if (!loops.ok()) return loops.status();
   LoadRecord record;
   for (const LoadOptions& loop : *loops) {
-    if (Interrupted()) break;
+    if (HasEndingSignal()) break;
     absl::StatusOr<LoadReport> report;
     {
       Progress progress;
@@ -218,18 +205,16 @@ absl::StatusOr<LoadRecord> RunSearch(const Server& server, const LoadFlags& flag
   return record;
 }
 
-// As shells give it to what a signal has ended. A script must not take a part of a load for the
-// whole.
-int StatusOfSignal() {
+int ReportEndingSignal() {
   absl::FPrintF(stderr, "tilewire: the load was ended by a signal\n");
-  return 128 + ending_signal;
+  return StatusOfEndingSignal();
 }
 
 // The exit status: what --require says of the runs, else whether all went well.
 int Conclude(const LoadRecord& record, const LoadFlags& flags) {
   const absl::Status written = WriteRecord(record, flags.report);
   if (!written.ok()) return Refuse(written);
-  if (flags.find_rate && !Interrupted()) return record.holds > 0 ? 0 : 1;
+  if (flags.find_rate && !HasEndingSignal()) return record.holds > 0 ? 0 : 1;
   const auto met = JudgeRecord(record, flags.report);
   if (!met.ok()) return Refuse(met.status());
   bool ok = *met && !record.runs.empty();
@@ -240,7 +225,7 @@ int Conclude(const LoadRecord& record, const LoadFlags& flags) {
     absl::FPrintF(stderr, "tilewire: %s\n",
                   report.first_error.empty() ? "nothing was answered" : report.first_error);
   }
-  if (Interrupted()) return StatusOfSignal();
+  if (HasEndingSignal()) return ReportEndingSignal();
   return ok ? 0 : 1;
 }
 
@@ -268,7 +253,7 @@ absl::StatusOr<LoadRecord> Measure(const Server& server, const LoadFlags& flags,
   GoldenAnswers recorded;
   if (!flags.golden.empty()) options.golden = &golden;
   if (!flags.record.empty()) options.recorded = &recorded;
-  options.stop = &Interrupted();
+  options.stop = &HasEndingSignal();
   auto record =
       flags.find_rate ? RunSearch(server, flags, options) : RunLoops(server, flags, options);
   if (!record.ok()) return record;
@@ -294,7 +279,7 @@ int RunLoadCommand(const Server& server, const LoadFlags& flags) {
   if (!client.ok()) return Report(client.status());
   auto options = MakeLoadOptions(flags, client->get());
   if (!options.ok()) return Report(options.status());
-  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, EndBySignal);
+  CatchEndingSignals();
   const LoadOrigin origin = MakeOrigin(server, flags, **client);
   const auto record = Measure(server, flags, *golden, *std::move(options), origin);
   return record.ok() ? Conclude(*record, flags) : Report(record.status());

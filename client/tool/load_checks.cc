@@ -4,6 +4,7 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "client/tool/command.h"
 #include "client/tool/load_flags.h"
 
 namespace tilewire::client {
@@ -15,13 +16,7 @@ constexpr char kForSearch[] = "it belongs to a search: add --find_rate";
 constexpr char kForOpenLoop[] = "it belongs to an open loop: --rate, --profile or --find_rate";
 constexpr char kForPictures[] = "it prepares pictures: add --image";
 
-struct Effect {
-  const char* flag;
-  bool has_one;
-  const char* otherwise;
-};
-
-std::vector<Effect> EffectsOf(const LoadFlags& flags) {
+std::vector<FlagEffect> EffectsOf(const LoadFlags& flags) {
   const bool is_open = flags.find_rate || !flags.rates.empty() || !flags.profile.empty();
   const bool has_pictures = !flags.images.empty();
   const bool is_random = !has_pictures && flags.arrays.empty();
@@ -71,11 +66,7 @@ absl::Status CheckFiles(const LoadFlags& flags) {
 absl::Status CheckTogether(const CLI::App& command, const LoadFlags& flags) {
   if (flags.model.empty() == flags.mix.empty())
     return absl::InvalidArgumentError("--model or --mix is required");
-  for (const Effect& effect : EffectsOf(flags)) {
-    if (effect.has_one || command.count(effect.flag) == 0) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat(effect.flag, " has no effect here: ", effect.otherwise));
-  }
+  if (absl::Status status = CheckEffects(command, EffectsOf(flags)); !status.ok()) return status;
   if (flags.find_rate && flags.requests > 0 && flags.requests < kFewestForP99) {
     return absl::InvalidArgumentError(absl::StrCat("--requests=", flags.requests,
                                                    ": a 99th percentile needs at least ",

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/tool/load_flags.h"
 
-#include <unistd.h>
-
-#include <filesystem>
 #include <string>
-#include <system_error>
 
 #include "client/load/objective.h"
 #include "client/tool/command.h"
@@ -27,25 +23,6 @@ absl::StatusOr<absl::Duration> ParseBound(const std::string& text) {
       bound == absl::InfiniteDuration())
     return absl::InvalidArgumentError(absl::StrCat(text, " is not a duration such as 20ms"));
   return bound;
-}
-
-// Why the file cannot be written; empty if it can.
-std::string WhyNotWritable(const std::string& path) {
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error))
-    return absl::StrCat(path, " is a folder, not a file");
-  std::string folder = std::filesystem::path(path).parent_path().string();
-  if (folder.empty()) folder = ".";
-  if (!std::filesystem::is_directory(folder, error))
-    return absl::StrCat("there is no folder ", folder);
-  const bool exists = std::filesystem::exists(path, error);
-  if (access(exists ? path.c_str() : folder.c_str(), W_OK) == 0) return "";
-  return absl::StrCat("this user may not write ", exists ? path : absl::StrCat("in ", folder));
-}
-
-// Told before the measurement, not after it.
-CLI::Validator Writable() {
-  return {[](std::string& path) { return WhyNotWritable(path); }, "FILE"};
 }
 
 constexpr char kLoop[] = "Loop";

@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "client/amount_text.h"
 #include "client/load/latency_spans.h"
+#include "client/load/report/html_page.h"
 #include "client/load/report/svg_chart.h"
 
 namespace tilewire::client {
@@ -20,11 +21,6 @@ constexpr double kShortestWindow = 0.5;
 using Points = std::vector<std::pair<double, double>>;
 
 std::string LatencyOfSeconds(double seconds) { return LatencyText(absl::Seconds(seconds)); }
-
-std::string Figure(absl::string_view caption, const std::string& chart) {
-  if (chart.empty()) return "";
-  return absl::StrCat("<figure><figcaption>", caption, "</figcaption>", chart, "</figure>\n");
-}
 
 // A series for each run that is drawn; `draw` adds what it shows of a run.
 template <typename Draw>
@@ -205,15 +201,16 @@ ReportColors::ReportColors(const LoadRecord& record) {
 
 std::string ChartsHtml(const LoadRecord& record, const ReportColors& colors) {
   return absl::StrCat(
-      Figure("Latency by percentile", PercentilesOfRuns(record, colors)),
-      Figure("Latency by percentile, parts of the mix", PercentilesOfParts(record, colors)),
-      Figure("Distribution of latency: shares of the answers", DistributionChart(record, colors)),
-      Figure(AreOffered(record) ? "p50 (blue) and p99 (orange) by rate: runs, and their medians"
-                                : "p50 (blue) and p99 (orange) against throughput",
-             RateChart(record)),
-      Figure("Answers in each second", ThroughputChart(record, colors)),
-      Figure("Latency over time: p99 (solid), p50 (dashed), largest of each second (dots)",
-             LatencyOverTimeChart(record, colors)));
+      HtmlFigure("Latency by percentile", PercentilesOfRuns(record, colors)),
+      HtmlFigure("Latency by percentile, parts of the mix", PercentilesOfParts(record, colors)),
+      HtmlFigure("Distribution of latency: shares of the answers",
+                 DistributionChart(record, colors)),
+      HtmlFigure(AreOffered(record) ? "p50 (blue) and p99 (orange) by rate: runs, and their medians"
+                                    : "p50 (blue) and p99 (orange) against throughput",
+                 RateChart(record)),
+      HtmlFigure("Answers in each second", ThroughputChart(record, colors)),
+      HtmlFigure("Latency over time: p99 (solid), p50 (dashed), largest of each second (dots)",
+                 LatencyOverTimeChart(record, colors)));
 }
 
 }  // namespace tilewire::client

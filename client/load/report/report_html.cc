@@ -5,6 +5,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "client/amount_text.h"
+#include "client/load/report/html_page.h"
 #include "client/load/report/report_charts.h"
 #include "client/load/report/report_text.h"
 #include "client/load/report/stability.h"
@@ -12,25 +13,6 @@
 
 namespace tilewire::client {
 namespace {
-
-constexpr char kStyle[] = R"(
-body { font: 15px/1.45 system-ui, sans-serif; margin: 1.2em auto; max-width: 1240px;
-  padding: 0 .8em; color: #1b1b1b; background: #fff; }
-h1 { font-size: 1.35em; overflow-wrap: anywhere; } h2 { font-size: 1.1em; margin: 1.6em 0 .4em; }
-.scroll { overflow-x: auto; } table { border-collapse: collapse; font-size: .93em; }
-th, td { padding: .25em .5em; text-align: right; vertical-align: bottom;
-  border-bottom: 1px solid #ddd; } td { white-space: nowrap; }
-th:first-child, td:first-child, .facts th, .facts td { text-align: left; } th { font-weight: 600; }
-small { color: #666; } .charts { display: grid; gap: 1.2em;
-  grid-template-columns: repeat(auto-fit, minmax(330px, 1fr)); }
-figure { margin: 0; } figcaption { font-weight: 600; } svg { width: 100%; height: auto; }
-svg text { font: 11px system-ui, sans-serif; fill: #333; } .grid { stroke: #e3e3e3; }
-polyline { fill: none; stroke-width: 1.7; stroke-linejoin: round; }
-.key { display: inline-block; width: .8em; height: .8em; border-radius: 2px; margin-right: .5em; }
-.bad { color: #b00020; font-weight: 600; } li { margin: .2em 0; } footer { color: #666;
-  margin-top: 2em; font-size: .87em; }
-td:first-child { white-space: normal; min-width: 8em; }
-@media (max-width: 600px) { th, td { padding: .25em .4em; } td:first-child { min-width: 6em; } })";
 
 template <typename Number>
 std::string Key(const std::map<Number, size_t>& colors, const Number& number) {
@@ -45,14 +27,6 @@ std::string RunCell(const LoadRecord& record, const ReportColors& colors, size_t
   return absl::StrCat("<tr><td>", Key(colors.of_run, run), HtmlText(record.runs[run].name));
 }
 
-// Rows below one head; nothing if there are none.
-std::string Section(absl::string_view title, absl::string_view head, const std::string& rows,
-                    absl::string_view kind = "") {
-  if (rows.empty()) return "";
-  return absl::StrCat("<h2>", title, "</h2><div class=scroll><table", kind, "><tr>", head,
-                      "</tr>\n", rows, "</table></div>\n");
-}
-
 std::string FactTable(const LoadRecord& record) {
   std::string rows;
   for (const LoadOrigin& origin : record.origins) {
@@ -62,7 +36,7 @@ std::string FactTable(const LoadRecord& record) {
                     absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", origin.began, absl::UTCTimeZone()),
                     "</tr>\n");
   }
-  return Section("Measured", "<th>server<th>client<th>on<th>seed<th>began", rows, " class=facts");
+  return HtmlTable("Measured", "<th>server<th>client<th>on<th>seed<th>began", rows, " class=facts");
 }
 
 // With how many answers are beyond it.
@@ -86,7 +60,7 @@ std::string RunTable(const LoadRecord& record, const ReportColors& colors) {
       absl::StrAppend(&rows, count > 0 ? "<td class=bad>" : "<td>", count);
     absl::StrAppendFormat(&rows, "<td>%.2f</tr>\n", report.cores());
   }
-  const std::string table = Section(
+  const std::string table = HtmlTable(
       "Runs",
       "<th>run<th>duration<th>connections<th>answers<th>per s<th>mean<th>p50<th>p90<th>p99<th>p99.9"
       "<th>max<th>errors<th>differ<th>unsent<th>client's cores",
@@ -107,7 +81,7 @@ std::string ErrorTable(const LoadRecord& record, const ReportColors& colors) {
                       "<td>", count, "</tr>\n");
     }
   }
-  return Section("Errors", "<th>run<th>code<th>count", rows);
+  return HtmlTable("Errors", "<th>run<th>code<th>count", rows);
 }
 
 std::string PartTable(const LoadRecord& record, const ReportColors& colors) {
@@ -122,7 +96,7 @@ std::string PartTable(const LoadRecord& record, const ReportColors& colors) {
                       PercentileWithCount(parts[i].latencies, 99), "</tr>\n");
     }
   }
-  return Section("Parts of the mix", "<th>part<th>run<th>answers<th>errors<th>p50<th>p99", rows);
+  return HtmlTable("Parts of the mix", "<th>part<th>run<th>answers<th>errors<th>p50<th>p99", rows);
 }
 
 std::string ServerTable(const LoadRecord& record, const ReportColors& colors) {
@@ -140,7 +114,7 @@ std::string ServerTable(const LoadRecord& record, const ReportColors& colors) {
     }
     absl::StrAppend(&rows, "</tr>\n");
   }
-  return Section("Where the time went, as the server says (p50 / p99)", head, rows);
+  return HtmlTable("Where the time went, as the server says (p50 / p99)", head, rows);
 }
 
 std::string DifferenceTables(const LoadRecord& record) {
@@ -154,8 +128,9 @@ std::string DifferenceTables(const LoadRecord& record) {
       absl::StrAppend(&rows, "</tr>\n");
     }
     absl::StrAppend(
-        &tables, Section(HtmlText(absl::StrCat(comparison.later, " against ", comparison.earlier)),
-                         "<th>run<th>per s<th>p50<th>p99", rows));
+        &tables,
+        HtmlTable(HtmlText(absl::StrCat(comparison.later, " against ", comparison.earlier)),
+                  "<th>run<th>per s<th>p50<th>p99", rows));
   }
   if (tables.empty()) return "";
   return absl::StrCat(tables, "<p><small>", kSpreadNote, "</small></p>\n");
@@ -178,18 +153,17 @@ std::string SearchParagraph(const LoadRecord& record) {
 
 std::string ToHtml(const LoadRecord& record) {
   const ReportColors colors(record);
-  return absl::StrCat(
-      "<!doctype html>\n<html lang=en><head><meta charset=utf-8>\n"
-      "<meta name=viewport content=\"width=device-width, initial-scale=1\">\n<title>",
-      HtmlText(record.title), "</title><style>", kStyle, "</style></head><body>\n<h1>",
-      HtmlText(record.title), "</h1>\n", SearchParagraph(record), RunTable(record, colors),
-      DifferenceTables(record), "<h2>Charts</h2><div class=charts>\n", ChartsHtml(record, colors),
-      "</div>\n", ErrorTable(record, colors), PartTable(record, colors),
-      ServerTable(record, colors), DoubtList(record), FactTable(record),
-      "<footer>tilewire load. Latency counts from when a request was due. Over time, counts are "
-      "those of single seconds; a percentile is drawn over the time that it is of: seconds are "
-      "joined until they have 100 answers for p99, 10 for p50. A percentile p needs "
-      "100 / (100 - p) answers; of fewer there is none.</footer></body></html>\n");
+  return HtmlPage(
+      record.title,
+      absl::StrCat(
+          SearchParagraph(record), RunTable(record, colors), DifferenceTables(record),
+          "<h2>Charts</h2><div class=charts>\n", ChartsHtml(record, colors), "</div>\n",
+          ErrorTable(record, colors), PartTable(record, colors), ServerTable(record, colors),
+          DoubtList(record), FactTable(record),
+          "<footer>tilewire load. Latency counts from when a request was due. Over time, counts "
+          "are those of single seconds; a percentile is drawn over the time that it is of: seconds "
+          "are joined until they have 100 answers for p99, 10 for p50. A percentile p needs "
+          "100 / (100 - p) answers; of fewer there is none.</footer>"));
 }
 
 }  // namespace tilewire::client
