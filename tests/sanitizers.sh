@@ -34,7 +34,7 @@ status=0
 case "${1:-both}" in
   address | both) run "address and undefined behaviour" asan //tests/engine/... //tests/service/... //tests/fuzz/... \
     //tests/support/... \
-    //tests/client:client_test || status=1 ;;&
+    //tests/client:client_test //tests/client/training:training_test || status=1 ;;&
   thread | both) run "threads" tsan "${shared_by_threads[@]}" || status=1 ;;&
   address | thread | both) exit "$status" ;;
   *) echo "usage: tests/sanitizers.sh [address|thread]" >&2; exit 2 ;;

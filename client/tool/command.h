@@ -35,6 +35,7 @@ void AddEvaluateCommand(CLI::App* app, const Server& server, int* exit_code);
 void AddLoadCommand(CLI::App* app, const Server& server, int* exit_code);
 void AddReportCommand(CLI::App* app, int* exit_code);
 void AddCheckCommand(CLI::App* app, int* exit_code);
+void AddTrainCommand(CLI::App* app, int* exit_code);
 void AddExplainCommand(CLI::App* app, const Server& server, int* exit_code);
 void AddSlowCommand(CLI::App* app, const Server& server, int* exit_code);
 void AddTopCommand(CLI::App* app, const Server& server, int* exit_code);

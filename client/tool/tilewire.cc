@@ -29,6 +29,7 @@ constexpr char kDescription[] =
   tilewire top
   tilewire check exported/*.onnx
   tilewire check /srv/models
+  tilewire train cats.onnx --folder=pictures --hold_out=0.1 -o trained.onnx
   tilewire primitive convolution --src=1x64x56x56 --weights=64x64x3x3 --padding=1 --relu
   tilewire implementations
   tilewire probe)";
@@ -36,12 +37,28 @@ constexpr char kDescription[] =
 constexpr char kFooter[] = R"(`tilewire COMMAND --help` explains a command's options.
 
 Exit status: 0 success, 1 the server, an answer or a checked file failed, 2 bad command line,
-130 and 143 a load or a top that Ctrl-C or SIGTERM ended)";
+130 and 143 a load, a top or a training that Ctrl-C or SIGTERM ended)";
 
 std::string CommandNames(const CLI::App& app) {
   return absl::StrJoin(
       app.get_subcommands({}), ", ",
       [](std::string* out, const CLI::App* command) { absl::StrAppend(out, command->get_name()); });
+}
+
+void AddCommands(CLI::App* app, const tilewire::client::Server& server, int* exit_code) {
+  tilewire::client::AddModelsCommand(app, server, exit_code);
+  tilewire::client::AddInferCommand(app, server, exit_code);
+  tilewire::client::AddEvaluateCommand(app, server, exit_code);
+  tilewire::client::AddLoadCommand(app, server, exit_code);
+  tilewire::client::AddReportCommand(app, exit_code);
+  tilewire::client::AddExplainCommand(app, server, exit_code);
+  tilewire::client::AddSlowCommand(app, server, exit_code);
+  tilewire::client::AddTopCommand(app, server, exit_code);
+  tilewire::client::AddCheckCommand(app, exit_code);
+  tilewire::client::AddTrainCommand(app, exit_code);
+  tilewire::client::AddPrimitiveCommand(app, server, exit_code);
+  tilewire::client::AddImplementationsCommand(app, server, exit_code);
+  tilewire::client::AddProbeCommand(app, server, exit_code);
 }
 
 // An unknown word tells the user more than the command that is missing.
@@ -105,18 +122,7 @@ int main(int argc, char** argv) {
     server.address = absl::StrCat(host.empty() ? given_host : host, ":",
                                   port == 0 ? given_port : absl::StrCat(port));
   });
-  tilewire::client::AddModelsCommand(&app, server, &exit_code);
-  tilewire::client::AddInferCommand(&app, server, &exit_code);
-  tilewire::client::AddEvaluateCommand(&app, server, &exit_code);
-  tilewire::client::AddLoadCommand(&app, server, &exit_code);
-  tilewire::client::AddReportCommand(&app, &exit_code);
-  tilewire::client::AddExplainCommand(&app, server, &exit_code);
-  tilewire::client::AddSlowCommand(&app, server, &exit_code);
-  tilewire::client::AddTopCommand(&app, server, &exit_code);
-  tilewire::client::AddCheckCommand(&app, &exit_code);
-  tilewire::client::AddPrimitiveCommand(&app, server, &exit_code);
-  tilewire::client::AddImplementationsCommand(&app, server, &exit_code);
-  tilewire::client::AddProbeCommand(&app, server, &exit_code);
+  AddCommands(&app, server, &exit_code);
   if (const absl::Status status = CheckValues({argv + 1, argv + argc}); !status.ok())
     return tilewire::client::Refuse(status);
   try {

@@ -40,8 +40,9 @@ ROOMS = {
 
 # Single headers beyond the room's row.
 HEADERS = {
-    # `tilewire check` reads a file as a server would, without one.
-    "client": ["engine/onnx/model_check.h", "service/models/model_config.h",
+    # `tilewire check` reads a file as a server would, and `tilewire train` trains one; both without a server.
+    "client": ["engine/engine.h", "engine/memory/dims.h", "engine/model.h",
+               "engine/onnx/model_check.h", "engine/trainer.h", "service/models/model_config.h",
                "service/models/repository_scan.h", "service/models/served_tensors.h"],
     "service/observe": ["engine/base/control_groups.h", "engine/base/line_writer.h",
                         "engine/base/utf8.h",

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `tilewire train`: trains an ONNX file with the engine of this process; no server is asked.
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/amount_text.h"
+#include "client/ending_signal.h"
+#include "client/progress.h"
+#include "client/tool/command.h"
+#include "client/tool/train_flags.h"
+#include "client/training/example_order.h"
+#include "client/training/model_fit.h"
+#include "client/training/training_report.h"
+#include "client/training/training_run.h"
+#include "engine/engine.h"
+
+namespace tilewire::client {
+namespace {
+
+constexpr char kTrainExamples[] =
+    R"(  tilewire train digits.onnx --images=images.u8 --labels=labels.u8 \
+      --shape=3x24x20 --epochs=10 --lr=0.05 --hold_out=0.1 -o trained.onnx
+  tilewire train resnet50.onnx --folder=pictures --torchvision=resnet50 \
+      --only='fc.*' --epochs=20 --optimizer=adam -o parts.onnx
+  tilewire train model.onnx --images=x.npy --labels=y.npy --loss=mse \
+      --schedule=cosine --warm_up=100 --html=loss.html -o better.onnx
+
+Needs no server. The file that is written is the model with other parameters:
+a server takes it in the place of the old one. Parameters are the floating-point
+initializers that the loss depends on; --only and --freeze choose among them.
+Bytes become floats by (byte * scale - mean) / std, as they do in `evaluate`.
+
+The same file, flags, examples and instruction set give the same bits, with any
+number of threads. An update whose loss or gradient is not finite is skipped and
+changes nothing; ten of them in a row end the training, and nothing is written.
+
+Ctrl-C (or SIGTERM) ends the training: what was learned so far is written, and
+the status is 130 (143). A second one ends the tool at once. Else it is 0, 1 if
+the training or the writing failed, 2 if flags, files or the model do not fit.)";
+
+struct OpenTrainer {
+  std::unique_ptr<Engine> engine;
+  std::unique_ptr<Trainer> trainer;
+};
+
+absl::StatusOr<OpenTrainer> CreateTrainerOf(const TrainFlags& flags, int64_t updates_of_epoch) {
+  auto engine = Engine::Create({.threads = flags.threads});
+  if (!engine.ok()) return engine.status();
+  auto trainer = (*engine)->CreateTrainer(flags.model, SpecOf(flags, updates_of_epoch));
+  if (!trainer.ok()) return trainer.status();
+  return OpenTrainer{*std::move(engine), *std::move(trainer)};
+}
+
+// The flag that a message of the engine is about; empty if none is.
+std::string FlagOf(absl::string_view message, const TrainFlags& flags) {
+  const auto is_about = [&](const std::string& value) {
+    return absl::StrContains(message, absl::StrCat("'", value, "'"));
+  };
+  if (!flags.loss_output.empty() && is_about(flags.loss_output))
+    return absl::StrCat("--loss_output=", flags.loss_output);
+  for (const std::string& pattern : flags.only) {
+    if (is_about(pattern)) return absl::StrCat("--only=", pattern);
+  }
+  for (const std::string& pattern : flags.freeze) {
+    if (is_about(pattern)) return absl::StrCat("--freeze=", pattern);
+  }
+  return "";
+}
+
+// Says why there is no trainer, in terms of the flags. The exit status.
+int ReportNoTrainer(const absl::Status& status, const TrainFlags& flags) {
+  const std::string flag = FlagOf(status.message(), flags);
+  Refuse(absl::Status(status.code(),
+                      absl::StrCat(flag.empty() ? flags.model : flag, ": ", status.message())));
+  if (absl::StartsWith(flag, "--only") || absl::StartsWith(flag, "--freeze")) {
+    absl::FPrintF(stderr, "In names * stands for any characters: 'fc.*' begins with \"fc.\".\n");
+  }
+  if (absl::IsInvalidArgument(status) || absl::IsNotFound(status)) return 2;
+  if (absl::IsUnimplemented(status)) {
+    absl::FPrintF(stderr,
+                  "Operations before the first parameter that is trained need no gradient: "
+                  "--only trains the last ones alone.\n");
+  }
+  return 1;
+}
+
+std::string StartText(const TrainFlags& flags, const Trainer& trainer, const ExampleOrder& order,
+                      const ClassFolder& folder) {
+  int64_t frozen = 0, elements = 0;
+  for (const ParameterSpec& parameter : trainer.parameters()) {
+    frozen += parameter.frozen ? 1 : 0;
+    elements += parameter.frozen ? 0 : ElementCount(parameter.dims).value_or(0);
+  }
+  const int64_t trained = static_cast<int64_t>(trainer.parameters().size()) - frozen;
+  std::string text =
+      absl::StrFormat("%s: trains %d elements of %s, %d frozen; %s, %d held out\n",
+                      ShownText(flags.model), elements, CountText(trained, "parameter"), frozen,
+                      CountText(order.trained_count(), "example"), order.held_out().size());
+  for (size_t i = 0; i < folder.classes.size(); ++i)
+    absl::StrAppend(&text, "class ", i, ": ", ShownText(folder.classes[i]), "\n");
+  for (const std::string& note : trainer.notes())
+    absl::StrAppend(&text, "note: ", ShownText(note), "\n");
+  return text;
+}
+
+absl::StatusOr<TrainingRecord> TrainWithProgress(const TrainFlags& flags, Trainer* trainer,
+                                                 const FittedExamples& examples,
+                                                 const ExampleOrder& order) {
+  Progress progress;
+  const TrainingEvents events = {
+      .updated =
+          [&](const TrainingRecord& so_far) {
+            progress.Show(static_cast<double>(so_far.updates()) /
+                              static_cast<double>(flags.epochs * so_far.updates_of_epoch),
+                          TrainingProgressText(so_far, flags.epochs));
+          },
+      .epoch_ended = [&](const EpochFigures& figures) { progress.Note(EpochText(figures)); }};
+  return RunTraining(trainer, examples.dataset, order,
+                     {.epochs = flags.epochs,
+                      .batch = flags.batch,
+                      .judged = examples.judged,
+                      .stop = &HasEndingSignal()},
+                     events);
+}
+
+int ReportFailure(const absl::Status& status) {
+  Refuse(status);
+  absl::FPrintF(stderr, "Nothing was written.\n");
+  return 1;
+}
+
+// Writes and prints what came of it.
+int ConcludeTraining(const TrainFlags& flags, const Trainer& trainer, TrainingReport report) {
+  if (report.record.updates() > 0) {
+    if (absl::Status status = trainer.WriteModel(flags.output); !status.ok())
+      return ReportFailure(status);
+    report.written = flags.output;
+  }
+  absl::PrintF("%s", flags.json ? TrainingJson(report) : TrainingText(report));
+  if (!flags.html.empty()) {
+    const absl::Status written = WriteFile(flags.html, TrainingHtml(report));
+    if (!written.ok()) return Refuse(written);
+  }
+  if (!report.record.is_stopped) return 0;
+  absl::FPrintF(stderr, "tilewire: a signal ended the training after update %d of %d; %s\n",
+                report.record.updates(), flags.epochs * report.record.updates_of_epoch,
+                report.written.empty()
+                    ? "nothing was written"
+                    : absl::StrCat(ShownText(report.written), " has what was learned by then"));
+  return StatusOfEndingSignal();
+}
+
+int Train(const CLI::App& command, const TrainFlags& flags) {
+  if (absl::Status status = CheckTrainFlags(command, flags); !status.ok()) return Refuse(status);
+  auto files = FindExamples(flags);
+  if (!files.ok()) return Refuse(files.status());
+  const auto order = ExampleOrder::Create(files->count, flags.hold_out, flags.seed);
+  if (!order.ok()) return Refuse(order.status());
+  const auto opened = CreateTrainerOf(flags, UpdatesOfEpoch(order->trained_count(), flags.batch));
+  if (!opened.ok()) return ReportNoTrainer(opened.status(), flags);
+  Trainer& trainer = *opened->trainer;
+  const ClassFolder folder = files->folder;
+  const auto examples = ReadExamples(flags, *std::move(files), order->trained_count(), trainer);
+  if (!examples.ok()) return Refuse(examples.status());
+  absl::FPrintF(stderr, "%s", StartText(flags, trainer, *order, folder));
+  CatchEndingSignals();
+  auto record = TrainWithProgress(flags, &trainer, *examples, *order);
+  if (!record.ok()) return ReportFailure(record.status());
+  return ConcludeTraining(flags, trainer,
+                          {.model = flags.model,
+                           .settings = GivenFlags(command),
+                           .notes = trainer.notes(),
+                           .parameters = trainer.parameters(),
+                           .epochs = flags.epochs,
+                           .record = *std::move(record)});
+}
+
+}  // namespace
+
+void AddTrainCommand(CLI::App* app, int* exit_code) {
+  CLI::App* command = app->add_subcommand("train", "Train an ONNX file; needs no server");
+  command->footer(kTrainExamples);
+  auto flags = std::make_shared<TrainFlags>();
+  AddTrainOptions(command, flags.get());
+  command->callback([=] {
+    flags->normalizes =
+        command->count("--scale") + command->count("--mean") + command->count("--std") > 0;
+    *exit_code = Train(*command, *flags);
+  });
+}
+
+}  // namespace tilewire::client

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/tool/train_flags.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/tool/command.h"
+#include "client/training/array_file.h"
+
+namespace tilewire::client {
+namespace {
+
+template <typename Kind>
+using Words = std::vector<std::pair<std::string, Kind>>;
+
+const Words<LossSpec::Kind>& LossWords() {
+  static const Words<LossSpec::Kind> kWords = {
+      {"cross_entropy", LossSpec::Kind::kSoftmaxCrossEntropy},
+      {"binary_cross_entropy", LossSpec::Kind::kBinaryCrossEntropy},
+      {"mse", LossSpec::Kind::kMeanSquaredError},
+      {"huber", LossSpec::Kind::kHuber}};
+  return kWords;
+}
+
+const Words<OptimizerSpec::Kind>& OptimizerWords() {
+  static const Words<OptimizerSpec::Kind> kWords = {{"sgd", OptimizerSpec::Kind::kSgd},
+                                                    {"adam", OptimizerSpec::Kind::kAdam},
+                                                    {"adamw", OptimizerSpec::Kind::kAdamW}};
+  return kWords;
+}
+
+const Words<ScheduleSpec::Kind>& ScheduleWords() {
+  static const Words<ScheduleSpec::Kind> kWords = {{"constant", ScheduleSpec::Kind::kConstant},
+                                                   {"steps", ScheduleSpec::Kind::kSteps},
+                                                   {"cosine", ScheduleSpec::Kind::kCosine},
+                                                   {"polynomial", ScheduleSpec::Kind::kPolynomial}};
+  return kWords;
+}
+
+template <typename Kind>
+CLI::Validator OneOf(const Words<Kind>& words) {
+  std::vector<std::string> names;
+  for (const auto& [name, kind] : words) names.push_back(name);
+  return CLI::IsMember(names);
+}
+
+// `word` is one of them: the option was checked.
+template <typename Kind>
+Kind KindOf(const Words<Kind>& words, const std::string& word) {
+  return std::find_if(words.begin(), words.end(),
+                      [&](const auto& one) { return one.first == word; })
+      ->second;
+}
+
+double RateOf(const TrainFlags& flags) {
+  return flags.rate.value_or(flags.optimizer == "sgd" ? 0.01 : 0.001);
+}
+
+constexpr double kMost = std::numeric_limits<float>::max();
+
+void AddExampleOptions(CLI::App* command, TrainFlags* flags) {
+  constexpr char kExamples[] = "Examples";
+  CLI::Option* images =
+      command->add_option("--images", flags->images,
+                          "file of inputs [count, ...]: .u8 or .f32 without a header, or .npy");
+  CLI::Option* labels = command->add_option(
+      "--labels", flags->labels, "file of classes or targets: .u8, .s32, .s64, .f32 or .npy");
+  images->check(CLI::ExistingFile)->needs(labels)->group(kExamples);
+  labels->check(CLI::ExistingFile)->needs(images)->group(kExamples);
+  command
+      ->add_option("--folder", flags->folder,
+                   "pictures (PGM, PPM, PNG, JPEG) in a folder for each class, which are numbered "
+                   "by their names, in the place of both")
+      ->check(CLI::ExistingDirectory)
+      ->excludes(images)
+      ->group(kExamples);
+  command
+      ->add_option("--shape", flags->shape,
+                   "CxHxW of one example without a header, or of what pictures are made")
+      ->group(kExamples);
+  command->add_option("--layout", flags->layout, "of --images: nhwc if its shape is HxWxC")
+      ->check(CLI::IsMember({"nchw", "nhwc"}))
+      ->capture_default_str()
+      ->group(kExamples);
+  command
+      ->add_option("--hold_out", flags->hold_out,
+                   "share of the examples that is not trained on; loss and accuracy on it are told "
+                   "after every epoch")
+      ->capture_default_str()
+      ->group(kExamples);
+  AddPreparationOptions(command, &flags->pictures);
+}
+
+void AddLossOptions(CLI::App* command, TrainFlags* flags) {
+  constexpr char kLoss[] = "Loss";
+  command->add_option("--loss", flags->loss, "that is made smaller")
+      ->check(OneOf(LossWords()))
+      ->capture_default_str()
+      ->group(kLoss);
+  command
+      ->add_option("--loss_output", flags->loss_output,
+                   "the output that it is of: logits of the two entropies; by default the first")
+      ->group(kLoss);
+  command->add_option("--label_smoothing", flags->label_smoothing, "of cross_entropy")
+      ->check(Between(0, 0.999999))
+      ->capture_default_str()
+      ->group(kLoss);
+  command->add_option("--delta", flags->delta, "of huber: where it becomes linear")
+      ->check(Between(1e-30, kMost))
+      ->capture_default_str()
+      ->group(kLoss);
+}
+
+void AddOptimizerOptions(CLI::App* command, TrainFlags* flags) {
+  constexpr char kOptimizer[] = "Optimizer";
+  const auto number = [&](const char* name, double* value, const char* meaning, double low,
+                          double high) {
+    command->add_option(name, *value, meaning)
+        ->check(Between(low, high))
+        ->capture_default_str()
+        ->group(kOptimizer);
+  };
+  command->add_option("--optimizer", flags->optimizer, "as torch defines them")
+      ->check(OneOf(OptimizerWords()))
+      ->capture_default_str()
+      ->group(kOptimizer);
+  command->add_option("--lr", flags->rate, "learning rate")
+      ->check(Between(0, kMost))
+      ->default_str("0.01; of adam and adamw 0.001")
+      ->group(kOptimizer);
+  number("--momentum", &flags->momentum, "of sgd", 0, 1);
+  command->add_flag("--nesterov", flags->nesterov, "Nesterov's momentum, of sgd")
+      ->group(kOptimizer);
+  number("--decay", &flags->decay, "of weights; not of biases and normalizations", 0, kMost);
+  number("--beta1", &flags->beta1, "of adam and adamw", 0, 0.999999999);
+  number("--beta2", &flags->beta2, "of adam and adamw", 0, 0.999999999);
+  number("--epsilon", &flags->epsilon, "of adam and adamw", 1e-30, 1);
+  number("--clip_norm", &flags->clip_norm, "bound on the norm of all gradients; 0: none", 0, kMost);
+  number("--clip_value", &flags->clip_value, "bound on each element of a gradient; 0: none", 0,
+         kMost);
+}
+
+void AddScheduleOptions(CLI::App* command, TrainFlags* flags) {
+  constexpr char kSchedule[] = "Learning rate over time";
+  command->add_option("--schedule", flags->schedule, "of the rate")
+      ->check(OneOf(ScheduleWords()))
+      ->capture_default_str()
+      ->group(kSchedule);
+  command
+      ->add_option("--warm_up", flags->warm_up,
+                   "updates during which the rate rises; the schedule begins after them")
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 31))
+      ->capture_default_str()
+      ->group(kSchedule);
+  command->add_option("--step_epochs", flags->step_epochs, "of steps: epochs between two")
+      ->check(Between(0.001, 1e9))
+      ->capture_default_str()
+      ->group(kSchedule);
+  command
+      ->add_option("--step_factor", flags->step_factor, "of steps: by which the rate is multiplied")
+      ->check(Between(0, 1))
+      ->capture_default_str()
+      ->group(kSchedule);
+  command->add_option("--power", flags->power, "of polynomial")
+      ->check(Between(1e-6, 1000))
+      ->capture_default_str()
+      ->group(kSchedule);
+  command
+      ->add_option("--least_lr", flags->least_rate, "of cosine and polynomial: the rate at the end")
+      ->check(Between(0, kMost))
+      ->capture_default_str()
+      ->group(kSchedule);
+}
+
+void AddRunOptions(CLI::App* command, TrainFlags* flags) {
+  constexpr char kRun[] = "Run";
+  command->add_option("--epochs", flags->epochs, "how often each example is trained on")
+      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
+      ->capture_default_str()
+      ->group(kRun);
+  command
+      ->add_option("--batch", flags->batch,
+                   "examples of an update; the last one of an epoch has what is left")
+      ->check(AtLeastOne())
+      ->capture_default_str()
+      ->group(kRun);
+  command
+      ->add_option("--only", flags->only,
+                   "train only parameters of these names, in which * stands for any characters")
+      ->allow_extra_args(false)
+      ->group(kRun);
+  command->add_option("--freeze", flags->freeze, "leave parameters of these names as they are")
+      ->allow_extra_args(false)
+      ->group(kRun);
+  command
+      ->add_flag("--frozen_statistics", flags->frozen_statistics,
+                 "normalize by the file's statistics, and keep them: for small batches")
+      ->group(kRun);
+  command
+      ->add_option("--seed", flags->seed,
+                   "of what is held out, the order of the examples, and dropout")
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 53))
+      ->capture_default_str()
+      ->group(kRun);
+  command->add_option("--threads", flags->threads, "0: as many as cores")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str()
+      ->group(kRun);
+}
+
+void AddResultOptions(CLI::App* command, TrainFlags* flags) {
+  constexpr char kResult[] = "Result";
+  command->add_option("-o,--output", flags->output, "the ONNX file that is written")
+      ->required()
+      ->check(Writable())
+      ->group(kResult);
+  command->add_option("--html", flags->html, "write a page with the loss curve to this file")
+      ->check(Writable())
+      ->group(kResult);
+  command->add_flag("--json", flags->json, "print the result for programs")->group(kResult);
+}
+
+std::vector<FlagEffect> TrainEffects(const TrainFlags& flags) {
+  constexpr char kForSgd[] = "it belongs to --optimizer=sgd";
+  constexpr char kForAdam[] = "it belongs to --optimizer=adam or adamw";
+  constexpr char kForSteps[] = "it belongs to --schedule=steps";
+  const bool is_sgd = flags.optimizer == "sgd", is_folder = !flags.folder.empty();
+  const bool has_end = flags.schedule == "cosine" || flags.schedule == "polynomial";
+  return {
+      {"--torchvision", is_folder, "it prepares pictures: give them as --folder"},
+      {"--shape", !HasShape(flags.images), "the file of --images tells its shape"},
+      {"--shape", flags.pictures.torchvision.empty(), "--torchvision gives pictures their size"},
+      {"--layout", !is_folder, "the pictures of --folder are put in the model's order"},
+      {"--momentum", is_sgd, kForSgd},
+      {"--nesterov", is_sgd, kForSgd},
+      {"--nesterov", flags.momentum > 0, "it needs a --momentum above 0"},
+      {"--beta1", !is_sgd, kForAdam},
+      {"--beta2", !is_sgd, kForAdam},
+      {"--epsilon", !is_sgd, kForAdam},
+      {"--label_smoothing", flags.loss == "cross_entropy", "it belongs to --loss=cross_entropy"},
+      {"--delta", flags.loss == "huber", "it belongs to --loss=huber"},
+      {"--step_epochs", flags.schedule == "steps", kForSteps},
+      {"--step_factor", flags.schedule == "steps", kForSteps},
+      {"--power", flags.schedule == "polynomial", "it belongs to --schedule=polynomial"},
+      {"--least_lr", has_end, "it belongs to --schedule=cosine or polynomial"},
+  };
+}
+
+// Files that are read stay as they are, also where they have another name.
+absl::Status CheckWrittenFiles(const TrainFlags& flags) {
+  const std::pair<const char*, std::string> written[] = {{"--output", flags.output},
+                                                         {"--html", flags.html}};
+  const std::pair<const char*, std::string> others[] = {{"the model itself", flags.model},
+                                                        {"the file of --images", flags.images},
+                                                        {"the file of --labels", flags.labels}};
+  std::error_code error;
+  for (const auto& [flag, file] : written) {
+    for (const auto& [what, other] : others) {
+      if (file.empty() || other.empty() || !std::filesystem::equivalent(file, other, error))
+        continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat(flag, "=", file, " is ", what, ", which stays as it is: name another file"));
+    }
+  }
+  const auto normal = [&](const std::string& file) {
+    return std::filesystem::absolute(file, error).lexically_normal();
+  };
+  if (flags.html.empty() || normal(flags.html) != normal(flags.output)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--output and --html name the same file, ", flags.output));
+}
+
+}  // namespace
+
+void AddTrainOptions(CLI::App* command, TrainFlags* flags) {
+  command->add_option("model", flags->model, "the ONNX file to train")
+      ->required()
+      ->check(CLI::ExistingFile);
+  AddExampleOptions(command, flags);
+  AddLossOptions(command, flags);
+  AddOptimizerOptions(command, flags);
+  AddScheduleOptions(command, flags);
+  AddRunOptions(command, flags);
+  AddResultOptions(command, flags);
+}
+
+absl::Status CheckTrainFlags(const CLI::App& command, const TrainFlags& flags) {
+  if (flags.images.empty() && flags.folder.empty())
+    return absl::InvalidArgumentError("--images with --labels, or --folder is required");
+  if (!flags.images.empty() && !HasShape(flags.images) && flags.shape.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--images=", flags.images, " has no header: --shape=CxHxW of one example is required"));
+  }
+  if (!flags.folder.empty() && flags.loss != "cross_entropy") {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--folder gives classes, which --loss=cross_entropy takes and ", flags.loss, " does not"));
+  }
+  if (!(flags.hold_out >= 0 && flags.hold_out < 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--hold_out=", flags.hold_out, " is not a share from 0 to below 1"));
+  }
+  if (absl::Status status = CheckEffects(command, TrainEffects(flags)); !status.ok()) return status;
+  if (const double rate = RateOf(flags); flags.least_rate > rate) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--least_lr=", flags.least_rate, " is above the learning rate, --lr=", rate));
+  }
+  return CheckWrittenFiles(flags);
+}
+
+std::vector<std::pair<std::string, std::string>> GivenFlags(const CLI::App& command) {
+  std::vector<std::pair<std::string, std::string>> given;
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->count() == 0) continue;
+    given.emplace_back(option->get_name(), absl::StrJoin(option->results(), " "));
+  }
+  return given;
+}
+
+LossSpec LossOf(const TrainFlags& flags) {
+  return {.kind = KindOf(LossWords(), flags.loss),
+          .output = flags.loss_output,
+          .delta = flags.delta,
+          .label_smoothing = flags.label_smoothing};
+}
+
+TrainingSpec SpecOf(const TrainFlags& flags, int64_t updates_of_epoch) {
+  TrainingSpec spec;
+  spec.losses = {LossOf(flags)};
+  spec.optimizer = {.kind = KindOf(OptimizerWords(), flags.optimizer),
+                    .momentum = flags.momentum,
+                    .nesterov = flags.nesterov,
+                    .beta1 = flags.beta1,
+                    .beta2 = flags.beta2,
+                    .epsilon = flags.epsilon,
+                    .weight_decay = flags.decay};
+  const int64_t updates = flags.epochs * updates_of_epoch;
+  const double every = flags.step_epochs * static_cast<double>(updates_of_epoch);
+  spec.schedule = {.kind = KindOf(ScheduleWords(), flags.schedule),
+                   .rate = RateOf(flags),
+                   .warm_up = flags.warm_up,
+                   .every = std::max<int64_t>(1, std::llround(every)),
+                   .updates = std::max<int64_t>(1, updates - flags.warm_up),
+                   .factor = flags.step_factor,
+                   .power = flags.power,
+                   .least = flags.least_rate};
+  for (const std::string& pattern : flags.freeze)
+    spec.groups.push_back({.pattern = pattern, .frozen = true});
+  for (const std::string& pattern : flags.only) spec.groups.push_back({.pattern = pattern});
+  if (!flags.only.empty()) spec.groups.push_back({.pattern = "*", .frozen = true});
+  spec.clip_value = flags.clip_value;
+  spec.clip_norm = flags.clip_norm;
+  spec.frozen_statistics = flags.frozen_statistics;
+  spec.seed = flags.seed;
+  return spec;
+}
+
+}  // namespace tilewire::client

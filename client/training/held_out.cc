@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/training/held_out.h"
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/training/example_order.h"
+
+namespace tilewire::client {
+namespace {
+
+template <typename T>
+T ElementAt(const void* bytes, int64_t index) {
+  T value;
+  std::memcpy(&value, static_cast<const char*>(bytes) + index * sizeof(T), sizeof(T));
+  return value;
+}
+
+absl::Status Unjudgeable(const OutputTensor& output, const BatchTensor& target) {
+  return absl::InternalError(absl::StrCat("output ", output.index, " of shape ",
+                                          DimsToString(output.dims), " has ", output.bytes.size(),
+                                          " bytes, its target of shape ", DimsToString(target.dims),
+                                          " has ", target.bytes.size()));
+}
+
+// The place with the largest score of `classes`, `stride` scores apart.
+int64_t Largest(const std::byte* scores, int64_t first, int64_t classes, int64_t stride) {
+  int64_t best = 0;
+  float largest = ElementAt<float>(scores, first);
+  for (int64_t c = 1; c < classes; ++c) {
+    const float score = ElementAt<float>(scores, first + c * stride);
+    if (!(score > largest)) continue;
+    best = c;
+    largest = score;
+  }
+  return best;
+}
+
+// Scores [N, C, d...] against classes [N, d...], integers of 4 or 8 bytes.
+absl::Status JudgeClasses(const OutputTensor& output, const BatchTensor& target, HeldOut* sum) {
+  const int64_t labels = ElementCount(target.dims).value_or(0);
+  const int64_t scores = ElementCount(output.dims).value_or(0);
+  const int64_t width = labels == 0 ? 0 : static_cast<int64_t>(target.bytes.size()) / labels;
+  if (output.dims.size() < 2 || scores != labels * output.dims[1] || (width != 4 && width != 8) ||
+      output.bytes.size() != scores * sizeof(float)) {
+    return Unjudgeable(output, target);
+  }
+  const int64_t classes = output.dims[1], places = labels / output.dims[0];
+  for (int64_t i = 0; i < labels; ++i) {
+    const int64_t first = i / places * classes * places + i % places;
+    const int64_t label = width == 4 ? ElementAt<int32_t>(target.bytes.data(), i)
+                                     : ElementAt<int64_t>(target.bytes.data(), i);
+    if (Largest(output.bytes.data(), first, classes, places) == label) ++sum->right;
+  }
+  sum->judged += labels;
+  return absl::OkStatus();
+}
+
+// Logits against targets in [0, 1], of one shape.
+absl::Status JudgeSigns(const OutputTensor& output, const BatchTensor& target, HeldOut* sum) {
+  const int64_t count = ElementCount(output.dims).value_or(0);
+  if (output.bytes.size() != target.bytes.size() || output.bytes.size() != count * sizeof(float))
+    return Unjudgeable(output, target);
+  for (int64_t i = 0; i < count; ++i) {
+    const bool said = ElementAt<float>(output.bytes.data(), i) > 0;
+    if (said == (ElementAt<float>(target.bytes.data(), i) >= 0.5f)) ++sum->right;
+  }
+  sum->judged += count;
+  return absl::OkStatus();
+}
+
+absl::Status JudgeBatch(const Evaluation& evaluation, const Batch& batch,
+                        const JudgedOutput& judged, HeldOut* sum) {
+  const bool has_classes = judged.loss == LossSpec::Kind::kSoftmaxCrossEntropy;
+  if (!has_classes && judged.loss != LossSpec::Kind::kBinaryCrossEntropy) return absl::OkStatus();
+  for (const OutputTensor& output : evaluation.outputs) {
+    if (output.index != judged.index) continue;
+    return has_classes ? JudgeClasses(output, batch.target, sum)
+                       : JudgeSigns(output, batch.target, sum);
+  }
+  return absl::InternalError(absl::StrCat("the evaluation has no output ", judged.index));
+}
+
+}  // namespace
+
+absl::StatusOr<HeldOut> EvaluateHeldOut(const Trainer& trainer, const Dataset& dataset,
+                                        absl::Span<const int64_t> examples, int64_t batch,
+                                        const JudgedOutput& judged, const RunOptions& options) {
+  HeldOut sum;
+  for (const absl::Span<const int64_t> some : Batches(examples, batch)) {
+    const Batch taken = dataset.Take(some);
+    const InputTensor input = taken.input.View(), target = taken.target.View();
+    const absl::StatusOr<Evaluation> evaluation =
+        trainer.Evaluate({&input, 1}, {&target, 1}, options);
+    if (!evaluation.ok()) return evaluation.status();
+    sum.loss += evaluation->loss * static_cast<double>(taken.count);
+    const absl::Status status = JudgeBatch(*evaluation, taken, judged, &sum);
+    if (!status.ok()) return status;
+  }
+  sum.loss /= static_cast<double>(examples.size());
+  return sum;
+}
+
+}  // namespace tilewire::client

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Loss and accuracy of a model in training on examples that it is not trained on.
+//
+//   cross entropy         right: the largest of the scores of a place is that of its class; of
+//                         equals the first is taken
+//   binary cross entropy  right: the logit is above 0 where the target is 0.5 or more, else not
+//   other losses          know no right and wrong
+#ifndef CLIENT_TRAINING_HELD_OUT_H_
+#define CLIENT_TRAINING_HELD_OUT_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "client/training/dataset.h"
+#include "engine/trainer.h"
+
+namespace tilewire::client {
+
+struct HeldOut {
+  double loss = 0;                // mean over the examples
+  int64_t right = 0, judged = 0;  // places of the output; none are judged by other losses
+
+  double accuracy() const { return static_cast<double>(right) / static_cast<double>(judged); }
+};
+
+// The output that a loss is of.
+struct JudgedOutput {
+  LossSpec::Kind loss = LossSpec::Kind::kSoftmaxCrossEntropy;
+  int index = 0;  // into ModelSignature::outputs
+};
+
+// `examples` in batches of `batch`, at least one. Errors are Trainer::Evaluate()'s.
+//   kInternal  the output is missing, or of another size than its dims or the target's say
+absl::StatusOr<HeldOut> EvaluateHeldOut(const Trainer& trainer, const Dataset& dataset,
+                                        absl::Span<const int64_t> examples, int64_t batch,
+                                        const JudgedOutput& judged, const RunOptions& options);
+
+}  // namespace tilewire::client
+
+#endif  // CLIENT_TRAINING_HELD_OUT_H_

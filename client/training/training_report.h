@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The outcome of a run of training: as lines of text, as JSON, and as one page that needs nothing
+// else. Pure functions; names of files and parameters are shown without what a terminal or a
+// browser would obey.
+#ifndef CLIENT_TRAINING_TRAINING_REPORT_H_
+#define CLIENT_TRAINING_TRAINING_REPORT_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client/training/training_run.h"
+#include "engine/trainer.h"
+
+namespace tilewire::client {
+
+struct TrainingReport {
+  std::string model, written;  // files; `written` is empty if there is none
+  std::vector<std::pair<std::string, std::string>> settings;  // as the flags have them
+  std::vector<std::string> notes;                             // the trainer's
+  std::vector<ParameterSpec> parameters;
+  int64_t epochs = 0;  // that were asked for
+  TrainingRecord record;
+};
+
+// "epoch 3/10  update 45 of 120  loss 0.1234  812 examples/s  12 s left"
+std::string TrainingProgressText(const TrainingRecord& so_far, int64_t epochs);
+// "epoch 3: loss 0.1234, held out: loss 0.2345, accuracy 0.9722 (35 of 36)"
+std::string EpochText(const EpochFigures& figures);
+std::string HeldOutText(const HeldOut& held_out);  // what follows "held out: "
+
+// The chart of the loss and the summary.
+std::string TrainingText(const TrainingReport& report);
+std::string TrainingJson(const TrainingReport& report);
+std::string TrainingHtml(const TrainingReport& report);
+
+}  // namespace tilewire::client
+
+#endif  // CLIENT_TRAINING_TRAINING_REPORT_H_

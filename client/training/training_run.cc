@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/training/training_run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/time/clock.h"
+
+namespace tilewire::client {
+namespace {
+
+constexpr double kNoLoss = std::numeric_limits<double>::quiet_NaN();
+
+class TrainingLoop {
+ public:
+  TrainingLoop(Trainer* trainer, const Dataset& dataset, const ExampleOrder& order,
+               const RunSettings& settings, const TrainingEvents& events)
+      : trainer_(*trainer), dataset_(dataset), order_(order), settings_(settings), events_(events) {
+    options_.stop = settings.stop;
+    options_.interrupted = [this] {
+      return IsStopped() ? absl::CancelledError("the training is stopped") : absl::OkStatus();
+    };
+    record_.updates_of_epoch = UpdatesOfEpoch(order.trained_count(), settings.batch);
+  }
+
+  absl::StatusOr<TrainingRecord> Run();
+
+ private:
+  bool IsStopped() const { return settings_.stop != nullptr && *settings_.stop; }
+  absl::Status RunAll();
+  absl::Status RunEpoch(int64_t epoch);
+  absl::Status UpdateOnce(absl::Span<const int64_t> examples, EpochFigures* figures,
+                          int64_t* counted);
+  absl::StatusOr<std::optional<HeldOut>> LookAtHeldOut() const;
+
+  Trainer& trainer_;
+  const Dataset& dataset_;
+  const ExampleOrder& order_;
+  const RunSettings& settings_;
+  const TrainingEvents& events_;
+  const absl::Time began_ = absl::Now();
+  RunOptions options_;
+  TrainingRecord record_;
+};
+
+absl::StatusOr<std::optional<HeldOut>> TrainingLoop::LookAtHeldOut() const {
+  if (order_.held_out().empty()) return std::nullopt;
+  absl::StatusOr<HeldOut> held_out = EvaluateHeldOut(trainer_, dataset_, order_.held_out(),
+                                                     settings_.batch, settings_.judged, options_);
+  if (!held_out.ok()) return held_out.status();
+  return *held_out;
+}
+
+// Adds the loss, weighted by the examples, to the figures, and the examples to `counted`.
+absl::Status TrainingLoop::UpdateOnce(absl::Span<const int64_t> examples, EpochFigures* figures,
+                                      int64_t* counted) {
+  const Batch batch = dataset_.Take(examples);
+  const InputTensor input = batch.input.View(), target = batch.target.View();
+  const absl::Time start = absl::Now();
+  const absl::StatusOr<UpdateResult> result = trainer_.Update({&input, 1}, {&target, 1}, options_);
+  if (!result.ok()) return result.status();
+  record_.updating += absl::Now() - start;
+  record_.elapsed = absl::Now() - began_;
+  record_.examples += batch.count;
+  record_.losses.push_back(result->skipped ? kNoLoss : result->loss);
+  figures->rate = result->rate;
+  if (result->skipped) {
+    ++figures->skipped;
+  } else {
+    figures->loss += result->loss * static_cast<double>(batch.count);
+    *counted += batch.count;
+  }
+  if (events_.updated) events_.updated(record_);
+  return absl::OkStatus();
+}
+
+absl::Status TrainingLoop::RunEpoch(int64_t epoch) {
+  EpochFigures figures{.epoch = epoch};
+  const std::vector<int64_t> order = order_.OfEpoch(epoch);
+  int64_t counted = 0;
+  for (const absl::Span<const int64_t> examples : Batches(order, settings_.batch)) {
+    if (absl::Status status = options_.interrupted(); !status.ok()) return status;
+    if (absl::Status status = UpdateOnce(examples, &figures, &counted); !status.ok()) return status;
+  }
+  figures.loss = counted > 0 ? figures.loss / static_cast<double>(counted) : kNoLoss;
+  auto held_out = LookAtHeldOut();
+  if (!held_out.ok()) return held_out.status();
+  figures.held_out = *held_out;
+  record_.epochs.push_back(figures);
+  if (events_.epoch_ended) events_.epoch_ended(figures);
+  return absl::OkStatus();
+}
+
+absl::Status TrainingLoop::RunAll() {
+  auto before = LookAtHeldOut();
+  if (!before.ok()) return before.status();
+  record_.before = *before;
+  for (int64_t epoch = 1; epoch <= settings_.epochs; ++epoch) {
+    if (absl::Status status = RunEpoch(epoch); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TrainingRecord> TrainingLoop::Run() {
+  const absl::Status status = RunAll();
+  record_.is_stopped = absl::IsCancelled(status) && IsStopped();
+  if (!status.ok() && !record_.is_stopped) return status;
+  record_.elapsed = absl::Now() - began_;
+  return std::move(record_);
+}
+
+}  // namespace
+
+int64_t UpdatesOfEpoch(int64_t trained_examples, int64_t batch) {
+  return (trained_examples + batch - 1) / batch;
+}
+
+int64_t TrainingRecord::skipped() const {
+  return std::count_if(losses.begin(), losses.end(), [](double loss) { return std::isnan(loss); });
+}
+
+double TrainingRecord::examples_per_s() const {
+  const double seconds = absl::ToDoubleSeconds(updating);
+  return seconds > 0 ? static_cast<double>(examples) / seconds : 0;
+}
+
+std::optional<HeldOut> TrainingRecord::held_out() const {
+  return epochs.empty() ? before : epochs.back().held_out;
+}
+
+absl::StatusOr<TrainingRecord> RunTraining(Trainer* trainer, const Dataset& dataset,
+                                           const ExampleOrder& order, const RunSettings& settings,
+                                           const TrainingEvents& events) {
+  return TrainingLoop(trainer, dataset, order, settings, events).Run();
+}
+
+}  // namespace tilewire::client

@@ -1,0 +1,115 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# `tilewire train` as a user runs it, on the digits: no server is there.
+set -uo pipefail
+
+source tests/support/expect.sh
+heldout=$TEST_TMPDIR/heldout
+model=$TEST_TMPDIR/digits.onnx new=$TEST_TMPDIR/new.onnx
+cp -L deploy/models/digits/1/model.onnx "$model"
+mkdir "$heldout"
+head -c $((100 * 3 * 24 * 20)) deploy/models/digits/heldout/images.u8 >"$heldout/images.u8"
+head -c 100 deploy/models/digits/heldout/labels.u8 >"$heldout/labels.u8"
+ln "$model" "$TEST_TMPDIR/same.onnx"
+pictures=(--images="$heldout/images.u8" --labels="$heldout/labels.u8" --shape=3x24x20)
+train=(train "$model" "${pictures[@]}")
+
+failed() {
+  echo "FAILED: $1"
+  failures=$((failures + 1))
+}
+
+expect 0 'tilewire train resnet50.onnx --folder' train --help
+
+# Flags that are wrong or have no effect.
+expect 2 'output.* is required|requires? .*output' "${train[@]}"
+expect 2 '--images with --labels, or --folder is required' train "$model" -o "$new"
+expect 2 'excludes' "${train[@]}" --folder="$heldout" -o "$new"
+expect 2 'has no header: --shape=CxHxW of one example is required' \
+  train "$model" "${pictures[@]:0:2}" -o "$new"
+expect 2 'shape=3x0x20 is not a shape of numbers from 1' \
+  train "$model" "${pictures[@]:0:2}" --shape=3x0x20 -o "$new"
+expect 2 'is the model itself, which stays as it is: name another file' "${train[@]}" -o "$model"
+expect 2 'is the model itself' "${train[@]}" -o "$TEST_TMPDIR/same.onnx"
+expect 2 'html=.* is the model itself' "${train[@]}" -o "$new" --html="$model"
+expect 2 '--output and --html name the same file' "${train[@]}" -o "$new" --html="$new"
+expect 2 'there is no folder' "${train[@]}" -o "$TEST_TMPDIR/none/new.onnx"
+for share in 1 -0.5 nan; do
+  expect 2 "hold_out=$share is not a share from 0 to below 1" "${train[@]}" -o "$new" --hold_out=$share
+done
+expect 2 'hold_out=0.001 of 100 examples holds out 0' "${train[@]}" -o "$new" --hold_out=0.001
+expect 2 'loss.*not in' "${train[@]}" -o "$new" --loss=hinge
+expect 2 'lr.*-1' "${train[@]}" -o "$new" --lr=-1
+expect 2 'epochs.*0' "${train[@]}" -o "$new" --epochs=0
+for flag in beta1=0.5 epsilon=1e-6 delta=2 step_epochs=2 step_factor=0.5 power=2 least_lr=0.1; do
+  expect 2 "--${flag%=*} has no effect here: it belongs to" "${train[@]}" -o "$new" --"$flag"
+done
+expect 2 'momentum has no effect here: it belongs to --optimizer=sgd' \
+  "${train[@]}" -o "$new" --optimizer=adam --momentum=0.9
+expect 2 'nesterov has no effect here: it needs a --momentum' "${train[@]}" -o "$new" --nesterov
+expect 2 'least_lr=0.1 is above the learning rate, --lr=0.01' \
+  "${train[@]}" -o "$new" --schedule=cosine --least_lr=0.1
+expect 2 'torchvision has no effect here' "${train[@]}" -o "$new" --torchvision=resnet50
+
+# Examples that do not fit the model, or each other.
+expect 2 'examples of 3x20x24 do not fit the input .image., which is Nx3x24x20' \
+  train "$model" "${pictures[@]:0:2}" --shape=3x20x24 -o "$new"
+expect 2 'images.u8 has 144000 bytes, not a multiple of 1001' \
+  train "$model" "${pictures[@]:0:2}" --shape=7x11x13 -o "$new"
+head -c 99 "$heldout/labels.u8" >"$TEST_TMPDIR/short.u8"
+expect 2 'short.u8 is of shape 99; 100 examples need one label each' train "$model" \
+  "${pictures[0]}" --shape=3x24x20 --labels="$TEST_TMPDIR/short.u8" -o "$new"
+{ printf '\012'; tail -c 99 "$heldout/labels.u8"; } >"$TEST_TMPDIR/eleven.u8"
+expect 2 'eleven.u8: 10 of example 0 is not one of the 10 classes 0 to 9 .output .logits.' \
+  train "$model" "${pictures[0]}" --shape=3x24x20 --labels="$TEST_TMPDIR/eleven.u8" -o "$new"
+expect 2 'labels.u8 is of shape 100; 100 examples need targets of 10 each' \
+  "${train[@]}" --loss=mse -o "$new"
+expect 2 "loss_output=nowhere: there is no output 'nowhere'; the model has 'logits'" \
+  "${train[@]}" --loss_output=nowhere -o "$new"
+expect 2 "only=nothing.*: group 'nothing.*' matches no parameter; there are 'stem" \
+  "${train[@]}" --only='nothing*' -o "$new"
+expect 2 'digits.onnx: all parameters of the model are frozen' "${train[@]}" --freeze='*' -o "$new"
+expect 2 'labels.u8: not a model' train "$heldout/labels.u8" "${pictures[@]}" -o "$new"
+expect 1 'FAILED_PRECONDITION: 10 updates in a row were skipped' "${train[@]}" --lr=1e30 -o "$new"
+mkdir -p "$TEST_TMPDIR/empty" "$TEST_TMPDIR/pictures/"{eight,three}
+expect 2 'is empty; it must have a folder of pictures for each class' \
+  train "$model" --folder="$TEST_TMPDIR/empty" -o "$new"
+cp -L deploy/models/digits/pictures/8.png "$TEST_TMPDIR/pictures/eight"
+expect 2 'the class folder .*/three. has no picture' \
+  train "$model" --folder="$TEST_TMPDIR/pictures" -o "$new"
+echo text >"$TEST_TMPDIR/pictures/three/text.png"
+expect 2 'three/text.png: not a PGM .P5., PPM .P6., PNG or JPEG picture' \
+  train "$model" --folder="$TEST_TMPDIR/pictures" -o "$new"
+[[ ! -e $new ]] || failed 'something was written by trainings that were refused'
+
+# A training, its file and its page.
+run=("${train[@]}" --epochs=2 --lr=0.01 --momentum=0.9 --batch=50 --hold_out=0.1)
+expect 0 '^written +.*/new.onnx$' "${run[@]}" --threads=1 --html="$TEST_TMPDIR/page.html" -o "$new"
+grep -qE '^epoch 2: loss .*, held out: loss .*, accuracy [01]\.' "$out" || failed 'no line of an epoch'
+grep -qE '90 examples, 10 held out$' "$out" || failed 'no line of the examples'
+grep -q '<polyline' "$TEST_TMPDIR/page.html" || failed 'no curve in the page'
+expect 0 '^loads ' check "$new"
+! cmp -s "$model" "$new" || failed 'the file that is written is the model as it was'
+expect 0 '"written": ".*two.onnx"' "${run[@]}" --threads=2 --json -o "$TEST_TMPDIR/two.onnx"
+cmp "$new" "$TEST_TMPDIR/two.onnx" || failed 'two threads wrote other bits'
+expect 0 '^written' "${run[@]}" --seed=4 -o "$TEST_TMPDIR/other.onnx"
+! cmp -s "$new" "$TEST_TMPDIR/other.onnx" || failed 'another seed wrote the same bits'
+cp -L deploy/models/digits/pictures/3.png "$TEST_TMPDIR/pictures/three/text.png"
+expect 0 '^class 1: three$' train "$model" --folder="$TEST_TMPDIR/pictures" --epochs=1 -o "$new"
+
+# Ctrl-C: what was learned by then is written.
+mkfifo "$TEST_TMPDIR/lines"
+"$tilewire" "${train[@]}" --epochs=100000 -o "$TEST_TMPDIR/stopped.onnx" \
+  >"$out" 2>"$TEST_TMPDIR/lines" &
+while read -r line; do
+  [[ $line != 'epoch 1:'* ]] || kill -INT $!
+  echo "$line"
+done <"$TEST_TMPDIR/lines" >"$TEST_TMPDIR/told"
+wait $!
+[[ $? -eq 130 ]] || failed 'Ctrl-C did not end it with 130'
+grep -q 'a signal ended the training after update .*stopped.onnx has what was learned by then' \
+  "$TEST_TMPDIR/told" || failed "Ctrl-C was not told of: $(cat "$TEST_TMPDIR/told")"
+expect 0 '^loads ' check "$TEST_TMPDIR/stopped.onnx"
+
+exit $((failures > 0))
