@@ -8,6 +8,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/facade/training_notes.h"
 #include "engine/training/schedule.h"
 
 namespace tilewire {
@@ -45,17 +46,6 @@ absl::Span<float> FloatsIn(AlignedBuffer& buffer) {
   return {reinterpret_cast<float*>(buffer.data()), buffer.size() / sizeof(float)};
 }
 
-// Exporters that fold normalizations into convolutions leave these with a bias.
-bool HasFoldedNormalizations(const network::Network& network) {
-  bool has_bias = false;
-  for (const network::Operation& operation : network.operations) {
-    if (std::holds_alternative<network::BatchNormalization>(operation.params)) return false;
-    const bool convolves = std::holds_alternative<network::ComputedConvolution>(operation.params);
-    has_bias |= convolves && operation.srcs.size() > 2;
-  }
-  return has_bias;
-}
-
 }  // namespace
 
 ModelTrainer::ModelTrainer(std::shared_ptr<const reader::OnnxModel> source,
@@ -91,12 +81,10 @@ absl::Status ModelTrainer::TryUpdate() {
                         source_->SpecializeForTraining(
                             shape.inputs, {.uses_given_statistics = spec_.frozen_statistics,
                                            .frozen = setup_.frozen}));
-  if (HasFoldedNormalizations(network)) {
-    notes_.push_back(
-        "The model has convolutions with biases and no batch normalization: exporters fold it into "
-        "them when they export for evaluation. It trains as it is.");
-  }
-  return SettleParameters(shape, {});
+  ABSL_ASSIGN_OR_RETURN(const auto planned, plans_.GetOrMake(Purpose::kUpdate, shape, {}));
+  settled_ = true;
+  notes_ = NotesOf(network, spec_, setup_.outputs, *planned->plan);
+  return absl::OkStatus();
 }
 
 absl::Status ModelTrainer::SettleParameters(const BatchShape& shape,

@@ -7,10 +7,16 @@
 #include <cmath>
 #include <limits>
 
+#include "absl/strings/str_join.h"
 #include "tests/engine/facade/trained_model.h"
 
 namespace tilewire::testing {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr int64_t kRows = 24;
@@ -357,6 +363,23 @@ TEST(TrainerTest, LossesOfSeveralOutputsAreAdded) {
   spec.losses[1].factor = 0.25;
   targets.push_back(hidden);
   EXPECT_NEAR(loss_of(spec, targets), first + 0.25 * second, 1e-6);
+}
+
+TEST(TrainerTest, NotesSayWhatIsPeculiar) {
+  const auto notes_of = [](const OnnxBuilder& model) {
+    const auto trainer = TrainerOf(model, CrossEntropy());
+    EXPECT_THAT(trainer, IsOk());
+    return absl::StrJoin((*trainer)->notes(), "\n");
+  };
+  const char* const folded = "no batch normalization: exporters fold it";
+  const char* const softmax = "Output 'y' is a softmax already";
+  EXPECT_THAT(notes_of(Perceptron()), Not(AnyOf(HasSubstr(folded), HasSubstr(softmax))));
+  EXPECT_THAT(notes_of(ConvolutionNet()), Not(HasSubstr(folded)));
+  OnnxBuilder bare(13);
+  bare.Input("x", {-1, 3, 4, 4}).Floats("w", {2, 3, 4, 4}).Floats("b", {2});
+  bare.Node("Conv", {"x", "w", "b"}, {"c"}).Node("Flatten", {"c"}, {"f"});
+  bare.Node("Softmax", {"f"}, {"y"}).Output("y");
+  EXPECT_THAT(notes_of(bare), AllOf(HasSubstr(folded), HasSubstr(softmax)));
 }
 
 TEST(TrainerTest, AWrittenModelAnswersAsTheTrainerEvaluates) {
