@@ -188,6 +188,7 @@ DirectConfig DirectDriver::ConfigOf(const Range& tile, const Range& oc_group) co
   const int lanes = problem_.unit.lanes();
   DirectConfig config{.epilogue = EpilogueOf(tile, oc_group)};
   config.packed_src = problem_.packed_src;
+  config.fetches_next_tile = FetchesNextTile(tile);
   if (FetchesPixelsBelow()) config.pixels_below = PixelsBelow(tile.size);
   TapLoops& loops = config.loops;
   loops.channels = lanes;
@@ -273,6 +274,17 @@ bool DirectDriver::FetchesPixelsBelow() const {
   const int64_t bytes = geometry.in[1] * geometry.in[2] * geometry.oc * kFloatBytes;
   return problem_.packed_src && geometry.stride == Spatial{1, 1, 1} && bytes >= kSmall &&
          bytes <= kLarge;
+}
+
+// Blocks of channels of a window of one tap are so many streams that the core follows none of
+// them. The next tile's part of all blocks arrives while this one computes, if it is a part of the
+// first cache.
+bool DirectDriver::FetchesNextTile(const Range& tile) const {
+  constexpr int64_t kPartOfFirstCache = 12 * 1024, kLanes = 8;
+  const Geometry& geometry = problem_.geometry;
+  return problem_.unit.lanes() <= kLanes && geometry.kernel == Spatial{1, 1, 1} &&
+         !problem_.depthwise && !problem_.few_outputs &&
+         geometry.ic * tile.size * kFloatBytes <= kPartOfFirstCache;
 }
 
 // Only without depth, when a register is free.

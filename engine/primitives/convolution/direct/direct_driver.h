@@ -75,6 +75,7 @@ class DirectDriver {
   EpilogueConfig EpilogueOf(const Range& tile, const Range& oc_group) const;
   bool PrefetchesWeights() const;
   bool FetchesPixelsBelow() const;
+  bool FetchesNextTile(const Range& tile) const;
   std::vector<int64_t> PixelsBelow(int64_t tile_pixels) const;
   void RunPiece(const Operands& operands, const WorkGrid::Piece& piece) const;
   DirectArgs PositionOf(const Operands& operands, const WorkGrid::Piece& piece, int64_t oc_group,

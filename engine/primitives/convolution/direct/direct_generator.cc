@@ -16,11 +16,11 @@
 //
 // Then come the details that let the loads keep up. src_ points past the first pixel, so that
 // displacements to both sides fit one byte and the code stays short. Weights are prefetched from
-// the second cache into the first one block ahead, the next input block's lines of src in the steps
-// of the first tap, and, if asked for, another group's weights into the second cache
-// (FetchWeightsAhead of tap_loops.h). If the input channels of a layer do not fit the cache, the
-// caller cuts them into chunks; between the calls the sums wait in dst. The last call applies bias
-// and post-ops and stores (accumulator_epilogue.h).
+// the second cache into the first one block ahead, the next input block's lines of src, or the next
+// tile's, in the steps of the first tap, and, if asked for, another group's weights into the second
+// cache (FetchWeightsAhead of tap_loops.h). If the input channels of a layer do not fit the cache,
+// the caller cuts them into chunks; between the calls the sums wait in dst. The last call applies
+// bias and post-ops and stores (accumulator_epilogue.h).
 #include "engine/primitives/convolution/direct/direct_generator.h"
 
 #include <algorithm>
@@ -167,13 +167,14 @@ class DirectGenerator final : public TapLoopGenerator {
     }
   }
 
-  // The lines of a later block of src are far from this block's. They are prefetched in time,
-  // spread over the steps of the first tap's code.
+  // The lines of a later block of src, or of this block for the next tile, are far from this
+  // block's. They are prefetched in time, spread over the steps of the first tap's code.
   void PrefetchNextBlock() {
     if (prefetch_steps_ == 0 || loops_.src_channel != 4) return;
     if (loops_.src_block > std::numeric_limits<int32_t>::max() / 4) return;  // no displacement
     const int lines = static_cast<int>(next_lines_.size());
-    const int64_t block = BlocksAhead() * loops_.src_block;
+    const int64_t block =
+        config_.fetches_next_tile ? pixels_ * loops_.src_pixel : BlocksAhead() * loops_.src_block;
     for (int i = 0; i < DivUp(lines, prefetch_steps_) && lines_prefetched_ < lines; ++i) {
       prefetcht0(
           ptr[src_ + static_cast<int>(block + next_lines_[lines_prefetched_++] - src_bias_)]);
