@@ -147,9 +147,10 @@ TILEWIRE_ROW(ConvolutionDesc, Reordered);
 TILEWIRE_ROW(ConvolutionDesc, Reference);
 
 // The gradient of src as an operation on diff_dst, whose weights are copied in every run with input
-// and output channels exchanged (backward/backward_data.cc): with a stride of 1 a convolution by
-// another row of the table, whichever serves it; by phases a deconvolution, of any strides, with
-// groups of whole blocks. Weights in any layout with elements; src and dst as that row wants them.
+// and output channels exchanged (backward/backward_data.cc): with a stride of 1, and of windows of
+// one tap and short rows with any, a convolution by another row of the table, whichever serves it;
+// by phases a deconvolution, of any strides, with groups of whole blocks. Weights in any layout
+// with elements; src and dst as that row wants them.
 TILEWIRE_ROW(ConvolutionDesc, BackwardData);
 TILEWIRE_ROW(ConvolutionDesc, BackwardDataByPhases);
 

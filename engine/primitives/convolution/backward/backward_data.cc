@@ -4,11 +4,14 @@
 // those of the convolution with input and output channels exchanged:
 //
 //   stride 1   a convolution whose taps come in reverse order, and whose padding is what a window
-//              reaches less the convolution's: all of the table's rows serve it
+//              reaches less the convolution's: all of the table's rows serve it; and, for short
+//              rows and windows of one tap with a stride, that of the pixels which are read
+//              (spread_pixels.h)
 //   any        a deconvolution, whose tiles compute the outputs of each phase of the strides
 //
 // Weights are copied into the scratchpad in every run: an update has changed them.
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -18,6 +21,8 @@
 #include "engine/jit/vector_unit.h"
 #include "engine/memory/layout.h"
 #include "engine/primitives/convolution/backward/exchanged_weights.h"
+#include "engine/primitives/convolution/backward/spread_pixels.h"
+#include "engine/primitives/convolution/direct/direct_layouts.h"
 #include "engine/primitives/convolution/geometry.h"
 #include "engine/primitives/convolution/implementations.h"
 #include "engine/primitives/convolution/requirements.h"
@@ -39,12 +44,14 @@ absl::StatusOr<MemoryDesc> AnyExchangedWeights(const ConvolutionDesc& desc) {
 // The operation on diff_dst, and the copies of weights before it. Immutable.
 class BackwardData final : public Primitive {
  public:
-  // `packing`, which may be null, brings what `exchange` copies to the weights of `inner`; sizes in
-  // bytes of that copy and of those weights.
+  // `packing`, which may be null, brings what `exchange` copies to the weights of `inner`, and
+  // `spread`, if there is one, what `inner` computes to diff_src; sizes in bytes of that copy, of
+  // those weights, and of what is computed then.
   struct Stages {
     ExchangedWeights exchange;
     std::shared_ptr<const Primitive> packing, inner;
-    int64_t copy_bytes = 0, weights_bytes = 0;
+    std::optional<SpreadPixels> spread;
+    int64_t copy_bytes = 0, weights_bytes = 0, dense_bytes = 0;
   };
 
   BackwardData(PrimitiveInfo info, Stages stages, const PostOps& post_ops)
@@ -55,7 +62,8 @@ class BackwardData final : public Primitive {
            const threading::Team& team) const override {
     std::byte* const copy = scratchpad;
     std::byte* const packed = scratchpad + stages_.copy_bytes;
-    std::byte* const rest = packed + stages_.weights_bytes;
+    std::byte* const dense = packed + stages_.weights_bytes;
+    std::byte* const rest = dense + stages_.dense_bytes;
     const bool packs = stages_.packing != nullptr;
     stages_.exchange.Run(args.Get<const float>(kArgWeights), reinterpret_cast<float*>(copy), team);
     if (packs) {
@@ -65,8 +73,11 @@ class BackwardData final : public Primitive {
     }
     ExecuteArgs inside;
     inside.Set(kArgSrc, args.Find(kArgDiffDst)).Set(kArgWeights, packs ? packed : copy);
-    inside.Set(kArgDst, args.Find(kArgDiffSrc));
+    inside.Set(kArgDst, stages_.spread ? dense : args.Find(kArgDiffSrc));
     ExecuteStage(*stages_.inner, inside, rest, team);
+    if (stages_.spread)
+      stages_.spread->Run(reinterpret_cast<const float*>(dense), First<float>(args, kArgDiffSrc),
+                          team);
     ApplyMask(post_ops_, Desc(kArgDiffSrc), First<const float>(args, kArgSrc1),
               First<float>(args, kArgDiffSrc), team);
   }
@@ -103,7 +114,34 @@ absl::StatusOr<MemoryDesc> CopyBeforePacking(const MemoryDesc& wanted) {
                                    absl::StrCat("Abcd", wanted.winograd().lanes, "a"));
 }
 
-// The primitive around `inner`, which is created in full.
+// Whether the operation inside computes the pixels of src that strides leave, without gaps: where
+// rows of diff_dst are so short that tiles by phases would be, too.
+bool Spreads(const ConvolutionDesc& desc) {
+  constexpr int64_t kShortRow = 8;
+  const Geometry geometry = GeometryOf(desc);
+  return geometry.out[2] <= kShortRow && LeavesPixels(geometry);
+}
+
+// The attributes of the operation inside: what follows it takes the post-ops that it does not get.
+Attributes AttributesInside(const Request<ConvolutionDesc>& request) {
+  Attributes inside = WithoutMask(request.attributes);
+  if (Spreads(request.desc)) inside.post_ops = PostOps();
+  return inside;
+}
+
+// To diff_src from the dense pixels that `inner` computes, if it does.
+std::optional<SpreadPixels> SpreadAfter(const Request<ConvolutionDesc>& request,
+                                        const Primitive& inner, bool flips) {
+  const ConvolutionDesc& desc = request.desc;
+  if (!flips || !Spreads(desc)) return std::nullopt;
+  const Geometry geometry = GeometryOf(desc);
+  const int lanes = VectorUnit::Of(request.facts.isa).lanes();
+  return SpreadPixels(geometry, lanes, StridesOf(inner.Desc(kArgDst), lanes, geometry.ic),
+                      StridesOf(desc.src, lanes, geometry.ic),
+                      request.attributes.post_ops.HasSum());
+}
+
+// The primitive around `inner`, which is created in full. `flips`: it is a convolution.
 absl::StatusOr<std::unique_ptr<Primitive>> Wrap(const Request<ConvolutionDesc>& request,
                                                 std::shared_ptr<const Primitive> inner,
                                                 bool flips) {
@@ -132,7 +170,10 @@ absl::StatusOr<std::unique_ptr<Primitive>> Wrap(const Request<ConvolutionDesc>& 
     info.code_bytes += stages.packing->info().code_bytes;
   }
   info.traits.bits_depend_on_position = inner->info().traits.bits_depend_on_position;
-  info.scratchpad_bytes = stages.copy_bytes + stages.weights_bytes + rest;
+  stages.spread = SpreadAfter(request, *inner, flips);
+  if (stages.spread)
+    stages.dense_bytes = RoundUp(inner->Desc(kArgDst).SizeBytes(), AlignedBuffer::kAlignment);
+  info.scratchpad_bytes = stages.copy_bytes + stages.weights_bytes + stages.dense_bytes + rest;
   stages.inner = std::move(inner);
   return std::make_unique<BackwardData>(std::move(info), std::move(stages),
                                         request.attributes.post_ops);
@@ -144,6 +185,14 @@ absl::StatusOr<ConvolutionDesc> ConvolutionOf(const ConvolutionDesc& desc) {
   inner.prop_kind = PropKind::kForwardInference;
   std::swap(inner.src, inner.dst);
   ABSL_ASSIGN_OR_RETURN(inner.weights, AnyExchangedWeights(desc));
+  if (Spreads(desc)) {
+    Dims dense = desc.dst.dims();
+    dense[1] = desc.src.dim(1);
+    ABSL_ASSIGN_OR_RETURN(inner.dst, MemoryDesc::CreateAny(dense, DataType::kF32));
+    inner.strides = Dims(desc.strides.size(), 1);
+    inner.padding_left = inner.padding_right = Dims(desc.strides.size(), 0);
+    return inner;
+  }
   const int first_tap = desc.weights.rank() - static_cast<int>(desc.strides.size());
   for (size_t i = 0; i < desc.strides.size(); ++i) {
     const int64_t reach =
@@ -157,13 +206,33 @@ absl::StatusOr<ConvolutionDesc> ConvolutionOf(const ConvolutionDesc& desc) {
   return inner;
 }
 
+// The part of an image in the estimated cycles that Winograd's weights take in every run, to be
+// transformed, written and read: images of a batch share them.
+double CyclesOfWeights(const MemoryDesc& winograd) {
+  constexpr double kCyclesOfFloat = 5, kImages = 8;
+  return static_cast<double>(winograd.SizeBytes() / int64_t{sizeof(float)}) * kCyclesOfFloat /
+         kImages;
+}
+
 // The row of the table that runs inside.
 absl::StatusOr<Candidate<ConvolutionDesc>> InnerConvolution(
     const Request<ConvolutionDesc>& request) {
-  ABSL_ASSIGN_OR_RETURN(const ConvolutionDesc inner, ConvolutionOf(request.desc));
-  const Attributes inside = WithoutMask(request.attributes);
-  return FindInnerRow<ConvolutionDesc>(ConvolutionImplementations(), {inner},
-                                       {inner, inside, request.facts, request.machine});
+  ABSL_ASSIGN_OR_RETURN(ConvolutionDesc inner, ConvolutionOf(request.desc));
+  const Attributes inside = AttributesInside(request);
+  const auto find = [&](const ConvolutionDesc& desc) {
+    return FindInnerRow<ConvolutionDesc>(ConvolutionImplementations(), {desc},
+                                         {desc, inside, request.facts, request.machine});
+  };
+  ABSL_ASSIGN_OR_RETURN(Candidate<ConvolutionDesc> found, find(inner));
+  const MemoryDesc& weights = found.resolved.weights;
+  if (weights.format_kind() != FormatKind::kWinograd ||
+      inner.algorithm == ConvolutionAlgorithm::kWinograd)
+    return found;
+  inner.algorithm = ConvolutionAlgorithm::kDirect;
+  absl::StatusOr<Candidate<ConvolutionDesc>> direct = find(inner);
+  if (direct.ok() && direct->Compared() < found.Compared() + CyclesOfWeights(weights))
+    return direct;
+  return found;
 }
 
 // The deconvolution of diff_dst. What is left of src after the last window gets padding, which may
@@ -186,13 +255,27 @@ absl::StatusOr<DeconvolutionDesc> ResolveInside(const Request<ConvolutionDesc>& 
   return deconvolution::ResolveDirect({inner, inside, request.facts, request.machine});
 }
 
+// diff_src in the layout that the convolution inside wants, or, where its pixels are spread, in
+// blocks of the same lanes.
+absl::StatusOr<MemoryDesc> DiffSrcOf(const Request<ConvolutionDesc>& request,
+                                     const MemoryDesc& inside) {
+  if (!Spreads(request.desc)) return inside;
+  const int lanes = VectorUnit::Of(request.facts.isa).lanes();
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc diff_src,
+                        OrPattern(request.desc.src, LayoutPattern(inside)));
+  for (const MemoryDesc* tensor : {&inside, &diff_src}) {
+    if (!IsChannelBlocked(*tensor, lanes)) return RefuseLayout("src", *tensor);
+  }
+  return diff_src;
+}
+
 }  // namespace
 
 absl::StatusOr<ConvolutionDesc> ResolveBackwardData(const Request<ConvolutionDesc>& request) {
   ABSL_RETURN_IF_ERROR(RequireF32(request.desc.src, request.desc.weights, request.desc.dst));
   ABSL_ASSIGN_OR_RETURN(const Candidate<ConvolutionDesc> inner, InnerConvolution(request));
   ConvolutionDesc resolved = request.desc;
-  resolved.src = inner.resolved.dst;
+  ABSL_ASSIGN_OR_RETURN(resolved.src, DiffSrcOf(request, inner.resolved.dst));
   resolved.dst = inner.resolved.src;
   ABSL_ASSIGN_OR_RETURN(resolved.weights, OwnWeights(request.desc, request.facts.isa));
   ABSL_RETURN_IF_ERROR(RequireMaskable(resolved.src, request.attributes));
@@ -202,7 +285,7 @@ absl::StatusOr<ConvolutionDesc> ResolveBackwardData(const Request<ConvolutionDes
 absl::StatusOr<std::unique_ptr<Primitive>> CreateBackwardData(
     const Request<ConvolutionDesc>& request) {
   ABSL_ASSIGN_OR_RETURN(const Candidate<ConvolutionDesc> found, InnerConvolution(request));
-  const Attributes inside = WithoutMask(request.attributes);
+  const Attributes inside = AttributesInside(request);
   ABSL_ASSIGN_OR_RETURN(std::unique_ptr<Primitive> inner,
                         found.row->create({found.resolved, inside, *found.row, request.machine}));
   ABSL_RETURN_IF_ERROR(FinishCreation(inside, {}, inner.get()));

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "engine/base/checked_math.h"
+#include "engine/primitives/convolution/backward/spread_pixels.h"
 
 namespace tilewire::convolution {
 namespace {
@@ -33,14 +34,7 @@ WeightsGradientProblem DenseProblem(WeightsGradientProblem problem) {
 }  // namespace
 
 bool DensePixels::Take(const WeightsGradientProblem& problem) {
-  const Geometry& geometry = problem.geometry;
-  const Spatial ones = {1, 1, 1};
-  if (geometry.kernel != ones || geometry.stride == ones || geometry.pad != Spatial{0, 0, 0})
-    return false;
-  for (int d = 0; d < 3; ++d) {
-    if ((geometry.out[d] - 1) * geometry.stride[d] >= geometry.in[d]) return false;
-  }
-  return problem.src.channel == 1;
+  return LeavesPixels(problem.geometry) && problem.src.channel == 1;
 }
 
 DensePixels::DensePixels(const WeightsGradientProblem& problem)

@@ -105,6 +105,8 @@ TEST_P(ConvolutionGradientTest, AddsAndMasks) {
       Case("strided", {2, 16, 7, 7}, 24, {3, 3}, {.strides = {2, 2}, .left = {1, 1}})));
   CheckPostOps(
       GradientCaseOf(Case("depthwise", {3, 20, 6, 7}, 20, {3, 3}, {.groups = 20, .left = {1, 1}})));
+  CheckPostOps(
+      GradientCaseOf(Case("one tap, strided", {2, 20, 7, 6}, 24, {1, 1}, {.strides = {2, 2}})));
   CheckPostOps(GradientCaseOf(Case("owners", {2, 264, 3, 3}, 264, {2, 2})));
 }
 
