@@ -1,0 +1,132 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Gradients of a first update against torch: for each network the relative error (L2) of the gradient of every
+parameter, of `tilewire train` and of torch in f32, both against torch in f64.
+
+The gradient is what an update of SGD with a huge rate takes from a parameter, over the rate. Parameters whose true
+gradient is zero (biases before a batch normalization) are left out: there both sides are rounding alone.
+Exit status 0 if no error is above --limit times torch's own, or above --floor.
+
+  bazel build //client:tilewire
+  tests/bench/training_gradients.py resnet18 googlenet --images=4
+"""
+
+import argparse
+import pathlib
+import subprocess
+import sys
+import tempfile
+import warnings
+
+import numpy
+import onnx
+import onnx.numpy_helper
+import torch
+import torchvision
+
+RATE = 2.0 ** 40
+ZERO = 1e-9  # of the largest gradient's root mean square
+
+
+def without_chance(network):
+    """The network with dropout and stochastic depth taken out."""
+    for module in network.modules():
+        if isinstance(module, (torch.nn.Dropout, torchvision.ops.StochasticDepth)):
+            module.p = 0.0
+    for name, module in list(network.named_children()):
+        if isinstance(module, (torch.nn.Dropout, torchvision.ops.StochasticDepth)):
+            setattr(network, name, torch.nn.Identity())
+        else:
+            without_chance(module)
+    return network
+
+
+def made(name):
+    torch.manual_seed(1)
+    options = {"aux_logits": False, "init_weights": True} if name == "googlenet" else {}
+    return without_chance(getattr(torchvision.models, name)(**options)).train()
+
+
+def torch_gradients(network, images, labels, kind):
+    network = network.to(kind)
+    network.zero_grad()
+    loss = torch.nn.functional.cross_entropy(network(images.to(kind)), labels)
+    loss.backward()
+    found = {name: value.grad.double().numpy().copy() for name, value in network.named_parameters()}
+    return loss.item(), found
+
+
+def write_model(network, images, path):
+    torch.onnx.export(network, images, path, training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False,
+                      opset_version=13, input_names=["image"], output_names=["logits"],
+                      dynamic_axes={"image": {0: "N"}, "logits": {0: "N"}})
+
+
+def initializers(path):
+    return {one.name: onnx.numpy_helper.to_array(one) for one in onnx.load(path).graph.initializer}
+
+
+def our_gradients(tool, folder, images, labels, threads):
+    numpy.save(folder / "images.npy", images.numpy())
+    numpy.save(folder / "labels.npy", labels.numpy())
+    subprocess.run([tool, "train", folder / "model.onnx", f"--images={folder}/images.npy",
+                    f"--labels={folder}/labels.npy", f"--batch={len(labels)}", "--epochs=1", f"--lr={RATE:.0f}",
+                    f"--threads={threads}", "-o", folder / "trained.onnx"], check=True, stdout=subprocess.PIPE)
+    before, after = initializers(folder / "model.onnx"), initializers(folder / "trained.onnx")
+    return {name: (before[name].astype(float) - after[name].astype(float)) / RATE for name in before
+            if before[name].dtype == numpy.float32}
+
+
+def error(found, right):
+    return numpy.linalg.norm(found - right) / numpy.linalg.norm(right)
+
+
+def compare(name, flags):
+    network = made(name)
+    generator = torch.Generator().manual_seed(2)
+    images = torch.randn(flags.images, 3, flags.size, flags.size, generator=generator)
+    labels = torch.randint(0, 1000, (flags.images,), generator=generator)
+    with tempfile.TemporaryDirectory() as there:
+        folder = pathlib.Path(there)
+        write_model(network, images, str(folder / "model.onnx"))
+        ours = our_gradients(flags.tool, folder, images, labels, flags.threads)
+    network = made(name)
+    _, single = torch_gradients(network, images, labels, torch.float32)
+    network = made(name)
+    _, double = torch_gradients(network, images, labels, torch.float64)
+    largest = max(numpy.sqrt((g ** 2).mean()) for g in double.values())
+    rows = []
+    for parameter, right in double.items():
+        if numpy.sqrt((right ** 2).mean()) < ZERO * largest:
+            continue
+        rows.append((parameter, error(ours[parameter], right), error(single[parameter], right)))
+    ratios = numpy.array([mine / max(theirs, 1e-12) for _, mine, theirs in rows])
+    worst = rows[int(ratios.argmax())]
+    over = [row for row in rows if row[1] > max(flags.limit * row[2], flags.floor)]
+    print(f"{name}: {len(rows)} parameters, error of ours over torch's: geometric mean "
+          f"{numpy.exp(numpy.log(ratios).mean()):.2f}, most {ratios.max():.2f} ({worst[0]}: {worst[1]:.1e} and "
+          f"{worst[2]:.1e}); largest error {max(row[1] for row in rows):.1e}, torch's "
+          f"{max(row[2] for row in rows):.1e}; {len(over)} above {flags.limit:g} times torch's", flush=True)
+    if flags.all:
+        for parameter, mine, theirs in sorted(rows, key=lambda row: -row[1] / row[2]):
+            print(f"  {mine / theirs:6.2f}  {mine:.1e}  {theirs:.1e}  {parameter}")
+    return not over
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("networks", nargs="+", help="of torchvision.models")
+    parser.add_argument("--images", type=int, default=4)
+    parser.add_argument("--size", type=int, default=224)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--limit", type=float, default=2)
+    parser.add_argument("--floor", type=float, default=1e-6)
+    parser.add_argument("--all", action="store_true", help="print every parameter")
+    parser.add_argument("--tool", default="bazel-bin/client/tilewire")
+    flags = parser.parse_args()
+    warnings.filterwarnings("ignore")  # of the exporter: counters of batch norms, which no gradient needs
+    sys.exit(0 if all([compare(name, flags) for name in flags.networks]) else 1)
+
+
+if __name__ == "__main__":
+    main()
