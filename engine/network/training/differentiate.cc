@@ -160,7 +160,7 @@ class Differentiation {
     if constexpr (requires { AppendGradients(params, context); }) {
       return AppendGradients(params, context);
     } else {
-      return Unimplemented("this operation has no gradient");
+      return Unimplemented("what computes with integers, and losses, have no gradient here");
     }
   }
 

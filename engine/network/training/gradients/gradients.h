@@ -26,6 +26,7 @@ absl::Status AppendGradients(const Matmul& matmul, GradientContext& context);
 
 // frozen_products.cc: with weights that do not learn.
 absl::Status AppendGradients(const Convolution& convolution, GradientContext& context);
+absl::Status AppendGradients(const Deconvolution& deconvolution, GradientContext& context);
 absl::Status AppendGradients(const InnerProduct& product, GradientContext& context);
 
 // reductions.cc: of several elements.
@@ -35,7 +36,8 @@ absl::Status AppendGradients(const Softmax& softmax, GradientContext& context);
 absl::Status AppendGradients(const Lrn& lrn, GradientContext& context);
 absl::Status AppendGradients(const Interpolate& interpolate, GradientContext& context);
 
-// normalizations.cc: with parameters of their own.
+// normalizations.cc: with a scale and a shift.
+absl::Status AppendGradients(const LayerNormalization& norm, GradientContext& context);
 absl::Status AppendGradients(const BatchNormalization& norm, GradientContext& context);
 
 // movement.cc: elements that only move.
@@ -47,6 +49,13 @@ absl::Status AppendGradients(const Reshape& reshape, GradientContext& context);
 absl::Status AppendGradients(const Select& select, GradientContext& context);
 absl::Status AppendGradients(const Shuffle& shuffle, GradientContext& context);
 absl::Status AppendGradients(const Transpose& transpose, GradientContext& context);
+
+// refused.cc: without a gradient, with the reason.
+absl::Status AppendGradients(const Attention& attention, GradientContext& context);
+absl::Status AppendGradients(const MaxWindow& window, GradientContext& context);
+absl::Status AppendGradients(const Rnn& rnn, GradientContext& context);
+absl::Status AppendGradients(const RoiAlign& pooling, GradientContext& context);
+absl::Status AppendGradients(const TopK& top, GradientContext& context);
 
 }  // namespace tilewire::network
 

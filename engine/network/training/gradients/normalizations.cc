@@ -1,7 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <vector>
+
 #include "engine/network/training/gradients/gradients.h"
 
 namespace tilewire::network {
+
+// With g = dy * scale, r = 1 / sqrt(variance + epsilon), xh = (x - mean) * r, and means over a row:
+//   (g - mean(g) - xh * mean(g * xh)) * r
+absl::Status AppendGradients(const LayerNormalization& norm, GradientContext& context) {
+  const auto of = [&context](Function function, std::vector<ValueId> srcs) {
+    return context.Compute(function, srcs);
+  };
+  Dims rows = context.dims(context.src());
+  const Dims row = {rows.back()};
+  rows.back() = 1;
+  const auto mean = [&](ValueId value) {
+    return context.Append(Reduce{Reduce::Function::kMean}, {value}, rows);
+  };
+  const ValueId x = context.src(), centred = of(Function::kSub, {x, mean(x)});
+  const ValueId variance = mean(of(Function::kMul, {centred, centred}));
+  const ValueId root = of(Function::kSquareRoot, {context.Scale(variance, 1, norm.epsilon)});
+  const ValueId normal = of(Function::kDiv, {centred, root});
+  ValueId gradient = context.gradient();
+  if (!norm.scale.empty()) {
+    const ValueId scale = context.AppendLiteral(MakeFloats("scale", row, norm.scale));
+    gradient = of(Function::kMul, {gradient, scale});
+  }
+  const ValueId level = of(Function::kSub, {gradient, mean(gradient)});
+  const ValueId share = mean(of(Function::kMul, {gradient, normal}));
+  const ValueId rest = of(Function::kSub, {level, of(Function::kMul, {normal, share})});
+  context.Add(0, of(Function::kDiv, {rest, root}));
+  return absl::OkStatus();
+}
 
 // The parameters' gradients are sums that the gradient of src takes anyway.
 absl::Status AppendGradients(const BatchNormalization& norm, GradientContext& context) {

@@ -242,7 +242,7 @@ TEST(DifferentiateTest, AllOperationsWithoutGradientAreRefusedTogether) {
   const auto gradients = network::Differentiate({Seed(network, top)}, {x}, &network);
   EXPECT_EQ(gradients.status().code(), absl::StatusCode::kUnimplemented);
   EXPECT_EQ(gradients.status().message(),
-            "node 'top': this operation has no gradient; node 'rest': mod has no gradient");
+            "node 'top': the largest elements have no gradient; node 'rest': mod has no gradient");
   EXPECT_EQ(network.operations.size(), operations);
 }
 

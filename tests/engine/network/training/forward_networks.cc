@@ -3,6 +3,7 @@
 
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "engine/network/training/differentiate.h"
@@ -266,7 +267,23 @@ Network FrozenLayers() {
   NetworkBuilder b;
   const ValueId x = b.Input("x", {2, 3, 6, 5});
   const ValueId conv = b.Conv("conv", x, 16, {.stride = 2, .scale = true});
-  const ValueId product = b.Fc("product", conv, 7, {.scale = true, .transposed = true});
+  network::LayerNormalization rows{1e-3f, {1, 2, 0.5f}, {0, 0, 1}};
+  const ValueId scaled = b.AddOperation("scaled", rows, {conv}, b.dims(conv));
+  const ValueId normal =
+      b.AddOperation("normal", network::LayerNormalization{}, {scaled}, b.dims(scaled));
+  ValueId wide = b.Deconv("wide", normal, 12, {.stride = 2});
+  const Dims dims = b.dims(wide);
+  network::Deconvolution grouped{
+      .weights = std::get<network::Deconvolution>(b.last().params).weights,
+      .groups = 3,
+      .strides = {1, 1},
+      .dilations = {0, 0},
+      .padding_left = {1, 1},
+      .padding_right = {1, 1}};
+  grouped.weights.key = "grouped.weight";
+  grouped.weights.dims = {48, 4, 3, 3};  // the same elements
+  wide = b.AddOperation("grouped", grouped, {wide}, {dims[0], 48, dims[2], dims[3]});
+  const ValueId product = b.Fc("product", wide, 7, {.scale = true, .transposed = true});
   return b.Finish({b.Elementwise("squashed", product, {EltwiseAlgorithm::kTanh})});
 }
 
