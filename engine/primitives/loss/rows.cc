@@ -27,14 +27,15 @@ constexpr int64_t kElementsPerPiece = 1 << 14;
 constexpr int64_t kLanes = 16;    // a number that compilers know makes vectors
 constexpr int64_t kAtOnce = 256;  // exponentials that are not kept
 
-// e^x for x from -87 to 0, within 2 ulp; below, that of -87. By 2^n e^r with |r| <= log(2) / 2.
+constexpr float kLowest = -87;
+
+// e^x for x from kLowest to 0, within 2 ulp. By 2^n e^r with |r| <= log(2) / 2.
 inline float Exponential(float x) {
   constexpr float kRounding = 12582912;  // 1.5 * 2^23: what is added to it becomes an integer
   constexpr float kLog2High = 0.693359375f, kLog2Low = -2.12194440e-4f;
-  const float bounded = x < -87.0f ? -87.0f : x;
-  const float shifted = bounded * 1.44269504f + kRounding;
+  const float shifted = x * 1.44269504f + kRounding;
   const float n = shifted - kRounding;
-  const float r = (bounded - n * kLog2High) - n * kLog2Low;
+  const float r = (x - n * kLog2High) - n * kLog2Low;
   float sum = 1.0f / 5040;
   sum = sum * r + 1.0f / 720;
   sum = sum * r + 1.0f / 120;
@@ -71,12 +72,20 @@ double SumOf(const float* x, int64_t count) {
   return sum;
 }
 
+// e^(x - most), which is that of kLowest below it. Bounds come in a loop of their own: compilers
+// make no vectors where a branch might lead around the rest.
 void Exponentials(const float* __restrict x, float most, int64_t count, float* __restrict to) {
+  const auto bounded = [most](float element) {
+    const float difference = element - most;
+    return difference < kLowest ? kLowest : difference;
+  };
   int64_t i = 0;
   for (; i + kLanes <= count; i += kLanes) {
-    for (int64_t j = 0; j < kLanes; ++j) to[i + j] = Exponential(x[i + j] - most);
+    float differences[kLanes];
+    for (int64_t j = 0; j < kLanes; ++j) differences[j] = bounded(x[i + j]);
+    for (int64_t j = 0; j < kLanes; ++j) to[i + j] = Exponential(differences[j]);
   }
-  for (; i < count; ++i) to[i] = Exponential(x[i] - most);
+  for (; i < count; ++i) to[i] = Exponential(bounded(x[i]));
 }
 
 void Scale(float factor, int64_t count, float* x) {
