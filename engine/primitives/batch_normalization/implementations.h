@@ -15,15 +15,27 @@ namespace tilewire::batch_normalization {
 // dst = a src + b, computed into the scratchpad at every execution, in src's layout of channels.
 TILEWIRE_ROW(BatchNormalizationDesc, Rows);
 
+// Training on blocks of channels: statistics of the batch, and dst of src's layout by them, by
+// generated code (pass_generator.h), for avx512_f32_batch and avx2_f32_batch.
+TILEWIRE_ROW(BatchNormalizationDesc, Batch);
+
 TILEWIRE_ROW(BatchNormalizationDesc, Reference);
+
+// Backward likewise, where all tensors have one layout, without `fuse_relu`.
+TILEWIRE_ROW(BatchNormalizationDesc, BatchBackward);
 
 TILEWIRE_ROW(BatchNormalizationDesc, ReferenceBackward);
 
 PrimitiveInfo InfoOf(const Request<BatchNormalizationDesc>& request);
+PrimitiveInfo BackwardInfoOf(const Request<BatchNormalizationDesc>& request);
 
 // Training writes the statistics that it finds.
 inline bool WritesStatistics(const BatchNormalizationDesc& desc) {
   return desc.prop_kind == PropKind::kForwardTraining && !desc.use_global_stats;
+}
+
+inline bool WritesParameterGradients(const BatchNormalizationDesc& desc) {
+  return desc.use_scale_shift && desc.prop_kind == PropKind::kBackward;
 }
 
 // The arguments that forward and backward share: statistics, as outputs where the propagation

@@ -2,7 +2,6 @@
 //
 // The executable specification of backward: any layouts, one channel after the other, in double.
 #include <cmath>
-#include <utility>
 
 #include "engine/memory/layout.h"
 #include "engine/memory/separable_offsets.h"
@@ -82,17 +81,10 @@ absl::StatusOr<BatchNormalizationDesc> ResolveReferenceBackward(
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReferenceBackward(
     const Request<BatchNormalizationDesc>& request) {
   const BatchNormalizationDesc& desc = request.desc;
-  std::vector<ArgDesc> args = ParameterArgs(desc);
-  args.push_back({kArgSrc, desc.src});
-  args.push_back({kArgDiffDst, desc.diff_dst});
-  args.push_back({kArgDiffSrc, desc.diff_src});
-  if (desc.fuse_relu) args.push_back({kArgWorkspace, desc.workspace});
-  if (desc.use_scale_shift && desc.prop_kind == PropKind::kBackward)
-    args.push_back({kArgDiffWeights, RowMajorF32({2, desc.src.dim(1)})});
   const auto compute = [gradient = Gradient(desc)](const ReferencePiece& piece) {
     piece.ForEach([&](const Dims& channel) { gradient.RunChannel(piece, channel[0]); });
   };
-  return CreateReferencePrimitive(BasicInfo(request, std::move(args)),
+  return CreateReferencePrimitive(BackwardInfoOf(request),
                                   {{desc.src.dim(1)}, LinesAlong(desc.src.dims(), 1)}, compute);
 }
 

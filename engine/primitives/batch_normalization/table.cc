@@ -43,6 +43,18 @@ PrimitiveInfo InfoOf(const Request<BatchNormalizationDesc>& request) {
   return BasicInfo(request, std::move(args));
 }
 
+PrimitiveInfo BackwardInfoOf(const Request<BatchNormalizationDesc>& request) {
+  const BatchNormalizationDesc& desc = request.desc;
+  std::vector<ArgDesc> args = ParameterArgs(desc);
+  args.push_back({kArgSrc, desc.src});
+  args.push_back({kArgDiffDst, desc.diff_dst});
+  args.push_back({kArgDiffSrc, desc.diff_src});
+  if (desc.fuse_relu) args.push_back({kArgWorkspace, desc.workspace});
+  if (WritesParameterGradients(desc))
+    args.push_back({kArgDiffWeights, RowMajorF32({2, desc.src.dim(1)})});
+  return BasicInfo(request, std::move(args));
+}
+
 std::vector<ArgDesc> ParameterArgs(const BatchNormalizationDesc& desc) {
   const int64_t channels = desc.src.dim(1);
   const bool writes = WritesStatistics(desc);
@@ -96,11 +108,21 @@ std::vector<BatchNormalizationDesc> BatchNormalizationProbes(DataType type) {
   backward.prop_kind = PropKind::kBackward;
   backward.src = backward.diff_src = backward.diff_dst = descs[0].src;
   descs.push_back(backward);
+  BatchNormalizationDesc training = descs[0];
+  training.prop_kind = PropKind::kForwardTraining;
+  training.use_global_stats = false;
+  descs.push_back(training);
   return descs;
 }
 
-TILEWIRE_DEFINE_PRIMITIVE_WITH_BACKWARD(BatchNormalization, batch_normalization,
-                                        kNormalizationGradients,
-                                        {kAvx512AndAvx2, {{"f32", ResolveRows, CreateRows}}});
+TILEWIRE_DEFINE_PRIMITIVE_WITH_BACKWARD(
+    BatchNormalization, batch_normalization, kNormalizationGradients,
+    {kAvx512AndAvx2,
+     {{"f32", ResolveRows, CreateRows},
+      {"f32_batch", ResolveBatch, CreateBatch, {.propagations = {PropKind::kForwardTraining}}},
+      {"f32_batch_backward",
+       ResolveBatchBackward,
+       CreateBatchBackward,
+       {.propagations = kNormalizationGradients}}}});
 
 }  // namespace tilewire

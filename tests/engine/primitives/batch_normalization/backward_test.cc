@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "engine/primitives/batch_normalization/batch_normalization.h"
+#include "tests/engine/primitives/gradient_test.h"
 #include "tests/engine/primitives/gradients.h"
 #include "tests/engine/primitives/row_test.h"
 
@@ -118,6 +119,40 @@ class BatchNormalizationBackwardTest : public RowTest<Desc> {
     ExpectWeights(desc, *primitive, inputs, values);
   }
 
+  // Gradients by the given statistics, as if they were the batch's.
+  void ExpectFormula(const Desc& desc) {
+    const auto primitive = Create(desc);
+    if (!primitive) return;
+    const Dims& dims = desc.src.dims();
+    const ChannelValues values = ValuesOf(dims);
+    const ByArgument found = RunGradient(*primitive, {{kArgSrc, values.x},
+                                                      {kArgMean, values.mean},
+                                                      {kArgVariance, values.variance},
+                                                      {kArgWeights, values.weights},
+                                                      {kArgDiffDst, values.dy}});
+    const double count = static_cast<double>(values.x.size()) / static_cast<double>(dims[1]);
+    Doubles r(dims[1]), means(2 * dims[1], 0), dx(values.x.size());  // of dy xh, of dy
+    for (int64_t c = 0; c < dims[1]; ++c)
+      r[c] = 1 / std::sqrt(static_cast<double>(values.variance[c]) + desc.epsilon);
+    const auto normalized = [&](int64_t i, int64_t c) {
+      return (static_cast<double>(values.x[i]) - values.mean[c]) * r[c];
+    };
+    ForEachElement(dims, [&](int64_t i, int64_t c) {
+      means[c] += values.dy[i] * normalized(i, c) / count;
+      means[dims[1] + c] += values.dy[i] / count;
+    });
+    ForEachElement(dims, [&](int64_t i, int64_t c) {
+      dx[i] = values.dy[i];
+      if (!desc.use_global_stats) dx[i] -= means[dims[1] + c] + normalized(i, c) * means[c];
+      dx[i] *= values.weights[c] * r[c];
+    });
+    ExpectGradient(found.at(kArgDiffSrc), dx, 2e-5);
+    if (desc.prop_kind != PropKind::kBackward) return;
+    std::vector<float> dw = found.at(kArgDiffWeights);
+    for (float& sum : dw) sum /= static_cast<float>(count);
+    ExpectGradient(dw, means, 2e-5);
+  }
+
  private:
   void ExpectSrc(const Desc& desc, const Created& primitive, Inputs inputs,
                  const ChannelValues& values) {
@@ -158,11 +193,13 @@ Desc DescOf(PropKind prop_kind, const MemoryDesc& md) {
 TEST_P(BatchNormalizationBackwardTest, CentralDifferencesWithEveryOption) {
   for (PropKind prop_kind : {PropKind::kBackward, PropKind::kBackwardData}) {
     for (int options = 0; options < 8; ++options) {
-      Desc desc = DescOf(prop_kind, Plain({3, 4, 2, 3}));
-      desc.use_global_stats = (options & 1) != 0;
-      desc.use_scale_shift = (options & 2) != 0;
-      desc.fuse_relu = (options & 4) != 0;
-      ExpectDifferences(desc);
+      for (const char* tag : {"nchw", "nChw8c", "nChw16c"}) {
+        Desc desc = DescOf(prop_kind, Tagged({3, 4, 2, 3}, tag));
+        desc.use_global_stats = (options & 1) != 0;
+        desc.use_scale_shift = (options & 2) != 0;
+        desc.fuse_relu = (options & 4) != 0;
+        ExpectDifferences(desc);
+      }
     }
   }
 }
@@ -173,8 +210,28 @@ TEST_P(BatchNormalizationBackwardTest, EveryLayout) {
       SCOPED_TRACE(layout.why);
       Desc desc = DescOf(PropKind::kBackward, layout.desc);
       desc.use_global_stats = false;
-      desc.fuse_relu = true;
-      ExpectDifferences(desc);
+      for (bool relu : {false, true}) {
+        desc.fuse_relu = relu;
+        ExpectDifferences(desc);
+      }
+    }
+  }
+}
+
+// Several pieces of pixels, one, three and eight images, blocks that channels fill and that they do
+// not: the gradients of the formula, the same on 1, 2 and 7 threads.
+TEST_P(BatchNormalizationBackwardTest, ManyPixels) {
+  for (const Dims& dims :
+       {Dims{1, 17, 17, 18}, Dims{3, 24, 9, 11}, Dims{8, 40, 2, 3}, Dims{8, 32}}) {
+    for (const Layout& layout : LayoutsOf(dims)) {
+      for (PropKind prop_kind : {PropKind::kBackward, PropKind::kBackwardData}) {
+        for (bool global : {false, true}) {
+          SCOPED_TRACE(absl::StrCat(layout.why, " ", PropKindName(prop_kind), " global ", global));
+          Desc desc = DescOf(prop_kind, layout.desc);
+          desc.use_global_stats = global;
+          ExpectFormula(desc);
+        }
+      }
     }
   }
 }

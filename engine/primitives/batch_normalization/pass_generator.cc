@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/primitives/batch_normalization/pass_generator.h"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace tilewire::batch_normalization {
+
+PassGenerator::PassGenerator(absl::string_view name, Pass pass, const VectorUnit& unit,
+                             const PixelBlocks& blocks)
+    : Generator(name),
+      pass_(pass),
+      unit_(unit),
+      vectors_(static_cast<int>(blocks.lanes()) / unit.lanes()),
+      pixel_bytes_(blocks.pixel_stride() * static_cast<int64_t>(sizeof(float))),
+      line_bytes_(blocks.lanes() * static_cast<int64_t>(sizeof(float))) {}
+
+void PassGenerator::Emit() {
+  mov(lines_, ptr[args_ + offsetof(PassArgs, lines)]);
+  mov(to_, ptr[args_ + offsetof(PassArgs, to)]);
+  if (pass_ == Pass::kStatistics) {
+    EmitStatistics();
+  } else if (pass_ == Pass::kGradientSums) {
+    EmitGradientSums();
+  } else {
+    EmitElements();
+  }
+  vzeroupper();
+  ret();
+}
+
+void PassGenerator::EmitStatistics() {
+  const Xbyak::Xmm over_pixels = Vector(10);
+  for (int i = 0; i < 2 * kSlots; ++i) unit_.Zero(this, Vector(i));
+  ForEachVector([&](const Slot& slot) { vaddps(Sum(slot), Sum(slot), At(x_, slot)); });
+  AddSlots(0);
+  vbroadcastss(over_pixels, ptr[args_ + offsetof(PassArgs, over_pixels)]);
+  for (int v = 0; v < vectors_; ++v) vmulps(Line(0, v), Vector(v), over_pixels);
+  StoreSums(8, 0);
+  for (int i = 0; i < kSlots; ++i) unit_.Zero(this, Vector(i));
+  ForEachVector([&](const Slot& slot) {
+    const Xbyak::Xmm d = Vector(12 + slot.index);
+    vmovups(d, At(x_, slot));
+    vsubps(d, d, Line(0, slot.vector));
+    vaddps(Sum(slot), Sum(slot), d);
+    vfmadd231ps(MoreSum(slot), d, d);
+  });
+  AddSlots(0);
+  AddSlots(kSlots);
+  StoreSums(0, 1);
+  StoreSums(kSlots, 2);
+}
+
+void PassGenerator::EmitGradientSums() {
+  LoadLine(0);
+  for (int i = 0; i < 2 * kSlots; ++i) unit_.Zero(this, Vector(i));
+  ForEachVector([&](const Slot& slot) {
+    const Xbyak::Xmm d = Vector(12 + slot.index), dy = Vector(10 + slot.index % 2);
+    vmovups(d, At(x_, slot));
+    vsubps(d, d, Line(0, slot.vector));
+    vmovups(dy, At(dy_, slot));
+    vaddps(Sum(slot), Sum(slot), dy);
+    vfmadd231ps(MoreSum(slot), d, dy);
+  });
+  AddSlots(0);
+  AddSlots(kSlots);
+  StoreSums(0, 0);
+  StoreSums(kSlots, 1);
+}
+
+void PassGenerator::EmitElements() {
+  const int64_t lines = pass_ == Pass::kNormalization ? kNormalizationLines : kGradientLines;
+  for (int line = 0; line < lines; ++line) LoadLine(line);
+  ForEachVector([this](const Slot& slot) { EmitElement(slot); });
+}
+
+void PassGenerator::EmitElement(const Slot& slot) {
+  const Xbyak::Xmm element = Sum(slot);
+  const int v = slot.vector;
+  if (pass_ == Pass::kScaling) {
+    vmulps(element, Line(1, v), At(dy_, slot));
+  } else {
+    vmovups(element, At(x_, slot));
+    vsubps(element, element, Line(0, v));
+    if (pass_ == Pass::kNormalization) {
+      vfmadd213ps(element, Line(1, v), Line(2, v));
+    } else {
+      vfmadd213ps(element, Line(2, v), Line(3, v));
+      vfmadd231ps(element, Line(1, v), At(dy_, slot));
+    }
+  }
+  vmovups(At(to_, slot), element);
+}
+
+// Several pixels at a time, and the last of them one by one.
+template <typename Body>
+void PassGenerator::ForEachVector(Body body) {
+  const int together = kSlots / vectors_;
+  if (ReadsSource()) mov(x_, ptr[args_ + offsetof(PassArgs, x)]);
+  if (ReadsGradient()) mov(dy_, ptr[args_ + offsetof(PassArgs, dy)]);
+  mov(left_, ptr[args_ + offsetof(PassArgs, pixels)]);
+  for (int pixels : {together, 1}) {
+    Xbyak::Label next, fewer;
+    L(next);
+    cmp(left_, pixels);
+    jl(fewer, T_NEAR);
+    for (int i = 0; i < pixels * vectors_; ++i) body(Slot{i, i / vectors_, i % vectors_});
+    Advance(pixels);
+    jmp(next, T_NEAR);
+    L(fewer);
+  }
+}
+
+void PassGenerator::Advance(int pixels) {
+  const int bytes = static_cast<int>(pixels * pixel_bytes_);
+  if (ReadsSource()) add(x_, bytes);
+  if (ReadsGradient()) add(dy_, bytes);
+  if (WritesElements()) add(to_, bytes);
+  sub(left_, pixels);
+}
+
+void PassGenerator::LoadLine(int line) {
+  for (int v = 0; v < vectors_; ++v) {
+    vmovups(Line(line, v), ptr[lines_ + static_cast<int>(line * line_bytes_) + v * unit_.bytes()]);
+  }
+}
+
+void PassGenerator::AddSlots(int first) {
+  for (int i = vectors_; i < kSlots; ++i) {
+    const Xbyak::Xmm sum = Vector(first + i % vectors_);
+    vaddps(sum, sum, Vector(first + i));
+  }
+}
+
+void PassGenerator::StoreSums(int first, int line) {
+  for (int v = 0; v < vectors_; ++v) {
+    vmovups(ptr[to_ + static_cast<int>(line * line_bytes_) + v * unit_.bytes()], Vector(first + v));
+  }
+}
+
+Xbyak::Address PassGenerator::At(const Xbyak::Reg64& base, const Slot& slot) const {
+  const int bytes = static_cast<int>(slot.pixel * pixel_bytes_) + slot.vector * unit_.bytes();
+  return ptr[base + bytes];
+}
+
+VectorUnit UnitOf(cpu::Isa isa, const PixelBlocks& blocks) {
+  const VectorUnit widest = VectorUnit::Of(isa);
+  return widest.WithBytes(std::min(widest.bytes(), static_cast<int>(blocks.lanes() * 4)));
+}
+
+absl::StatusOr<std::unique_ptr<const PassGenerator>> CompilePass(absl::string_view name, Pass pass,
+                                                                 cpu::Isa isa,
+                                                                 const PixelBlocks& blocks) {
+  return jit::Compile<PassGenerator>(name, pass, UnitOf(isa, blocks), blocks);
+}
+
+}  // namespace tilewire::batch_normalization
