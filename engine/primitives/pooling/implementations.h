@@ -19,6 +19,11 @@ TILEWIRE_RESOLVE(PoolingDesc, Bf16Maximum);
 // the row of windows it belongs to, one vector of windows at a time.
 TILEWIRE_ROW(PoolingDesc, PlainRows);
 
+// The maximum for training and its places, and backward, of tensors whose channels are neighbours:
+// plain loops over a few channels (lanes.h). Places are u8.
+TILEWIRE_ROW(PoolingDesc, MaximumPlaces);
+TILEWIRE_ROW(PoolingDesc, LanesBackward);
+
 TILEWIRE_ROW(PoolingDesc, Reference);
 
 TILEWIRE_ROW(PoolingDesc, ReferenceBackward);
@@ -27,8 +32,9 @@ TILEWIRE_ROW(PoolingDesc, ReferenceBackward);
 // row takes.
 absl::StatusOr<PoolingDesc> ResolveDefaults(const PoolingDesc& desc, const Attributes& attributes);
 
-// The arguments of forward, with the workspace where there is one.
+// The arguments of forward and of backward, with the workspace where there is one.
 PrimitiveInfo InfoOf(const Request<PoolingDesc>& request);
+PrimitiveInfo BackwardInfoOf(const Request<PoolingDesc>& request);
 
 // Forward for training saves the places of maxima.
 inline bool SavesPlaces(const PoolingDesc& desc) {

@@ -109,16 +109,13 @@ absl::StatusOr<PoolingDesc> ResolveReferenceBackward(const Request<PoolingDesc>&
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReferenceBackward(
     const Request<PoolingDesc>& request) {
   const PoolingDesc& desc = request.desc;
-  std::vector<ArgDesc> args = {{kArgDiffDst, desc.dst}, {kArgDiffSrc, desc.src}};
-  if (SavesPlaces(desc)) args.push_back({kArgWorkspace, desc.workspace});
   const auto compute = [gradient = Gradient(desc)](const ReferencePiece& piece) {
     piece.ForEach([&](const Dims& index) { gradient.RunElement(piece, index); });
   };
   Dims windows;  // about as many hold an element
   for (size_t d = 0; d < desc.kernel.size(); ++d)
     windows.push_back(DivUp(desc.kernel[d], desc.strides[d]));
-  return CreateReferencePrimitive(BasicInfo(request, std::move(args)), {desc.src.dims(), windows},
-                                  compute);
+  return CreateReferencePrimitive(BackwardInfoOf(request), {desc.src.dims(), windows}, compute);
 }
 
 }  // namespace tilewire::pooling

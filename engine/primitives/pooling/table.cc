@@ -31,6 +31,13 @@ PrimitiveInfo InfoOf(const Request<PoolingDesc>& request) {
   return BasicInfo(request, std::move(args));
 }
 
+PrimitiveInfo BackwardInfoOf(const Request<PoolingDesc>& request) {
+  const PoolingDesc& desc = request.desc;
+  std::vector<ArgDesc> args = {{kArgDiffDst, desc.dst}, {kArgDiffSrc, desc.src}};
+  if (SavesPlaces(desc)) args.push_back({kArgWorkspace, desc.workspace});
+  return BasicInfo(request, std::move(args));
+}
+
 DataType PlaceType(const PoolingDesc& desc) {
   const std::optional<int64_t> taps = CheckedProduct(desc.kernel);
   return taps && *taps <= 256 ? DataType::kU8 : DataType::kS32;
@@ -176,9 +183,10 @@ std::vector<PoolingDesc> PoolingProbes(DataType type) {
       descs.push_back(desc);
     }
   }
-  PoolingDesc backward = descs.back();
+  PoolingDesc training = descs.front(), backward = descs.back();
+  training.prop_kind = PropKind::kForwardTraining;
   backward.prop_kind = PropKind::kBackwardData;
-  descs.push_back(backward);
+  descs.insert(descs.end(), {training, backward});
   return descs;
 }
 
@@ -198,6 +206,15 @@ TILEWIRE_DEFINE_PRIMITIVE_WITH_BACKWARD(
        ResolveChannelRows,
        CreateChannelRows,
        {.is_integer = true, .algorithm = kChannelRows}},
-      {"plain", ResolvePlainRows, CreatePlainRows, {.algorithm = kPlainRows}}}});
+      {"plain", ResolvePlainRows, CreatePlainRows, {.algorithm = kPlainRows}}}},
+    {kAnyCpu,
+     {{"maximum_places",
+       ResolveMaximumPlaces,
+       CreateMaximumPlaces,
+       {.propagations = {PropKind::kForwardTraining}}},
+      {"lanes_backward",
+       ResolveLanesBackward,
+       CreateLanesBackward,
+       {.propagations = {PropKind::kBackwardData}}}}});
 
 }  // namespace tilewire
