@@ -14,7 +14,8 @@ namespace tilewire::reader {
 struct TrainingPurpose {
   // BatchNormalization takes the running statistics, which are then parameters that do not learn:
   // to evaluate, and to train with frozen statistics. Else those of the batch, and
-  // Network::statistics says what becomes of the running ones.
+  // Network::statistics says what becomes of the running ones. One whose scale and shift are frozen
+  // always takes the running ones.
   bool uses_given_statistics = false;
   // Names of parameters that stay as the file has them: numbers that operations hold.
   absl::flat_hash_set<std::string> frozen;

@@ -340,6 +340,30 @@ TEST(TrainerTest, RunningStatisticsFollowTheBatch) {
   }
 }
 
+// A layer that does not learn answers as before, whatever the batch is.
+TEST(TrainerTest, ANormalizationThatIsFrozenKeepsItsStatistics) {
+  OnnxBuilder model(13);
+  model.Input("x", {-1, 2}).Floats("scale", {2}, {1, 1}).Floats("shift", {2}, {0, 0});
+  model.Floats("mean", {2}, {1, 2}).Floats("variance", {2}, {3, 4}).Floats("b", {2}, {0, 0});
+  model.Node("BatchNormalization", {"x", "scale", "shift", "mean", "variance"}, {"n"});
+  model.Node("Add", {"n", "b"}, {"y"});
+  model.Output("y");
+  const std::string inputs = Bytes(std::vector<float>{1, 0, 2, 4, 6, 2});
+  const std::string labels = Bytes(std::vector<int64_t>{0, 1, 0});
+  TrainingSpec spec = CrossEntropy();
+  for (bool has_frozen_shift : {false, true}) {
+    spec.groups = {{.pattern = has_frozen_shift ? "s*" : "scale", .frozen = true}};
+    ASSERT_OK_AND_ASSIGN(auto trainer, TrainerOf(model, spec));
+    ASSERT_THAT(trainer->Update({{{{3, 2}, Layout::kNchw, {inputs}}}},
+                                {{{{3}, Layout::kNchw, {labels}}}}, {}),
+                IsOk());
+    const ParametersByName after = ParametersOf(*trainer, {"mean", "variance", "b"});
+    EXPECT_EQ(after.at("mean") == (std::vector<float>{1, 2}), has_frozen_shift);
+    EXPECT_EQ(after.at("variance") == (std::vector<float>{3, 4}), has_frozen_shift);
+    EXPECT_NE(after.at("b"), (std::vector<float>{0, 0}));
+  }
+}
+
 TEST(TrainerTest, LossesOfSeveralOutputsAreAdded) {
   OnnxBuilder model = Perceptron();
   model.Node("Tanh", {"h"}, {"hidden"}).Output("hidden");

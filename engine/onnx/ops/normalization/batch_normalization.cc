@@ -2,7 +2,8 @@
 //
 // At inference: dst = gamma * (src - mean) / sqrt(variance + epsilon) + beta, which is one
 // multiplication and one addition per channel. In a network for training it is one operation, by
-// the statistics of the batch unless the purpose asks for the running ones.
+// the statistics of the batch unless the purpose asks for the running ones, or scale and shift are
+// frozen: what does not learn stays as the file has it.
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -85,7 +86,9 @@ absl::Status NormalizeForTraining(NodeContext& context, float epsilon) {
       return node.Invalid("input ", i, " is not one number per channel");
   }
   network::BatchNormalization norm{.epsilon = epsilon};
-  norm.uses_given_statistics = context.training()->uses_given_statistics;
+  const bool is_frozen =
+      context.input(1).constant != nullptr && context.input(2).constant != nullptr;
+  norm.uses_given_statistics = context.training()->uses_given_statistics || is_frozen;
   const int64_t elements = ElementCount(dims).value_or(0) / dims[1];
   if (!norm.uses_given_statistics && elements == 1)
     return node.Invalid("channels of one element in the batch have no variance to train with");
