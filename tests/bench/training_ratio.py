@@ -103,7 +103,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("networks", nargs="+", help="of torchvision.models")
     parser.add_argument("--images", type=int, default=8)
-    parser.add_argument("--updates", type=int, default=4)
+    parser.add_argument("--updates", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--tool", default="bazel-bin/client/tilewire")
     parser.add_argument("--peer", action="store_true", help="time torch alone")
