@@ -8,7 +8,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/synchronization/mutex.h"
+#include "client/amount_text.h"
 #include "client/tool/command.h"
 #include "client/tool/help_format.h"
 #include "client/tool/version.h"
@@ -69,6 +71,14 @@ int RefuseCommand(const CLI::App& app, const CLI::RequiredError& error) {
       absl::StrCat("'", words[0], "' is not a command; commands are ", CommandNames(app))));
 }
 
+// The parser's words about an error, in which arguments are as they were given.
+std::string FailureText(const CLI::App* app, const CLI::Error& error) {
+  std::string shown;
+  for (absl::string_view line : absl::StrSplit(CLI::FailureMessage::simple(app, error), '\n'))
+    absl::StrAppend(&shown, shown.empty() ? "" : "\n", tilewire::client::ShownText(line));
+  return shown;
+}
+
 // The parser would take the argument after "--name=" for the value.
 absl::Status CheckValues(const std::vector<std::string>& arguments) {
   for (const std::string& argument : arguments) {
@@ -99,6 +109,7 @@ int main(int argc, char** argv) {
   CLI::App app(kDescription);
   app.footer(kFooter);
   app.formatter(std::make_shared<tilewire::client::HelpFormat>());
+  app.failure_message(FailureText);
   app.fallthrough();  // options of the server may stand after the command
   app.require_subcommand(1);
   app.set_version_flag("--version", absl::StrCat("tilewire ", tilewire::client::kVersion));

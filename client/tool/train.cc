@@ -3,8 +3,10 @@
 // `tilewire train`: trains an ONNX file with the engine of this process; no server is asked.
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -26,8 +28,10 @@ namespace tilewire::client {
 namespace {
 
 constexpr char kTrainExamples[] =
-    R"(  tilewire train digits.onnx --images=images.u8 --labels=labels.u8 \
-      --shape=3x24x20 --epochs=10 --lr=0.05 --hold_out=0.1 -o trained.onnx
+    R"(  tilewire train deploy/models/digits/1/model.onnx --shape=3x24x20 \
+      --images=deploy/models/digits/heldout/images.u8 \
+      --labels=deploy/models/digits/heldout/labels.u8 \
+      --epochs=10 --lr=0.01 --hold_out=0.1 -o trained.onnx
   tilewire train resnet50.onnx --folder=pictures --torchvision=resnet50 \
       --only='fc.*' --epochs=20 --optimizer=adam -o parts.onnx
   tilewire train model.onnx --images=x.npy --labels=y.npy --loss=mse \
@@ -137,10 +141,24 @@ int ReportFailure(const absl::Status& status) {
   return 1;
 }
 
+// The file itself where `path` is a symbolic link, which stays one.
+std::string Followed(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path file = std::filesystem::canonical(path, error);
+  return error ? path : file.string();
+}
+
 // Writes and prints what came of it.
 int ConcludeTraining(const TrainFlags& flags, const Trainer& trainer, TrainingReport report) {
-  if (report.record.updates() > 0) {
-    if (absl::Status status = trainer.WriteModel(flags.output); !status.ok())
+  const int64_t updates = report.record.updates();
+  if (updates > 0 && report.record.skipped() == updates) {
+    return ReportFailure(absl::FailedPreconditionError(
+        absl::StrCat("every update, ", updates,
+                     " in all, was skipped, because a loss or a "
+                     "gradient was not finite: nothing was learned")));
+  }
+  if (updates > 0) {
+    if (absl::Status status = trainer.WriteModel(Followed(flags.output)); !status.ok())
       return ReportFailure(status);
     report.written = flags.output;
   }
@@ -151,7 +169,7 @@ int ConcludeTraining(const TrainFlags& flags, const Trainer& trainer, TrainingRe
   }
   if (!report.record.is_stopped) return 0;
   absl::FPrintF(stderr, "tilewire: a signal ended the training after update %d of %d; %s\n",
-                report.record.updates(), flags.epochs * report.record.updates_of_epoch,
+                updates, flags.epochs * report.record.updates_of_epoch,
                 report.written.empty()
                     ? "nothing was written"
                     : absl::StrCat(ShownText(report.written), " has what was learned by then"));

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/training/class_folder.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
@@ -13,24 +15,38 @@ namespace {
 
 struct FolderEntry {
   std::string name;
-  bool is_folder = false;
+  bool is_folder = false, is_file = false;
 };
 
-// By name, without hidden ones.
+bool IsNumber(absl::string_view name) {
+  return !name.empty() && name.size() <= 18 && absl::c_all_of(name, absl::ascii_isdigit);
+}
+
+// Numbers by their size where all names are numbers; else by name, byte by byte.
+void Sort(std::vector<FolderEntry>* entries) {
+  const bool are_numbers =
+      absl::c_all_of(*entries, [](const FolderEntry& entry) { return IsNumber(entry.name); });
+  absl::c_sort(*entries, [&](const FolderEntry& a, const FolderEntry& b) {
+    if (!are_numbers) return a.name < b.name;
+    return std::pair(std::stoll(a.name), a.name) < std::pair(std::stoll(b.name), b.name);
+  });
+}
+
+// Sorted, without hidden ones.
 absl::StatusOr<std::vector<FolderEntry>> ListFolder(const std::filesystem::path& folder) {
   std::vector<FolderEntry> entries;
   std::error_code error;
   std::filesystem::directory_iterator at(folder, error), end;
   while (!error && at != end) {
     const std::string name = at->path().filename().string();
-    if (!absl::StartsWith(name, ".")) entries.push_back({name, at->is_directory()});
+    if (!absl::StartsWith(name, "."))
+      entries.push_back({name, at->is_directory(), at->is_regular_file()});
     at.increment(error);
   }
   if (error) {
     return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot read '", folder.string(), "'"));
   }
-  std::sort(entries.begin(), entries.end(),
-            [](const FolderEntry& a, const FolderEntry& b) { return a.name < b.name; });
+  Sort(&entries);
   return entries;
 }
 
@@ -63,6 +79,8 @@ absl::StatusOr<ClassFolder> ListClassFolder(const std::string& path) {
         return absl::InvalidArgumentError(absl::StrCat(
             "'", file, "' is a folder within a class; pictures lie in the class itself"));
       }
+      if (!picture.is_file)
+        return absl::InvalidArgumentError(absl::StrCat("'", file, "' is not a regular file"));
       found.pictures.push_back({file, static_cast<int64_t>(found.classes.size())});
     }
     found.classes.push_back(one.name);

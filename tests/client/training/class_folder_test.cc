@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -42,6 +43,22 @@ TEST(ClassFolder, ClassesAndPicturesAreInTheOrderOfTheirNames) {
       found,
       ElementsAre(absl::StrCat("0 ", root, "/Zebra/1.png"), absl::StrCat("1 ", root, "/cat/a.jpg"),
                   absl::StrCat("1 ", root, "/cat/b.jpg"), absl::StrCat("2 ", root, "/dog/2.png")));
+}
+
+TEST(ClassFolder, NamesThatAreNumbersAreInTheOrderOfTheNumbers) {
+  ASSERT_OK_AND_ASSIGN(const ClassFolder numbers,
+                       ListClassFolder(FolderWith({"10/a.png", "2/a.png", "0/a.png", "02/a.png"})));
+  EXPECT_THAT(numbers.classes, ElementsAre("0", "02", "2", "10"));
+  ASSERT_OK_AND_ASSIGN(const ClassFolder mixed,
+                       ListClassFolder(FolderWith({"10/a.png", "2/a.png", "cat/a.png"})));
+  EXPECT_THAT(mixed.classes, ElementsAre("10", "2", "cat"));
+}
+
+TEST(ClassFolder, APipeIsNoPicture) {
+  const std::string root = FolderWith({"cat/a.jpg"});
+  ASSERT_EQ(mkfifo((root + "/cat/b.jpg").c_str(), 0600), 0);
+  EXPECT_THAT(ListClassFolder(root),
+              StatusIs(absl::StatusCode::kInvalidArgument, "/cat/b.jpg' is not a regular file"));
 }
 
 TEST(ClassFolder, NothingIsLeftOutSilently) {

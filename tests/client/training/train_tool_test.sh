@@ -35,6 +35,11 @@ expect 2 'is the model itself' "${train[@]}" -o "$TEST_TMPDIR/same.onnx"
 expect 2 'html=.* is the model itself' "${train[@]}" -o "$new" --html="$model"
 expect 2 '--output and --html name the same file' "${train[@]}" -o "$new" --html="$new"
 expect 2 'there is no folder' "${train[@]}" -o "$TEST_TMPDIR/none/new.onnx"
+expect 2 "output: a file's name is required" "${train[@]}" -o ''
+mkfifo "$TEST_TMPDIR/pipe"
+expect 2 'pipe is not a regular file, and would be replaced by one' "${train[@]}" -o "$TEST_TMPDIR/pipe"
+expect 2 'cannot be written: File name too long' "${train[@]}" -o "$TEST_TMPDIR/$(printf 'x%.0s' {1..245})"
+expect 2 'there is no folder .*no\?\[2J' "${train[@]}" -o "$TEST_TMPDIR/no"$'\e[2J'/new.onnx
 for share in 1 -0.5 nan; do
   expect 2 "hold_out=$share is not a share from 0 to below 1" "${train[@]}" -o "$new" --hold_out=$share
 done
@@ -81,6 +86,7 @@ expect 2 'the class folder .*/three. has no picture' \
 echo text >"$TEST_TMPDIR/pictures/three/text.png"
 expect 2 'three/text.png: not a PGM .P5., PPM .P6., PNG or JPEG picture' \
   train "$model" --folder="$TEST_TMPDIR/pictures" -o "$new"
+expect 1 'every update, 1 in all, was skipped' "${train[@]}" --epochs=1 --batch=100 --scale=1e38 -o "$new"
 [[ ! -e $new ]] || failed 'something was written by trainings that were refused'
 
 # A training, its file and its page.
@@ -96,7 +102,12 @@ cmp "$new" "$TEST_TMPDIR/two.onnx" || failed 'two threads wrote other bits'
 expect 0 '^written' "${run[@]}" --seed=4 -o "$TEST_TMPDIR/other.onnx"
 ! cmp -s "$new" "$TEST_TMPDIR/other.onnx" || failed 'another seed wrote the same bits'
 cp -L deploy/models/digits/pictures/3.png "$TEST_TMPDIR/pictures/three/text.png"
-expect 0 '^class 1: three$' train "$model" --folder="$TEST_TMPDIR/pictures" --epochs=1 -o "$new"
+expect 0 'has 2 class folders; no example is of the other 8 of 10' \
+  train "$model" --folder="$TEST_TMPDIR/pictures" --epochs=1 -o "$new"
+ln -s "$new" "$TEST_TMPDIR/link.onnx"
+expect 0 '^class 1: three$' train "$model" --folder="$TEST_TMPDIR/pictures" --epochs=1 -o "$TEST_TMPDIR/link.onnx"
+[[ -L $TEST_TMPDIR/link.onnx ]] || failed 'a symbolic link was replaced'
+! ls "$TEST_TMPDIR"/*.new 2>/dev/null || failed 'a trial file is left'
 
 # Ctrl-C: what was learned by then is written.
 mkfifo "$TEST_TMPDIR/lines"
