@@ -169,7 +169,9 @@ TEST_P(PoolingBackwardTest, EveryLayoutGivesTheBitsOfThePlainOne) {
         desc.src = srcs[i].desc;
         desc.dst = dsts[i].desc;
         const auto dx = Gradient(desc, x, dy);
-        if (dx) EXPECT_EQ(BitsOf(*dx), BitsOf(plain));
+        if (dx) {
+          EXPECT_EQ(BitsOf(*dx), BitsOf(plain));
+        }
       }
     }
   }
