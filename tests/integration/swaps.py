@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Versions that replace each other under load, and models that are loaded and unloaded again and again.
 
-usage: swaps.py SERVER_BINARY MODEL_REPOSITORY [CHECK...]
+usage: [SWAPS=100] swaps.py SERVER_BINARY MODEL_REPOSITORY [CHECK...]
 
 tests/bench/swap_bench.py does the same with large models, and measures.
 """
+import concurrent.futures
 import contextlib
 import os
 import pathlib
@@ -15,10 +16,11 @@ import tempfile
 import numpy
 
 import image_networks
+import triton_calls
 from real_server import (INFER, Client, Server, digits_request, expect, field, infer_request, run_checks, until,
                          varint)
 
-SWAPS, ROUNDS = 6, 10
+SWAPS, ROUNDS = int(os.environ.get('SWAPS', '6')), 10
 SIZE = 64  # of the images of the model that is swapped
 
 
@@ -98,6 +100,22 @@ def swapped_under_load():
         server.end()
 
 
+def calls_beside_swaps():
+    """The calls of Triton's clients are answered as ever while another model is swapped."""
+    with (repository([small_network(seed) for seed in (1, 2)]) as root,
+          Server(f'--model_repository={root}/models', '--poll_seconds=0.05') as server,
+          concurrent.futures.ThreadPoolExecutor(1) as pool):
+        swaps = pool.submit(lambda: [swap(server, root, version, (version - 1) % 2)
+                                     for version in range(2, SWAPS + 2)])
+        rounds = 0
+        while rounds == 0 or not swaps.done():
+            for check in (*triton_calls.CALLS, triton_calls.windows):
+                check(server)
+            rounds += 1
+        print(f'  {rounds} times all calls beside {len(swaps.result())} swaps')
+        server.end()
+
+
 def rolled_back_under_load():
     """The folder of the newest version goes: it answers until the one before it does."""
     files = [small_network(seed) for seed in (1, 2)]
@@ -144,7 +162,7 @@ def load_and_unload(server, rounds, request=None):
     return resident
 
 
-CHECKS = (swapped_under_load, rolled_back_under_load, loaded_again_and_again)
+CHECKS = (swapped_under_load, calls_beside_swaps, rolled_back_under_load, loaded_again_and_again)
 
 if __name__ == '__main__':
     run_checks(CHECKS)
