@@ -18,22 +18,8 @@ using network::Network;
 using network::Value;
 using network::ValueId;
 
-Loss::Function FunctionOf(LossSpec::Kind kind) {
-  switch (kind) {
-    case LossSpec::Kind::kSoftmaxCrossEntropy:
-      return Loss::Function::kSoftmaxCrossEntropy;
-    case LossSpec::Kind::kBinaryCrossEntropy:
-      return Loss::Function::kBinaryCrossEntropy;
-    case LossSpec::Kind::kMeanSquaredError:
-      return Loss::Function::kMeanSquaredError;
-    case LossSpec::Kind::kHuber:
-      return Loss::Function::kHuber;
-  }
-  return Loss::Function::kSoftmaxCrossEntropy;
-}
-
 Loss LossOf(const LossSpec& spec, bool gives_gradient) {
-  return {.function = FunctionOf(spec.kind),
+  return {.function = spec.kind,
           .gives_gradient = gives_gradient,
           .mean = spec.mean,
           .factor = spec.factor,
@@ -143,17 +129,6 @@ void AddOutput(ValueId value, Network* network) {
   network->output_dims.push_back(network->values[value].dims);
 }
 
-absl::Status CheckStatistics(const Network& network) {
-  for (const network::RunningStatistics& statistics : network.statistics) {
-    if (statistics.elements > 1) continue;
-    return InvalidArgument("the batch normalization of '", statistics.mean->name, "' gets ",
-                           statistics.elements,
-                           " elements per channel, which have no variance: give larger batches, or "
-                           "train with frozen_statistics");
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 bool BatchShape::operator==(const BatchShape& other) const {
@@ -170,7 +145,6 @@ absl::StatusOr<Network> NetworkOfUpdate(const TrainingSource& source, const Batc
                         source.model.SpecializeForTraining(
                             shape.inputs, {.uses_given_statistics = source.spec.frozen_statistics,
                                            .frozen = source.frozen}));
-  ABSL_RETURN_IF_ERROR(CheckStatistics(network));
   std::vector<GradientSeed> seeds;
   ABSL_ASSIGN_OR_RETURN(const std::vector<ValueId> losses,
                         AddLosses(source, shape, &network, &seeds));

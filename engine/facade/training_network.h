@@ -39,8 +39,8 @@ struct TrainingSource {
 };
 
 // Outputs are the losses, then the means and variances of Network::statistics, in turn.
-//   kInvalidArgument  targets that do not fit an output, no parameter that a loss depends on,
-//                     statistics of a single element; and as OnnxModel::Specialize()
+//   kInvalidArgument  targets that do not fit an output, no parameter that a loss depends on; and
+//                     as OnnxModel::SpecializeForTraining()
 //   kUnimplemented    as OnnxModel::SpecializeForTraining() and network::Differentiate()
 absl::StatusOr<network::Network> NetworkOfUpdate(const TrainingSource& source,
                                                  const BatchShape& shape);

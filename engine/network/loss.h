@@ -9,18 +9,16 @@
 #include <optional>
 #include <vector>
 
+#include "engine/functions/loss_function.h"
+
 namespace tilewire::network {
 
 // A number, dst [1], by the formulas of engine/primitives/loss/loss.h. Sources are x, of real
 // numbers, and targets: real numbers of its dims, or, of a softmax cross entropy, labels [N, d...]
 // of s32 or s64 for x [N, C, d...]. If `gives_gradient`, the derivative by x is a further result.
 struct Loss {
-  enum class Function {
-    kSoftmaxCrossEntropy,
-    kBinaryCrossEntropy,
-    kMeanSquaredError,
-    kHuber
-  } function = Function::kSoftmaxCrossEntropy;
+  using Function = functions::LossFunction;
+  Function function = Function::kSoftmaxCrossEntropy;
   bool gives_gradient = false;
   bool mean = true;
   double factor = 1;

@@ -15,17 +15,14 @@
 #include <string>
 #include <vector>
 
+#include "engine/functions/loss_function.h"
+
 namespace tilewire {
 
 // The loss of one output. Sums over the batch are divided by the weights of what counts if `mean`.
 struct LossSpec {
-  enum class Kind {
-    kSoftmaxCrossEntropy,  // of logits [N, C, d...]; targets are labels [N, d...] of s32 or s64, or
-                           // probabilities of f32 as the logits
-    kBinaryCrossEntropy,   // of logits and targets in [0, 1] of one shape
-    kMeanSquaredError,     // (y - t)^2
-    kHuber,                // d = |y - t|: d^2 / 2 up to delta, beyond it delta (d - delta / 2)
-  } kind = Kind::kSoftmaxCrossEntropy;
+  using Kind = functions::LossFunction;
+  Kind kind = Kind::kSoftmaxCrossEntropy;
   std::string output;  // its name; empty: the first output
   double factor = 1;   // in the sum of all losses
   bool mean = true;

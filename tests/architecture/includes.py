@@ -11,7 +11,7 @@ ROOMS = {
     "engine/cpu": ["engine/base"],
     "engine/memory": ["engine/base"],
     "engine/threading": ["engine/base", "engine/cpu"],
-    "engine/training": ["engine/base", "engine/memory", "engine/threading"],
+    "engine/training": ["engine/base", "engine/functions", "engine/memory", "engine/threading"],
     "engine/functions": ["engine/base"],
     "engine/jit": ["engine/base", "engine/cpu", "engine/functions"],
     "engine/kernels": ["engine/base", "engine/cpu", "engine/memory", "engine/threading",

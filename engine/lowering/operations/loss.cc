@@ -6,23 +6,8 @@
 namespace tilewire::lowering {
 namespace {
 
-LossAlgorithm AlgorithmOf(network::Loss::Function function) {
-  using Function = network::Loss::Function;
-  switch (function) {
-    case Function::kSoftmaxCrossEntropy:
-      return LossAlgorithm::kSoftmaxCrossEntropy;
-    case Function::kBinaryCrossEntropy:
-      return LossAlgorithm::kBinaryCrossEntropy;
-    case Function::kMeanSquaredError:
-      return LossAlgorithm::kMeanSquaredError;
-    case Function::kHuber:
-      return LossAlgorithm::kHuber;
-  }
-  return LossAlgorithm::kSoftmaxCrossEntropy;
-}
-
 LossDesc DescOf(const network::Loss& loss) {
-  return {.algorithm = AlgorithmOf(loss.function),
+  return {.algorithm = loss.function,
           .mean = loss.mean,
           .factor = loss.factor,
           .delta = loss.delta,
@@ -37,7 +22,7 @@ LossDesc DescOf(const network::Loss& loss) {
 // The classes of a position lie together, and so do the elements of an image.
 absl::Status LowerLoss(const network::Loss& loss, OperationContext& context) {
   LossDesc desc = DescOf(loss);
-  const bool has_classes = loss.function == network::Loss::Function::kSoftmaxCrossEntropy;
+  const bool has_classes = loss.function == LossFunction::kSoftmaxCrossEntropy;
   ABSL_ASSIGN_OR_RETURN(desc.src, runtime::PlainDesc(context.src_value(0).dims, DataType::kF32,
                                                      /*channels_last=*/has_classes));
   ABSL_ASSIGN_OR_RETURN(desc.targets, runtime::PlainDesc(context.src_value(1).dims, DataType::kF32,

@@ -40,9 +40,9 @@ Term<T> Huber(T x, T t, T delta) {
 // Calls use(term), where term(x, t) is the formula of an algorithm that has one per element, in T.
 template <typename T, typename Use>
 void VisitTerm(const LossDesc& desc, const Use& use) {
-  if (desc.algorithm == LossAlgorithm::kBinaryCrossEntropy) {
+  if (desc.algorithm == LossFunction::kBinaryCrossEntropy) {
     use([](T x, T t) { return BinaryCrossEntropy<T>(x, t); });
-  } else if (desc.algorithm == LossAlgorithm::kHuber) {
+  } else if (desc.algorithm == LossFunction::kHuber) {
     use([delta = static_cast<T>(desc.delta)](T x, T t) { return Huber<T>(x, t, delta); });
   } else {
     use([](T x, T t) { return SquaredError<T>(x, t); });

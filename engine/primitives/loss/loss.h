@@ -35,21 +35,16 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/functions/loss_function.h"
 #include "engine/primitives/fields.h"
 #include "engine/primitives/implementation.h"
 
 namespace tilewire {
 
-enum class LossAlgorithm : uint8_t {
-  kSoftmaxCrossEntropy = 0,
-  kBinaryCrossEntropy,
-  kMeanSquaredError,
-  kHuber
-};
-absl::string_view AlgorithmName(LossAlgorithm algorithm);  // "huber"
+using functions::LossFunction;
 
 struct LossDesc {
-  LossAlgorithm algorithm = LossAlgorithm::kSoftmaxCrossEntropy;
+  LossFunction algorithm = LossFunction::kSoftmaxCrossEntropy;
   bool mean = true;
   double factor = 1;
   double delta = 1;  // of huber

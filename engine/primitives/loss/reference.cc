@@ -54,7 +54,7 @@ class Run {
 
   double Loss() {
     ImageSum sum;
-    if (desc_.algorithm == LossAlgorithm::kSoftmaxCrossEntropy) {
+    if (desc_.algorithm == LossFunction::kSoftmaxCrossEntropy) {
       Dims positions = desc_.src.dims();
       positions[1] = 1;
       ForEachOperation(positions, [&](const Dims& at) { sum.Add(at[0], CrossEntropy(at)); });

@@ -207,7 +207,7 @@ class RowsPrimitive final : public Primitive {
     float* const all = desc_.diff_src.IsZero() ? nullptr : args.Get<float>(kArgDiffSrc);
     float* const dx = all == nullptr ? nullptr : all + n * elements_;
     const void* const targets = args.Find(kArgSrc1);
-    if (desc_.algorithm == LossAlgorithm::kSoftmaxCrossEntropy)
+    if (desc_.algorithm == LossFunction::kSoftmaxCrossEntropy)
       return CrossEntropy(x, targets, n, scale, dx);
     const float* const t = static_cast<const float*>(targets) + n * elements_;
     double loss = 0;
@@ -264,7 +264,7 @@ absl::StatusOr<LossDesc> ResolveRows(const Request<LossDesc>& request) {
   ABSL_ASSIGN_OR_RETURN(const bool is_plain, IsInOrder(desc.src, PlainPattern(desc.src.rank())));
   ABSL_ASSIGN_OR_RETURN(const bool is_last,
                         IsInOrder(desc.src, ChannelsLastPattern(desc.src.rank())));
-  const bool needs_last = desc.algorithm == LossAlgorithm::kSoftmaxCrossEntropy;
+  const bool needs_last = desc.algorithm == LossFunction::kSoftmaxCrossEntropy;
   if (!is_last && (needs_last || !is_plain))
     return Unimplemented("src is not in the order of images, positions and classes");
   MemoryDesc targets = desc.src;

@@ -25,7 +25,7 @@ absl::Status ValidateDims(const LossDesc& desc) {
   if (desc.dst.dims() != Dims{1})
     return InvalidArgument("loss: dst is ", desc.dst.ToString(), ", expected [1]");
   Dims targets = desc.src.dims();
-  if (desc.algorithm == LossAlgorithm::kSoftmaxCrossEntropy) {
+  if (desc.algorithm == LossFunction::kSoftmaxCrossEntropy) {
     if (desc.src.rank() < 2 || desc.src.dim(1) < 1)
       return InvalidArgument("loss: src ", desc.src.ToString(), " has no classes [N, C, ...]");
     if (TakesLabels(desc)) targets = WithoutClasses(targets);
@@ -53,7 +53,7 @@ absl::Status ValidateNumbers(const LossDesc& desc) {
 absl::Status ValidateClasses(const LossDesc& desc) {
   if (desc.ignores && !TakesLabels(desc))
     return InvalidArgument("loss: only labels can be ignored");
-  if (desc.algorithm != LossAlgorithm::kSoftmaxCrossEntropy) {
+  if (desc.algorithm != LossFunction::kSoftmaxCrossEntropy) {
     if (desc.label_smoothing == 0 && desc.class_weights.empty()) return absl::OkStatus();
     return InvalidArgument("loss: ", AlgorithmName(desc.algorithm),
                            " has neither label smoothing nor class weights");
@@ -84,12 +84,6 @@ PrimitiveInfo InfoOf(const Request<LossDesc>& request) {
 
 }  // namespace loss
 
-absl::string_view AlgorithmName(LossAlgorithm algorithm) {
-  static constexpr absl::string_view kNames[] = {"softmax_cross_entropy", "binary_cross_entropy",
-                                                 "mean_squared_error", "huber"};
-  return kNames[static_cast<size_t>(algorithm)];
-}
-
 std::vector<LossDesc> LossProbes(DataType type) {
   LossDesc labels;
   labels.src = probes::Tagged({8, 10}, type, "nc");
@@ -97,7 +91,7 @@ std::vector<LossDesc> LossProbes(DataType type) {
   labels.dst = probes::Tagged({1}, DataType::kF32, "x");
   labels.diff_src = labels.src;
   LossDesc squares = labels;
-  squares.algorithm = LossAlgorithm::kMeanSquaredError;
+  squares.algorithm = LossFunction::kMeanSquaredError;
   squares.targets = squares.src;
   return {labels, squares};
 }

@@ -59,7 +59,7 @@ absl::Status CheckProbabilities(const MemoryDesc& targets, const float* elements
 }  // namespace
 
 bool TakesLabels(const LossDesc& desc) {
-  return desc.algorithm == LossAlgorithm::kSoftmaxCrossEntropy &&
+  return desc.algorithm == LossFunction::kSoftmaxCrossEntropy &&
          desc.targets.data_type() != DataType::kF32;
 }
 
@@ -79,8 +79,8 @@ float WeightOf(const LossDesc& desc, int64_t label) {
 
 absl::Status CheckTargets(const LossDesc& desc, const void* targets) {
   if (TakesLabels(desc)) return CheckLabels(desc, targets);
-  const bool are_probabilities = desc.algorithm == LossAlgorithm::kSoftmaxCrossEntropy ||
-                                 desc.algorithm == LossAlgorithm::kBinaryCrossEntropy;
+  const bool are_probabilities = desc.algorithm == LossFunction::kSoftmaxCrossEntropy ||
+                                 desc.algorithm == LossFunction::kBinaryCrossEntropy;
   if (!are_probabilities) return absl::OkStatus();
   return CheckProbabilities(desc.targets, static_cast<const float*>(targets));
 }
@@ -88,7 +88,7 @@ absl::Status CheckTargets(const LossDesc& desc, const void* targets) {
 double DivisorOf(const LossDesc& desc, const void* targets) {
   if (!desc.mean) return 1;
   const auto elements = static_cast<double>(desc.src.ElementCount());
-  if (desc.algorithm != LossAlgorithm::kSoftmaxCrossEntropy) return elements;
+  if (desc.algorithm != LossFunction::kSoftmaxCrossEntropy) return elements;
   if (!TakesLabels(desc)) return elements / static_cast<double>(desc.src.dim(1));
   const SeparableOffsets offsets(desc.targets);
   double sum = 0;

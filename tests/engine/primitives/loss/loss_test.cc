@@ -25,8 +25,8 @@ struct LossCase {
   std::vector<float> targets = {};
 };
 
-constexpr auto kSquares = LossAlgorithm::kMeanSquaredError;
-constexpr auto kBinary = LossAlgorithm::kBinaryCrossEntropy;
+constexpr auto kSquares = LossFunction::kMeanSquaredError;
+constexpr auto kBinary = LossFunction::kBinaryCrossEntropy;
 const std::vector<float> kFourWeights = {0.5f, 2, 1, 0.25f};
 const std::vector<float> kDistributions = {.1f, .2f, .3f, .4f, 0, 1, 0, 0, .25f, .25f, .25f, .25f};
 
@@ -84,14 +84,14 @@ std::vector<LossCase> LossCases() {
       {"binary, of images", {.algorithm = kBinary, .mean = false}, {2, 3, 4, 2}, {}, Tenths(48)},
       {"squares", {.algorithm = kSquares, .factor = 0.5}, {3, 4}, {}, Tenths(12)},
       {"squares of volumes", {.algorithm = kSquares}, {2, 2, 2, 3, 2}, {}, Tenths(48)},
-      {"huber", {.algorithm = LossAlgorithm::kHuber, .delta = 0.75}, {3, 4}, {}, Tenths(12)},
+      {"huber", {.algorithm = LossFunction::kHuber, .delta = 0.75}, {3, 4}, {}, Tenths(12)},
   };
 }
 
 double Term(const LossDesc& desc, double x, double t) {
   const double d = std::abs(x - t);
   if (desc.algorithm == kSquares) return d * d;
-  if (desc.algorithm == LossAlgorithm::kHuber)
+  if (desc.algorithm == LossFunction::kHuber)
     return d <= desc.delta ? d * d / 2 : desc.delta * (d - desc.delta / 2);
   return -t * std::log(1 / (1 + std::exp(-x))) - (1 - t) * std::log(1 / (1 + std::exp(x)));
 }
@@ -101,7 +101,7 @@ double LossOf(const LossCase& one, const Doubles& x) {
   const LossDesc& desc = one.desc;
   const auto count = static_cast<int64_t>(x.size());
   double sum = 0, divisor = 0;
-  if (desc.algorithm != LossAlgorithm::kSoftmaxCrossEntropy) {
+  if (desc.algorithm != LossFunction::kSoftmaxCrossEntropy) {
     for (int64_t i = 0; i < count; ++i) sum += Term(desc, x[i], one.targets[i]);
     return desc.factor * sum / (desc.mean ? static_cast<double>(count) : 1);
   }
@@ -285,7 +285,7 @@ TEST_P(LossTest, NumbersOfTorch) {
       {{"squares", {.algorithm = kSquares}, {3, 4}, {}, Tenths(12)},
        3.77428385417,
        {-0.5208333333, -0.16875, 0.1833333333, -0.5166666667, -0.1645833333, 0.1875}},
-      {{"huber", {.algorithm = LossAlgorithm::kHuber, .delta = 0.75}, {3, 4}, {}, Tenths(12)},
+      {{"huber", {.algorithm = LossFunction::kHuber, .delta = 0.75}, {3, 4}, {}, Tenths(12)},
        0.990169270833,
        {-0.0625, -0.0625, 0.0625, -0.0625, -0.0625, 0.0625}},
   };
