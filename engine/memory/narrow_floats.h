@@ -34,6 +34,12 @@ inline uint16_t ToBf16(float value) {
   return static_cast<uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
 }
 
+// The bits that kF16 or kBf16 holds instead.
+inline uint16_t NarrowAs(DataType type, float value) {
+  if (type == DataType::kBf16) return ToBf16(value);
+  return std::bit_cast<uint16_t>(static_cast<_Float16>(value));
+}
+
 // Widens bits of kF16 or kBf16.
 inline float WidenAs(DataType type, uint16_t bits) {
   return type == DataType::kF16 ? WidenF16(bits) : WidenBf16(bits);

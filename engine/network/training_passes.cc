@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/base/progress.h"
 #include "engine/network/passes/passes.h"
 
 namespace tilewire::network {
@@ -20,11 +19,6 @@ constexpr Pass kTrainingPasses[] = {
 
 absl::Span<const Pass> TrainingPassTable() { return kTrainingPasses; }
 
-void RunTrainingPasses(Network* network) {
-  for (const Pass& pass : TrainingPassTable()) {
-    ReportProgress("pass", pass.name);
-    pass.run(network);
-  }
-}
+void RunTrainingPasses(Network* network) { RunPassesOf(TrainingPassTable(), network); }
 
 }  // namespace tilewire::network

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <utility>
-
 #include "engine/base/status_macros.h"
 #include "engine/lowering/operation_table.h"
 #include "engine/runtime/tensor_layout.h"
@@ -21,13 +19,9 @@ absl::Status LowerGatherGradient(const network::GatherGradient& gradient,
   desc.prop_kind = PropKind::kBackwardWeights;
   ABSL_ASSIGN_OR_RETURN(desc.dst, runtime::PlainDesc(dims, DataType::kF32,
                                                      /*channels_last=*/false));
-  ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc));
-  context.ConsumeSources();
-  const Place dst = context.plan().NewPlace(result);
-  context.Emit(
-      std::move(primitive),
-      {{kArgDiffDst, dy.buffer}, {kArgSrc1, indices.buffer}, {kArgDiffWeights, dst.buffer}});
-  return context.BindResult(dst);
+  return context.EmitGradient(context.Create(desc),
+                              {{kArgDiffDst, dy.buffer}, {kArgSrc1, indices.buffer}},
+                              kArgDiffWeights);
 }
 
 }  // namespace tilewire::lowering

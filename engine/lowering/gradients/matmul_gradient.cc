@@ -19,14 +19,10 @@ absl::Status LowerMatmulGradient(const network::MatmulGradient& gradient,
     desc.prop_kind = PropKind::kBackwardWeights;
     std::swap(desc.src, desc.weights);
   }
-  ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc));
-  context.ConsumeSources();
-  const Place dst = context.plan().NewPlace(result);
-  context.Emit(std::move(primitive),
-               {{kArgDiffDst, dy.buffer},
-                {gradient.by_second ? kArgSrc : kArgWeights, other.buffer},
-                {gradient.by_second ? kArgDiffWeights : kArgDiffSrc, dst.buffer}});
-  return context.BindResult(dst);
+  return context.EmitGradient(
+      context.Create(desc),
+      {{kArgDiffDst, dy.buffer}, {gradient.by_second ? kArgSrc : kArgWeights, other.buffer}},
+      gradient.by_second ? kArgDiffWeights : kArgDiffSrc);
 }
 
 }  // namespace tilewire::lowering

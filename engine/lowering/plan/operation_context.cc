@@ -70,8 +70,8 @@ void OperationContext::Emit(std::shared_ptr<const Primitive> primitive, Bindings
 
 absl::Status OperationContext::EmitInto(const Place& dst,
                                         std::shared_ptr<const Primitive> primitive,
-                                        Bindings sources) {
-  sources.push_back({kArgDst, dst.buffer});
+                                        Bindings sources, int dst_arg) {
+  sources.push_back({dst_arg, dst.buffer});
   Emit(std::move(primitive), std::move(sources));
   return BindResult(dst);
 }
@@ -107,13 +107,11 @@ absl::Status OperationContext::EmitTo(const MemoryDesc& dst, Created primitive, 
   return EmitInto(plan_.NewPlace(dst), *std::move(primitive), std::move(sources));
 }
 
-absl::Status OperationContext::EmitGradient(Created primitive, Bindings sources) {
+absl::Status OperationContext::EmitGradient(Created primitive, Bindings sources, int gradient) {
   ABSL_RETURN_IF_ERROR(primitive.status());
   ConsumeSources();
-  const Place dst = plan_.NewPlace((*primitive)->Desc(kArgDiffSrc));
-  sources.push_back({kArgDiffSrc, dst.buffer});
-  Emit(*std::move(primitive), std::move(sources));
-  return BindResult(dst);
+  const Place dst = plan_.NewPlace((*primitive)->Desc(gradient));
+  return EmitInto(dst, *std::move(primitive), std::move(sources), gradient);
 }
 
 std::optional<Place> OperationContext::DeadGradient(const Primitive& primitive,
@@ -135,9 +133,7 @@ absl::Status OperationContext::EmitGradientInPlace(Created primitive, Bindings s
   ConsumeSources();
   const std::optional<Place> dead = DeadGradient(**primitive, sources);
   const Place dst = dead ? *dead : plan_.NewPlace((*primitive)->Desc(kArgDiffSrc));
-  sources.push_back({kArgDiffSrc, dst.buffer});
-  Emit(*std::move(primitive), std::move(sources));
-  return BindResult(dst);
+  return EmitInto(dst, *std::move(primitive), std::move(sources), kArgDiffSrc);
 }
 
 absl::StatusOr<Place> OperationContext::Copy(const Place& from, const MemoryDesc& desc,

@@ -86,8 +86,8 @@ class OperationContext {
   absl::Status EmitTo(const MemoryDesc& dst, Created primitive, Bindings sources);
 
   // The whole lowering of a gradient: consumes all sources, of which `sources` are the arguments,
-  // appends the step and binds the result, diff_src.
-  absl::Status EmitGradient(Created primitive, Bindings sources);
+  // appends the step and binds the result, the argument `gradient`.
+  absl::Status EmitGradient(Created primitive, Bindings sources, int gradient = kArgDiffSrc);
   // The same for a primitive that works in place: it writes over diff_dst if that is dead.
   absl::Status EmitGradientInPlace(Created primitive, Bindings sources);
 
@@ -98,7 +98,7 @@ class OperationContext {
   // The place of diff_dst among the arguments, if diff_src may be written over it.
   std::optional<Place> DeadGradient(const Primitive& primitive, const Bindings& sources) const;
   absl::Status EmitInto(const Place& dst, std::shared_ptr<const Primitive> primitive,
-                        Bindings sources);
+                        Bindings sources, int dst_arg = kArgDst);
 
   const network::Network& network_;
   const network::Operation& operation_;

@@ -79,15 +79,15 @@ absl::StatusOr<Place> PlanBuilder::InLayout(ValueId id, const MemoryDesc& desc,
   return place;
 }
 
-bool PlanBuilder::IsParameter(ValueId id) const {
-  return absl::c_any_of(network_.parameters,
-                        [id](const network::Parameter& one) { return one.value == id; });
+const network::Parameter* PlanBuilder::ParameterOf(ValueId id) const {
+  const auto found = absl::c_find_if(
+      network_.parameters, [id](const network::Parameter& one) { return one.value == id; });
+  return found == network_.parameters.end() ? nullptr : &*found;
 }
 
 absl::StatusOr<Place> PlanBuilder::PlaceInput(ValueId id, const MemoryDesc& desc) {
-  for (const network::Parameter& parameter : network_.parameters) {
-    if (parameter.value == id) return PlaceParameter(parameter, desc);
-  }
+  if (const network::Parameter* parameter = ParameterOf(id); parameter != nullptr)
+    return PlaceParameter(*parameter, desc);
   if (!absl::c_linear_search(network_.inputs, id)) {
     return Internal("value '", value(id).name, "' is read before it is computed");
   }

@@ -89,7 +89,7 @@ class PlanBuilder {
                                                           Attributes attributes = {});
 
   // Whether the value is a parameter of the network, which the run's store keeps.
-  bool IsParameter(ValueId id) const;
+  bool IsParameter(ValueId id) const { return ParameterOf(id) != nullptr; }
   // Whether the value is an input or a parameter of the network that no operation has read yet.
   bool IsUnplaced(ValueId id) const { return draft_.places[id].empty(); }
   // The place in which the value was computed; what is unplaced is placed in row-major order.
@@ -147,6 +147,7 @@ class PlanBuilder {
   absl::StatusOr<std::shared_ptr<const Plan>> Finish();
 
  private:
+  const network::Parameter* ParameterOf(ValueId id) const;  // null: it is none
   absl::StatusOr<Place> PlaceInput(ValueId id, const MemoryDesc& desc);
   // In its home, which is that of `desc` if no plan has read the parameter, and it may be one.
   absl::StatusOr<Place> PlaceParameter(const network::Parameter& parameter, const MemoryDesc& desc);

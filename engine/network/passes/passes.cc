@@ -60,11 +60,13 @@ constexpr Pass kPasses[] = {
 
 absl::Span<const Pass> PassTable() { return kPasses; }
 
-void RunPasses(Network* network) {
-  for (const Pass& pass : PassTable()) {
+void RunPassesOf(absl::Span<const Pass> table, Network* network) {
+  for (const Pass& pass : table) {
     ReportProgress("pass", pass.name);
     pass.run(network);
   }
 }
+
+void RunPasses(Network* network) { RunPassesOf(PassTable(), network); }
 
 }  // namespace tilewire::network

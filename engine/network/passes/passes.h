@@ -22,7 +22,8 @@ struct Pass {
 // All passes, in the order in which they run.
 absl::Span<const Pass> PassTable();
 
-// Runs the table.
+// Runs the passes of a table; of this one.
+void RunPassesOf(absl::Span<const Pass> table, Network* network);
 void RunPasses(Network* network);
 
 // The same for a network for training: the passes that keep parameters and activations apart, so

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/onnx/file/model_splices.h"
 
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <optional>
@@ -37,11 +36,6 @@ std::string TagOf(int number, WireType type) {
 
 std::string FieldOf(int number, absl::string_view payload) {
   return absl::StrCat(TagOf(number, WireType::kLengthDelimited), VarintOf(payload.size()), payload);
-}
-
-uint16_t NarrowBitsOf(float number, DataType type) {
-  if (type == DataType::kBf16) return ToBf16(number);
-  return std::bit_cast<uint16_t>(static_cast<_Float16>(number));
 }
 
 // The type that a tensor's numbers are written in; nullopt: none that is written.
@@ -257,7 +251,7 @@ class SpliceSearch {
       ABSL_RETURN_IF_ERROR(AppendVarints(&window_, field, &old));
       std::string payload;
       for (size_t i = 0; i < old.size(); ++i)
-        payload += VarintOf(NarrowBitsOf(given.elements[next++], type));
+        payload += VarintOf(NarrowAs(type, given.elements[next++]));
       Splice splice{field.begin, field.offset + field.length};
       splice.bytes = field.type == WireType::kVarint
                          ? TagOf(field.number, WireType::kVarint) + payload

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <bit>
 #include <cerrno>
 #include <filesystem>
 #include <system_error>
@@ -73,11 +72,9 @@ absl::Status AppendNumbers(const Splice& splice, NewFile* file) {
     case DataType::kF64:
       return AppendAs<double>(splice.numbers, file, [](float number) { return double{number}; });
     case DataType::kF16:
-      return AppendAs<uint16_t>(splice.numbers, file, [](float number) {
-        return std::bit_cast<uint16_t>(static_cast<_Float16>(number));
-      });
     case DataType::kBf16:
-      return AppendAs<uint16_t>(splice.numbers, file, ToBf16);
+      return AppendAs<uint16_t>(splice.numbers, file,
+                                [&](float number) { return NarrowAs(splice.type, number); });
     default:
       return file->Append(splice.numbers.data(),
                           static_cast<int64_t>(splice.numbers.size() * sizeof(float)));

@@ -17,9 +17,9 @@ namespace tilewire::reader {
 // Numbers are rounded to the nearest of the file's type; f32, f64, f16 and bf16 are written. The
 // new files come to their places once all of them are written and on the disk; if that fails,
 // nothing is left but what was at these places before.
-//   kInvalidArgument    a name that is no such tensor or given twice, a tensor of another type or
-//                       size, `path` is one of the model's files or in the way of one, is a folder,
-//                       or lies in a folder that does not exist
+//   kInvalidArgument    a name that no such tensor has or that is given twice, a tensor of another
+//                       type or size, `path` is one of the model's files or in the way of one, is
+//                       a folder, or lies in a folder that does not exist
 //   kAlreadyExists      a file for external data that would have to be replaced
 //   kFailedPrecondition the model's files were written to since they were opened
 //   kResourceExhausted  no space

@@ -89,19 +89,25 @@ WeightsGradientTile WeightsGradientTiles::ConfigOf(int blocks, bool tail) const 
   return config;
 }
 
+WeightsGradientTile WeightsGradientTiles::ConfigOfTaps(int blocks, bool tail) const {
+  const WeightsGradientProblem& p = problem_;
+  WeightsGradientTile config = ConfigOf(blocks, tail);
+  config.src_pixel = p.geometry.stride[2] * p.src.spatial[2] * kFloatBytes;
+  config.src_row = p.geometry.stride[1] * p.src.spatial[1] * kFloatBytes;
+  config.weights_block = p.weights.oc_block * kFloatBytes;
+  config.fetches_ahead = true;
+  return config;
+}
+
 absl::Status WeightsGradientTiles::CompileTap(absl::string_view name, int blocks, bool tail,
                                               int channels) {
   Tile& tile = taps_[blocks - 1][channels - 1][tail];
   if (tile != nullptr) return absl::OkStatus();
   const WeightsGradientProblem& p = problem_;
-  WeightsGradientTile config = ConfigOf(blocks, tail);
+  WeightsGradientTile config = ConfigOfTaps(blocks, tail);
   config.sources = config.sources_of_row = channels;
   config.src_source = p.src.channel * kFloatBytes;
   config.weights_source = p.weights.channel * kFloatBytes;
-  config.src_pixel = p.geometry.stride[2] * p.src.spatial[2] * kFloatBytes;
-  config.src_row = p.geometry.stride[1] * p.src.spatial[1] * kFloatBytes;
-  config.weights_block = p.weights.oc_block * kFloatBytes;
-  config.fetches_ahead = true;
   ABSL_ASSIGN_OR_RETURN(tile, jit::Compile<WeightsGradientGenerator>(name, config));
   return absl::OkStatus();
 }
@@ -112,17 +118,13 @@ absl::Status WeightsGradientTiles::CompileTaps(absl::string_view name, int block
   Tile& tile = rows_of_taps_[blocks - 1][taps - 1][tail];
   if (tile != nullptr) return absl::OkStatus();
   const WeightsGradientProblem& p = problem_;
-  WeightsGradientTile config = ConfigOf(blocks, tail);
+  WeightsGradientTile config = ConfigOfTaps(blocks, tail);
   config.sources = static_cast<int>(p.geometry.ic) * taps;
   config.sources_of_row = taps;
   config.src_source = p.geometry.tap_step[2] * p.src.spatial[2] * kFloatBytes;
   config.src_source_row = p.src.channel * kFloatBytes;
   config.weights_source = p.weights.taps[2] * kFloatBytes;
   config.weights_source_row = p.weights.channel * kFloatBytes;
-  config.src_pixel = p.geometry.stride[2] * p.src.spatial[2] * kFloatBytes;
-  config.src_row = p.geometry.stride[1] * p.src.spatial[1] * kFloatBytes;
-  config.weights_block = p.weights.oc_block * kFloatBytes;
-  config.fetches_ahead = true;
   ABSL_ASSIGN_OR_RETURN(tile, jit::Compile<WeightsGradientGenerator>(name, config));
   return absl::OkStatus();
 }

@@ -60,6 +60,7 @@ class WeightsGradientTiles {
   static constexpr int kMostChannels = 16, kMostTaps = 12;
 
   WeightsGradientTile ConfigOf(int blocks, bool tail) const;
+  WeightsGradientTile ConfigOfTaps(int blocks, bool tail) const;
   absl::Status CompileTap(absl::string_view name, int blocks, bool tail, int channels);
   absl::Status CompileTaps(absl::string_view name, int blocks, bool tail, int taps);
   absl::Status CompileBias(absl::string_view name, int blocks, bool tail);
