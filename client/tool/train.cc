@@ -79,7 +79,7 @@ std::string FlagOf(absl::string_view message, const TrainFlags& flags) {
   return "";
 }
 
-// Says why there is no trainer, in terms of the flags. The exit status.
+// Reports why no trainer could be made, in terms of the flags. Returns the exit status.
 int ReportNoTrainer(const absl::Status& status, const TrainFlags& flags) {
   const std::string flag = FlagOf(status.message(), flags);
   Refuse(absl::Status(status.code(),
@@ -96,8 +96,19 @@ int ReportNoTrainer(const absl::Status& status, const TrainFlags& flags) {
   return 1;
 }
 
+// A note where classes of the output have no folder; else empty.
+std::string FoldersText(const TrainFlags& flags, const ClassFolder& folder,
+                        const TensorSpec& output) {
+  const int64_t given = static_cast<int64_t>(folder.classes.size());
+  const int64_t classes = output.dims.size() >= 2 ? output.dims[1] : -1;
+  if (given == 0 || given >= classes) return "";
+  return absl::StrFormat("note: --folder=%s has %s; no example is of the other %d of %d\n",
+                         ShownText(flags.folder), CountText(given, "class folder"), classes - given,
+                         classes);
+}
+
 std::string StartText(const TrainFlags& flags, const Trainer& trainer, const ExampleOrder& order,
-                      const ClassFolder& folder) {
+                      const ClassFolder& folder, const JudgedOutput& judged) {
   int64_t frozen = 0, elements = 0;
   for (const ParameterSpec& parameter : trainer.parameters()) {
     frozen += parameter.frozen ? 1 : 0;
@@ -110,6 +121,7 @@ std::string StartText(const TrainFlags& flags, const Trainer& trainer, const Exa
                       CountText(order.trained_count(), "example"), order.held_out().size());
   for (size_t i = 0; i < folder.classes.size(); ++i)
     absl::StrAppend(&text, "class ", i, ": ", ShownText(folder.classes[i]), "\n");
+  absl::StrAppend(&text, FoldersText(flags, folder, trainer.signature().outputs[judged.index]));
   for (const std::string& note : trainer.notes())
     absl::StrAppend(&text, "note: ", ShownText(note), "\n");
   return text;
@@ -188,7 +200,7 @@ int Train(const CLI::App& command, const TrainFlags& flags) {
   const ClassFolder folder = files->folder;
   const auto examples = ReadExamples(flags, *std::move(files), order->trained_count(), trainer);
   if (!examples.ok()) return Refuse(examples.status());
-  absl::FPrintF(stderr, "%s", StartText(flags, trainer, *order, folder));
+  absl::FPrintF(stderr, "%s", StartText(flags, trainer, *order, folder, examples->judged));
   CatchEndingSignals();
   auto record = TrainWithProgress(flags, &trainer, *examples, *order);
   if (!record.ok()) return ReportFailure(record.status());

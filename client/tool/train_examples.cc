@@ -100,13 +100,7 @@ absl::Status CheckClasses(const TrainFlags& flags, const ClassFolder& folder,
                           const TensorSpec& output) {
   const int64_t classes = output.dims.size() >= 2 ? output.dims[1] : -1;
   const int64_t given = static_cast<int64_t>(folder.classes.size());
-  if (classes < 0 || given == classes) return absl::OkStatus();
-  if (given < classes) {
-    absl::FPrintF(stderr, "note: --folder=%s has %s; no example is of the other %d of %d\n",
-                  ShownText(flags.folder), CountText(given, "class folder"), classes - given,
-                  classes);
-    return absl::OkStatus();
-  }
+  if (classes < 0 || given <= classes) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrFormat("--folder=%s has %d folders of classes; the output '%s' has %d classes",
                       flags.folder, given, ShownText(output.name), classes));

@@ -16,6 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "client/tool/command.h"
 #include "client/training/array_file.h"
+#include "client/training/example_order.h"
 
 namespace tilewire::client {
 namespace {
@@ -325,10 +326,7 @@ absl::Status CheckTrainFlags(const CLI::App& command, const TrainFlags& flags) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--folder gives classes, which --loss=cross_entropy takes and ", flags.loss, " does not"));
   }
-  if (!(flags.hold_out >= 0 && flags.hold_out < 1)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--hold_out=", flags.hold_out, " is not a share from 0 to below 1"));
-  }
+  if (absl::Status status = CheckHoldOut(flags.hold_out); !status.ok()) return status;
   if (absl::Status status = CheckEffects(command, TrainEffects(flags)); !status.ok()) return status;
   if (const double rate = RateOf(flags); flags.least_rate > rate) {
     return absl::InvalidArgumentError(

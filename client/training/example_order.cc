@@ -34,11 +34,14 @@ void Shuffle(std::vector<int64_t>* order, std::mt19937_64 random) {
 
 }  // namespace
 
+absl::Status CheckHoldOut(double hold_out) {
+  if (hold_out >= 0 && hold_out < 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--hold_out=", hold_out, " is not a share from 0 to below 1"));
+}
+
 absl::StatusOr<ExampleOrder> ExampleOrder::Create(int64_t count, double hold_out, uint64_t seed) {
-  if (!(hold_out >= 0 && hold_out < 1)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--hold_out=", hold_out, " is not a share from 0 to below 1"));
-  }
+  if (absl::Status status = CheckHoldOut(hold_out); !status.ok()) return status;
   const int64_t held = std::llround(hold_out * static_cast<double>(count));
   if ((hold_out > 0 && held == 0) || held >= count) {
     return absl::InvalidArgumentError(absl::StrCat(

@@ -9,10 +9,14 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 
 namespace tilewire::client {
+
+// kInvalidArgument: the share of --hold_out is outside [0, 1).
+absl::Status CheckHoldOut(double hold_out);
 
 class ExampleOrder {
  public:

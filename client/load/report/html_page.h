@@ -19,7 +19,7 @@ std::string HtmlPage(absl::string_view title_text, absl::string_view body);
 std::string HtmlTable(absl::string_view title, absl::string_view head, absl::string_view rows,
                       absl::string_view attributes = "");
 
-// A chart with its caption; nothing if there is no chart.
+// The chart with its caption; empty without a chart.
 std::string HtmlFigure(absl::string_view caption, absl::string_view chart);
 
 }  // namespace tilewire::client
