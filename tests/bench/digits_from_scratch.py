@@ -20,6 +20,7 @@ import tempfile
 import time
 import warnings
 
+import latency_ratios
 import sklearn.datasets
 import torch
 
@@ -65,13 +66,8 @@ def train(flags, folder, made, seed, count):
 
 
 def accuracy(flags, folder):
-    server = subprocess.Popen([flags.server, f"--model_repository={folder}/models", "--host=127.0.0.1", "--port=0",
-                               "--metrics_port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    server, port = latency_ratios.start_server(flags.server, folder / "models")
     try:
-        lines = iter(server.stdout.readline, "")
-        port = re.search(r":(\d+)$", next(lines).strip()).group(1)
-        if not any("ready" in line for line in lines):
-            raise SystemExit("the server did not start")
         printed = subprocess.run([flags.tool, "evaluate", f"--server=127.0.0.1:{port}", "--model=digits",
                                   f"--images={DIGITS}/heldout/images.u8", f"--labels={DIGITS}/heldout/labels.u8",
                                   "--shape=3x24x20"], check=True, stdout=subprocess.PIPE, text=True).stdout

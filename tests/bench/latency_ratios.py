@@ -25,13 +25,13 @@ MILLISECONDS = {"ns": 1e-6, "us": 1e-3, "ms": 1, "s": 1e3}
 SERVER, CLIENT = ("bazel-bin/" + path for path in ("service/tilewire-server", "client/tilewire"))
 
 
-def start_server(flags):
+def start_server(binary, repository):
     """The server's process and port, once its models are ready."""
-    command = [flags.server, f"--model_repository={flags.repository}", "--host=127.0.0.1",
-               "--port=0", "--log_level=error"]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    found = re.search(r":(\d+)$", server.stdout.readline())
-    if not found or "ready" not in server.stdout.readline():
+    server = subprocess.Popen([binary, f"--model_repository={repository}", "--host=127.0.0.1", "--port=0",
+                               "--metrics_port=0", "--log_level=error"], stdout=subprocess.PIPE, text=True)
+    lines = iter(server.stdout.readline, "")
+    found = re.search(r":(\d+)$", next(lines, ""))
+    if not found or not any("ready" in line for line in lines):
         raise SystemExit("the server did not start")
     return server, found.group(1)
 
@@ -113,7 +113,7 @@ def main():
     parser.add_argument("--server", default=SERVER)
     parser.add_argument("--client", default=CLIENT)
     flags = parser.parse_args()
-    server, port = start_server(flags)
+    server, port = start_server(flags.server, flags.repository)
     try:
         for big in flags.big:
             model, batch = big.split(":")

@@ -129,7 +129,7 @@ Elements WavyImage() {
   return image;
 }
 
-// Folded factors are rounded to f32 once a fold; a dozen layers in a row multiply that.
+// Folded factors are rounded to f32 at each fold; a dozen layers in a row multiply that.
 void ExpectSameNumbers(const std::vector<Elements>& before, const std::vector<Elements>& after) {
   ASSERT_EQ(before.size(), after.size());
   for (size_t o = 0; o < before.size(); ++o) {

@@ -6,7 +6,7 @@
 //   y [1,4,8,8] = convolution(x) conv.w[4,3,3,3] scaled bias pads=[1,1],[1,1] + sum(z) + relu(0,0)
 //   output y
 //
-// What is for training, parameters and statistics, has lines of its own.
+// Parameters and statistics, which only training has, have lines of their own.
 //
 // Attributes with their usual value (stride 1, no padding, one group, ...) are left out.
 #ifndef TESTS_ENGINE_ONNX_NETWORK_TEXT_H_
