@@ -278,12 +278,12 @@ bool DirectDriver::FetchesPixelsBelow() const {
 
 // Blocks of channels of a window of one tap are so many streams that the core follows none of
 // them. The next tile's part of all blocks arrives while this one computes, if it is a part of the
-// first cache.
+// first cache. With strides it is not: most of each fetched line is between the pixels.
 bool DirectDriver::FetchesNextTile(const Range& tile) const {
   constexpr int64_t kPartOfFirstCache = 12 * 1024, kLanes = 8;
   const Geometry& geometry = problem_.geometry;
   return problem_.unit.lanes() <= kLanes && geometry.kernel == Spatial{1, 1, 1} &&
-         !problem_.depthwise && !problem_.few_outputs &&
+         geometry.stride == Spatial{1, 1, 1} && !problem_.depthwise && !problem_.few_outputs &&
          geometry.ic * tile.size * kFloatBytes <= kPartOfFirstCache;
 }
 
