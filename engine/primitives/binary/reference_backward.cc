@@ -102,7 +102,7 @@ class Gradient {
 }  // namespace
 
 absl::StatusOr<BinaryDesc> ResolveReferenceBackward(const Request<BinaryDesc>& request) {
-  ABSL_RETURN_IF_ERROR(RequireF32(request.desc.src0, request.desc.src1));
+  ABSL_RETURN_IF_ERROR(RequireF32(request.desc.src0, request.desc.src1, request.desc.dst));
   ABSL_RETURN_IF_ERROR(RequireNoPostOps(request.attributes));
   BinaryDesc resolved = request.desc;
   ABSL_ASSIGN_OR_RETURN(resolved.diff_src0, OrLayoutOf(resolved.diff_src0, resolved.src0));

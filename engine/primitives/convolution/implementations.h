@@ -154,12 +154,16 @@ TILEWIRE_ROW(ConvolutionDesc, Reference);
 TILEWIRE_ROW(ConvolutionDesc, BackwardData);
 TILEWIRE_ROW(ConvolutionDesc, BackwardDataByPhases);
 
+// The same of half as many channels of src as a vector has lanes, without groups, by a
+// deconvolution to plain rows.
+TILEWIRE_ROW(ConvolutionDesc, BackwardDataFewOutputs);
+
 // The same of one channel a group, of any strides, in Depthwise's layouts
 // (backward/depthwise_source_gradient.h).
 TILEWIRE_ROW(ConvolutionDesc, BackwardDataDepthwise);
 
-// The gradients of weights and bias (backward/weights_gradient_driver.h), of groups of whole
-// blocks, in the layouts of Direct and FirstLayer.
+// The gradients of weights and bias (backward/weights_gradient_driver.h), in the layouts of Direct
+// and FirstLayer. Groups that do not fill their blocks are copied to some that they fill.
 TILEWIRE_ROW(ConvolutionDesc, BackwardWeights);
 
 // The same of one channel a group, in Depthwise's layouts of blocks or of whole vectors.

@@ -121,6 +121,8 @@ std::vector<ConvolutionDesc> ConvolutionProbes(DataType type) {
     descs.push_back(ProbeOf(type, to, {1, 32, 14, 14}, {32, 32, 3, 3}));
     descs.back().weights = probes::Tagged({32, 32, 3, 3}, probes::WeightsType(type), "oihw");
   }
+  descs.push_back(ProbeOf(type, type, {1, 3, 28, 28}, {32, 3, 3, 3}));
+  descs.back().prop_kind = PropKind::kBackwardData;
   for (PropKind kind : {PropKind::kBackwardData, PropKind::kBackwardWeights}) {
     descs.push_back(ProbeOf(type, type, {1, 32, 14, 14}, {32, 32, 3, 3}));
     descs.back().prop_kind = kind;
@@ -175,7 +177,11 @@ TILEWIRE_DEFINE_PRIMITIVE_OF_ROWS(
        {.takes_mask = true, .propagations = kOfSrc}}}},
     {{cpu::Isa::kAmx, cpu::Isa::kAvx512, cpu::Isa::kAvx2}, {kBackwardData}},
     {kAvx512AndAvx2,
-     {{"f32_backward_data_by_phases",
+     {{"f32_backward_data_few_outputs",
+       ResolveBackwardDataFewOutputs,
+       CreateBackwardDataFewOutputs,
+       {.takes_mask = true, .propagations = kOfSrc}},
+      {"f32_backward_data_by_phases",
        ResolveBackwardDataByPhases,
        CreateBackwardDataByPhases,
        {.takes_mask = true, .propagations = kOfSrc}},

@@ -10,9 +10,15 @@ namespace tilewire::gather {
 
 TILEWIRE_ROW(GatherDesc, SliceCopy);
 
+// The gradient, of row-major tensors.
+TILEWIRE_ROW(GatherDesc, SliceSum);
+
 TILEWIRE_ROW(GatherDesc, Reference);
 
 TILEWIRE_ROW(GatherDesc, ReferenceBackward);
+
+// Backward.
+PrimitiveInfo BackwardInfoOf(const Request<GatherDesc>& request);
 
 }  // namespace tilewire::gather
 

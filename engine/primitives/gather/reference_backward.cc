@@ -2,8 +2,6 @@
 //
 // The executable specification of backward: any layouts, one element of the gradient after the
 // other, which looks through all indices; sums in double.
-#include <utility>
-
 #include "engine/base/status_macros.h"
 #include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"
@@ -33,6 +31,12 @@ float SumOf(const GatherDesc& desc, const ReferencePiece& piece, const Dims& ind
 
 }  // namespace
 
+PrimitiveInfo BackwardInfoOf(const Request<GatherDesc>& request) {
+  const GatherDesc& desc = request.desc;
+  return BasicInfo(
+      request, {{kArgSrc1, desc.indices}, {kArgDiffDst, desc.dst}, {kArgDiffWeights, desc.src}});
+}
+
 absl::StatusOr<GatherDesc> ResolveReferenceBackward(const Request<GatherDesc>& request) {
   ABSL_RETURN_IF_ERROR(RequireF32(request.desc.src));
   ABSL_RETURN_IF_ERROR(RequireIndexType(request.desc.indices));
@@ -53,10 +57,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReferenceBackward(
       piece.Get<float>(kArgDiffWeights)[desc.src.Offset(index)] = SumOf(desc, piece, index);
     });
   };
-  PrimitiveInfo info = BasicInfo(
-      request, {{kArgSrc1, desc.indices}, {kArgDiffDst, desc.dst}, {kArgDiffWeights, desc.src}});
   return CreateReferencePrimitive(
-      std::move(info),
+      BackwardInfoOf(request),
       {.results = desc.src.dims(), .operations = desc.indices.dims(), .check = check}, compute);
 }
 

@@ -105,6 +105,10 @@ std::vector<GatherDesc> GatherProbes(DataType type) {
 
 TILEWIRE_DEFINE_PRIMITIVE_WITH_BACKWARD(Gather, gather, {PropKind::kBackwardWeights},
                                         {kAnyCpu,
-                                         {{"slice_copy", ResolveSliceCopy, CreateSliceCopy}}});
+                                         {{"slice_copy", ResolveSliceCopy, CreateSliceCopy},
+                                          {"slice_sum",
+                                           ResolveSliceSum,
+                                           CreateSliceSum,
+                                           {.propagations = {PropKind::kBackwardWeights}}}}});
 
 }  // namespace tilewire

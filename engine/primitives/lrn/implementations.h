@@ -14,24 +14,33 @@ namespace tilewire::lrn {
 // kUnimplemented  another block than the vector's length, or neighbours beyond the next block
 TILEWIRE_ROW(LrnDesc, Blocked);
 
-// LRN over runs of memory, shared by avx512_f32_runs and avx2_f32_runs. In a run the neighbours of
-// every element stand at the same distances from it, so one kernel with a list of distances serves
-//
-//   across channels   the pixels of a channel (nchw); the inner channels of a pixel (nhwc), whose
-//                     outer ones are runs of one element
-//   within a channel  the inner pixels of a row, with all channels that lie between (nchw, nhwc,
-//                     nChw16c, nChw8c), and the outer pixels one by one
-//
-// src and dst have one layout.
+// The gradient of the same, shared by avx512_f32_blocked_backward and avx2_f32_blocked_backward.
+// kUnimplemented  likewise, and as RequirePositiveBases()
+TILEWIRE_ROW(LrnDesc, BlockedBackward);
+
+// LRN over runs of memory (run_walk.h), shared by avx512_f32_runs and avx2_f32_runs: one kernel
+// with a list of distances serves them all. src and dst have one layout.
 TILEWIRE_ROW(LrnDesc, Runs);
+
+// The gradient of the same, whose tensors have one layout.
+// kUnimplemented  as RequirePositiveBases()
+TILEWIRE_ROW(LrnDesc, RunsBackward);
 
 TILEWIRE_ROW(LrnDesc, Reference);
 
 TILEWIRE_ROW(LrnDesc, ReferenceBackward);
 
+// Without code.
+PrimitiveInfo BackwardInfoOf(const Request<LrnDesc>& request);
+
 // The descriptor with a dst in the place of `any`; kUnimplemented for types and attributes that no
 // row takes.
 absl::StatusOr<LrnDesc> ResolveDefaults(const LrnDesc& desc, const Attributes& attributes);
+
+// Gradients need it: else what pads a block could have terms that are not finite, which its
+// neighbours would add.
+// kUnimplemented  k or alpha by which the base of a power need not be positive
+absl::Status RequirePositiveBases(const LrnDesc& desc);
 
 // alpha / summands.
 float ScaleOf(const LrnDesc& desc);

@@ -12,22 +12,25 @@ Normalizer::Normalizer(Xbyak::CodeGenerator* generator, const NormalizerConfig& 
                config.unit.Vector(first_scratch + 2), config.unit.Vector(first_scratch + 3),
                config.unit.Vector(first_scratch + 4)} {}
 
-void Normalizer::Apply(const Xbyak::Xmm& sum, const Xbyak::Xmm& src) {
+void Normalizer::ToBase(const Xbyak::Xmm& sum) {
   math_.Load(scratch_[0], config_.scale);
   generator_->vfmadd213ps(sum, scratch_[0], math_.Constant(config_.k));
+}
+
+void Normalizer::Normalize(const Xbyak::Xmm& base, const Xbyak::Xmm& src) {
   if (config_.beta == 0.75f) {
-    generator_->vsqrtps(sum, sum);
-    generator_->vsqrtps(scratch_[0], sum);
-    generator_->vmulps(sum, sum, scratch_[0]);
-    generator_->vdivps(sum, src, sum);
+    generator_->vsqrtps(base, base);
+    generator_->vsqrtps(scratch_[0], base);
+    generator_->vmulps(base, base, scratch_[0]);
+    generator_->vdivps(base, src, base);
   } else if (config_.beta == 0.5f) {
-    generator_->vsqrtps(sum, sum);
-    generator_->vdivps(sum, src, sum);
+    generator_->vsqrtps(base, base);
+    generator_->vdivps(base, src, base);
   } else if (config_.beta == 1.0f) {
-    generator_->vdivps(sum, src, sum);
+    generator_->vdivps(base, src, base);
   } else {
-    math_.Pow(sum, -config_.beta, scratch_);
-    generator_->vmulps(sum, sum, src);
+    math_.Pow(base, -config_.beta, scratch_);
+    generator_->vmulps(base, base, src);
   }
 }
 

@@ -15,6 +15,9 @@ struct NormalizerConfig {
   float scale = 1, beta = 0.75f, k = 1;
 };
 
+// The passes of a gradient: blocked_backward.cc.
+enum class GradientPass { kTerms, kGradient };
+
 class Normalizer {
  public:
   // Overwrites the vector registers from `first_scratch` on, kScratch of them, and k1.
@@ -23,8 +26,15 @@ class Normalizer {
              const Xbyak::Reg64& table, int first_scratch);
 
   void LoadTable() { math_.LoadTable(); }
+  // sum = k + scale * sum
+  void ToBase(const Xbyak::Xmm& sum);
+  // base = src * base^-beta
+  void Normalize(const Xbyak::Xmm& base, const Xbyak::Xmm& src);
   // sum = src * (k + scale * sum)^-beta
-  void Apply(const Xbyak::Xmm& sum, const Xbyak::Xmm& src);
+  void Apply(const Xbyak::Xmm& sum, const Xbyak::Xmm& src) {
+    ToBase(sum);
+    Normalize(sum, src);
+  }
   void EmitTable() { math_.EmitTable(); }
 
  private:

@@ -4,7 +4,6 @@
 // The sums of squares are formed again for each neighbour.
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "engine/memory/separable_offsets.h"
 #include "engine/primitives/creation.h"
@@ -68,6 +67,12 @@ class Gradient {
 
 }  // namespace
 
+PrimitiveInfo BackwardInfoOf(const Request<LrnDesc>& request) {
+  const LrnDesc& desc = request.desc;
+  return BasicInfo(
+      request, {{kArgSrc, desc.src}, {kArgDiffDst, desc.diff_dst}, {kArgDiffSrc, desc.diff_src}});
+}
+
 absl::StatusOr<LrnDesc> ResolveReferenceBackward(const Request<LrnDesc>& request) {
   return ResolveF32Gradients(request, request.desc.src);
 }
@@ -78,11 +83,9 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReferenceBackward(
   const auto compute = [gradient = Gradient(desc)](const ReferencePiece& piece) {
     piece.ForEach([&](const Dims& index) { gradient.RunElement(piece, index); });
   };
-  PrimitiveInfo info = BasicInfo(
-      request, {{kArgSrc, desc.src}, {kArgDiffDst, desc.diff_dst}, {kArgDiffSrc, desc.diff_src}});
   const int along = desc.algorithm == LrnAlgorithm::kAcrossChannels ? 1 : desc.src.rank() - 2;
   const Dims windows(2 * along, desc.local_size);  // each neighbour has a window of its own
-  return CreateReferencePrimitive(std::move(info), {desc.src.dims(), windows}, compute);
+  return CreateReferencePrimitive(BackwardInfoOf(request), {desc.src.dims(), windows}, compute);
 }
 
 }  // namespace tilewire::lrn

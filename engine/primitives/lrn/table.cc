@@ -50,6 +50,12 @@ absl::StatusOr<LrnDesc> ResolveDefaults(const LrnDesc& desc, const Attributes& a
   return resolved;
 }
 
+absl::Status RequirePositiveBases(const LrnDesc& desc) {
+  if (desc.k > 0 && desc.alpha >= 0) return absl::OkStatus();
+  return Unimplemented("takes a k above 0 and an alpha that is not negative, not ", desc.k, " and ",
+                       desc.alpha);
+}
+
 float ScaleOf(const LrnDesc& desc) {
   double summands = desc.local_size;
   if (desc.algorithm == LrnAlgorithm::kWithinChannel) {
@@ -68,16 +74,26 @@ std::vector<LrnDesc> LrnProbes(DataType type) {
       descs.push_back(LrnDesc{PropKind::kForwardInference, algorithm, image, image});
     }
   }
-  LrnDesc backward;
-  backward.prop_kind = PropKind::kBackwardData;
-  backward.src = backward.diff_src = backward.diff_dst = descs[0].src;
-  descs.push_back(backward);
+  for (absl::string_view tag : probes::kImageTags) {
+    LrnDesc backward;
+    backward.prop_kind = PropKind::kBackwardData;
+    backward.src = backward.diff_src = backward.diff_dst = probes::Tagged({2, 32, 8, 8}, type, tag);
+    descs.push_back(backward);
+  }
   return descs;
 }
 
 TILEWIRE_DEFINE_PRIMITIVE_WITH_BACKWARD(Lrn, lrn, {PropKind::kBackwardData},
                                         {kAvx512AndAvx2,
                                          {{"f32_blocked", ResolveBlocked, CreateBlocked},
-                                          {"f32_runs", ResolveRuns, CreateRuns}}});
+                                          {"f32_runs", ResolveRuns, CreateRuns},
+                                          {"f32_blocked_backward",
+                                           ResolveBlockedBackward,
+                                           CreateBlockedBackward,
+                                           {.propagations = {PropKind::kBackwardData}}},
+                                          {"f32_runs_backward",
+                                           ResolveRunsBackward,
+                                           CreateRunsBackward,
+                                           {.propagations = {PropKind::kBackwardData}}}}});
 
 }  // namespace tilewire

@@ -16,9 +16,16 @@ TILEWIRE_ROW(ReductionDesc, Strided);
 // Plain loops over rows, any layout.
 TILEWIRE_ROW(ReductionDesc, Rows);
 
+// The gradients of sums and means in generated code, shared by avx512_f32_backward and
+// avx2_f32_backward. Takes layouts of diff_src and diff_dst that walk with constant steps.
+TILEWIRE_ROW(ReductionDesc, BroadcastBackward);
+
 TILEWIRE_ROW(ReductionDesc, Reference);
 
 TILEWIRE_ROW(ReductionDesc, ReferenceBackward);
+
+// Backward, without code.
+PrimitiveInfo BackwardInfoOf(const Request<ReductionDesc>& request);
 
 // How many elements of src fall on one of dst.
 int64_t ReducedCount(const ReductionDesc& desc);

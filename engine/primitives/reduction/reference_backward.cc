@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "engine/base/status_macros.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/gradients.h"
@@ -110,7 +111,14 @@ class Gradient {
 
 }  // namespace
 
+PrimitiveInfo BackwardInfoOf(const Request<ReductionDesc>& request) {
+  const ReductionDesc& desc = request.desc;
+  return BasicInfo(
+      request, {{kArgSrc, desc.src}, {kArgDiffDst, desc.diff_dst}, {kArgDiffSrc, desc.diff_src}});
+}
+
 absl::StatusOr<ReductionDesc> ResolveReferenceBackward(const Request<ReductionDesc>& request) {
+  ABSL_RETURN_IF_ERROR(RequireF32(request.desc.dst));
   return ResolveF32Gradients(request, request.desc.src);
 }
 
@@ -120,10 +128,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReferenceBackward(
   Gradient gradient(desc);
   Dims operations = gradient.reduced();
   operations.push_back(3);  // walks over them
-  PrimitiveInfo info = BasicInfo(
-      request, {{kArgSrc, desc.src}, {kArgDiffDst, desc.diff_dst}, {kArgDiffSrc, desc.diff_src}});
   return CreateReferencePrimitive(
-      std::move(info), {desc.dst.dims(), operations},
+      BackwardInfoOf(request), {desc.dst.dims(), operations},
       [gradient = std::move(gradient)](const ReferencePiece& piece) {
         piece.ForEach([&](const Dims& index) { gradient.RunElement(piece, index); });
       });

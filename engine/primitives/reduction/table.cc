@@ -96,7 +96,12 @@ std::vector<ReductionDesc> ReductionProbes(DataType type) {
 }
 
 TILEWIRE_DEFINE_PRIMITIVE_WITH_BACKWARD(Reduction, reduction, {PropKind::kBackwardData},
-                                        {kAvx512AndAvx2, {{"f32", ResolveStrided, CreateStrided}}},
+                                        {kAvx512AndAvx2,
+                                         {{"f32", ResolveStrided, CreateStrided},
+                                          {"f32_backward",
+                                           ResolveBroadcastBackward,
+                                           CreateBroadcastBackward,
+                                           {.propagations = {PropKind::kBackwardData}}}}},
                                         {kAnyCpu, {{"rows", ResolveRows, CreateRows}}});
 
 }  // namespace tilewire

@@ -20,12 +20,19 @@ constexpr int64_t MostNarrow(int lanes) { return lanes / 2; }  // elements of su
 // Generated code for plain dense tensors with the axis elsewhere.
 TILEWIRE_ROW(SoftmaxDesc, Columns);
 
+// The gradient of softmax and of logsoftmax in generated code, where the tensors are dense in one
+// plain layout.
+TILEWIRE_ROW(SoftmaxDesc, LinesBackward);
+
 // Another row, between reorders of the tensors whose layouts none takes. Before the reference.
 TILEWIRE_ROW(SoftmaxDesc, Reordered);
 
 TILEWIRE_ROW(SoftmaxDesc, Reference);
 
 TILEWIRE_ROW(SoftmaxDesc, ReferenceBackward);
+
+// Backward, without code.
+PrimitiveInfo BackwardInfoOf(const Request<SoftmaxDesc>& request);
 
 // kUnimplemented  it is not softmax itself, as generated rows compute it
 absl::Status RequireSoftmax(const SoftmaxDesc& desc);

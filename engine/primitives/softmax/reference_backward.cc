@@ -50,6 +50,12 @@ class Gradient {
 
 }  // namespace
 
+PrimitiveInfo BackwardInfoOf(const Request<SoftmaxDesc>& request) {
+  const SoftmaxDesc& desc = request.desc;
+  return BasicInfo(
+      request, {{kArgDst, desc.dst}, {kArgDiffDst, desc.diff_dst}, {kArgDiffSrc, desc.diff_src}});
+}
+
 absl::StatusOr<SoftmaxDesc> ResolveReferenceBackward(const Request<SoftmaxDesc>& request) {
   return ResolveF32Gradients(request, request.desc.dst);
 }
@@ -60,11 +66,9 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReferenceBackward(
   const auto compute = [gradient = Gradient(desc)](const ReferencePiece& piece) {
     piece.ForEach([&](const Dims& row) { gradient.RunRow(piece, row); });
   };
-  PrimitiveInfo info = BasicInfo(
-      request, {{kArgDst, desc.dst}, {kArgDiffDst, desc.diff_dst}, {kArgDiffSrc, desc.diff_src}});
   return CreateReferencePrimitive(
-      std::move(info), {LinesAlong(desc.dst.dims(), desc.axis), {2, desc.dst.dim(desc.axis)}},
-      compute);
+      BackwardInfoOf(request),
+      {LinesAlong(desc.dst.dims(), desc.axis), {2, desc.dst.dim(desc.axis)}}, compute);
 }
 
 }  // namespace tilewire::softmax

@@ -57,6 +57,11 @@ TILEWIRE_DEFINE_PRIMITIVE_WITH_BACKWARD(
     Softmax, softmax, {PropKind::kBackwardData},
     {kAvx512AndAvx2, {{"f32", ResolveRows, CreateRows}}},
     {kAvx512AndAvx2, {{"f32_columns", ResolveColumns, CreateColumns}}},
+    {kAvx512AndAvx2,
+     {{"f32_backward",
+       ResolveLinesBackward,
+       CreateLinesBackward,
+       {.propagations = {PropKind::kBackwardData}}}}},
     {kAnyCpu, {{"reordered", ResolveReordered, CreateReordered, {.runs_another = true}}}});
 
 }  // namespace tilewire

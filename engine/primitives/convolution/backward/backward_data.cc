@@ -7,7 +7,8 @@
 //              reaches less the convolution's: all of the table's rows serve it; and, for short
 //              rows and windows of one tap with a stride, that of the pixels which are read
 //              (spread_pixels.h)
-//   any        a deconvolution, whose tiles compute the outputs of each phase of the strides
+//   any        a deconvolution, whose tiles compute the outputs of each phase of the strides; and,
+//              to the few channels of a first layer, one whose lanes are channels of diff_dst
 //
 // Weights are copied into the scratchpad in every run: an update has changed them.
 #include <algorithm>
@@ -249,10 +250,42 @@ absl::StatusOr<DeconvolutionDesc> DeconvolutionOf(const ConvolutionDesc& desc) {
   return inner;
 }
 
-absl::StatusOr<DeconvolutionDesc> ResolveInside(const Request<ConvolutionDesc>& request) {
+// The functions of a row of deconvolutions.
+struct DeconvolutionRow {
+  absl::StatusOr<DeconvolutionDesc> (*resolve)(const Request<DeconvolutionDesc>&);
+  absl::StatusOr<std::unique_ptr<Primitive>> (*create)(const Request<DeconvolutionDesc>&);
+};
+constexpr DeconvolutionRow kByPhases = {deconvolution::ResolveDirect, deconvolution::CreateDirect};
+constexpr DeconvolutionRow kFewOutputsOfSrc = {deconvolution::ResolveFewOutputs,
+                                               deconvolution::CreateFewOutputs};
+
+absl::StatusOr<DeconvolutionDesc> ResolveInside(const Request<ConvolutionDesc>& request,
+                                                const DeconvolutionRow& row) {
   ABSL_ASSIGN_OR_RETURN(const DeconvolutionDesc inner, DeconvolutionOf(request.desc));
   const Attributes inside = WithoutMask(request.attributes);
-  return deconvolution::ResolveDirect({inner, inside, request.facts, request.machine});
+  return row.resolve({inner, inside, request.facts, request.machine});
+}
+
+absl::StatusOr<ConvolutionDesc> ResolveAround(const Request<ConvolutionDesc>& request,
+                                              const DeconvolutionRow& row) {
+  ABSL_RETURN_IF_ERROR(RequireDirectF32(request.desc, request.attributes));
+  ABSL_ASSIGN_OR_RETURN(const DeconvolutionDesc inner, ResolveInside(request, row));
+  ConvolutionDesc resolved = request.desc;
+  resolved.src = inner.dst;
+  resolved.dst = inner.src;
+  ABSL_ASSIGN_OR_RETURN(resolved.weights, OwnWeights(request.desc, request.facts.isa));
+  ABSL_RETURN_IF_ERROR(RequireMaskable(resolved.src, request.attributes));
+  return resolved;
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateAround(const Request<ConvolutionDesc>& request,
+                                                        const DeconvolutionRow& row) {
+  ABSL_ASSIGN_OR_RETURN(const DeconvolutionDesc resolved, ResolveInside(request, row));
+  const Attributes inside = WithoutMask(request.attributes);
+  ABSL_ASSIGN_OR_RETURN(std::unique_ptr<Primitive> inner,
+                        row.create({resolved, inside, request.facts, request.machine}));
+  ABSL_RETURN_IF_ERROR(FinishCreation(inside, {}, inner.get()));
+  return Wrap(request, std::move(inner), /*flips=*/false);
 }
 
 // diff_src in the layout that the convolution inside wants, or, where its pixels are spread, in
@@ -294,25 +327,25 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateBackwardData(
 
 absl::StatusOr<ConvolutionDesc> ResolveBackwardDataByPhases(
     const Request<ConvolutionDesc>& request) {
-  ABSL_RETURN_IF_ERROR(RequireDirectF32(request.desc, request.attributes));
-  ABSL_ASSIGN_OR_RETURN(const DeconvolutionDesc inner, ResolveInside(request));
-  ConvolutionDesc resolved = request.desc;
-  resolved.src = inner.dst;
-  resolved.dst = inner.src;
-  ABSL_ASSIGN_OR_RETURN(resolved.weights, OwnWeights(request.desc, request.facts.isa));
-  ABSL_RETURN_IF_ERROR(RequireMaskable(resolved.src, request.attributes));
-  return resolved;
+  return ResolveAround(request, kByPhases);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateBackwardDataByPhases(
     const Request<ConvolutionDesc>& request) {
-  ABSL_ASSIGN_OR_RETURN(const DeconvolutionDesc resolved, ResolveInside(request));
-  const Attributes inside = WithoutMask(request.attributes);
-  ABSL_ASSIGN_OR_RETURN(
-      std::unique_ptr<Primitive> inner,
-      deconvolution::CreateDirect({resolved, inside, request.facts, request.machine}));
-  ABSL_RETURN_IF_ERROR(FinishCreation(inside, {}, inner.get()));
-  return Wrap(request, std::move(inner), /*flips=*/false);
+  return CreateAround(request, kByPhases);
+}
+
+absl::StatusOr<ConvolutionDesc> ResolveBackwardDataFewOutputs(
+    const Request<ConvolutionDesc>& request) {
+  const int64_t channels = GeometryOf(request.desc).ic;
+  const int64_t most = VectorUnit::Of(request.facts.isa).lanes() / 2;
+  if (channels > most) return Unimplemented("takes ", most, " channels of src, not ", channels);
+  return ResolveAround(request, kFewOutputsOfSrc);
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateBackwardDataFewOutputs(
+    const Request<ConvolutionDesc>& request) {
+  return CreateAround(request, kFewOutputsOfSrc);
 }
 
 }  // namespace tilewire::convolution

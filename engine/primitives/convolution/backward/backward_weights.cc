@@ -12,6 +12,7 @@
 #include "engine/primitives/convolution/backward/depthwise_weights_gradient.h"
 #include "engine/primitives/convolution/backward/weights_gradient_driver.h"
 #include "engine/primitives/convolution/direct/direct_layouts.h"
+#include "engine/primitives/convolution/direct/regrouping.h"
 #include "engine/primitives/convolution/geometry.h"
 #include "engine/primitives/convolution/implementations.h"
 #include "engine/primitives/convolution/requirements.h"
@@ -41,13 +42,41 @@ absl::StatusOr<ConvolutionDesc> Resolved(const ConvolutionDesc& desc, const Vect
   return ResolveLayouts(desc, unit, WeightsKind::kDense);
 }
 
-WeightsGradientProblem GradientProblemOf(const ConvolutionDesc& desc, const Attributes& attributes,
-                                         const VectorUnit& unit) {
+// All groups do, and so begin at the first lane of one.
+bool GroupsFillBlocks(const Geometry& geometry, int64_t lanes) {
+  return geometry.groups == 1 || (geometry.ic % lanes == 0 && geometry.oc % lanes == 0);
+}
+
+// src and diff_dst as they are, or copies whose groups begin at the first lane of a block.
+struct AlignedGroups {
+  Regrouping src, dst;
+  int64_t scratch_bytes() const { return src.scratch_bytes + dst.scratch_bytes; }
+};
+
+absl::StatusOr<AlignedGroups> AlignedGroupsOf(absl::string_view name, const ConvolutionDesc& desc,
+                                              const VectorUnit& unit) {
+  AlignedGroups aligned;
+  aligned.src.blocks = desc.src;
+  aligned.dst.blocks = desc.dst;
+  const Geometry geometry = GeometryOf(desc);
+  if (GroupsFillBlocks(geometry, unit.lanes())) return aligned;
+  ABSL_ASSIGN_OR_RETURN(aligned.src,
+                        Regrouping::Of(name, desc.src, geometry.groups, unit, {.in = true}));
+  ABSL_ASSIGN_OR_RETURN(aligned.dst,
+                        Regrouping::Of(name, desc.dst, geometry.groups, unit, {.in = true}));
+  return aligned;
+}
+
+WeightsGradientProblem GradientProblemOf(const ConvolutionDesc& desc, const AlignedGroups& aligned,
+                                         const Attributes& attributes, const VectorUnit& unit) {
   WeightsGradientProblem problem{.geometry = GeometryOf(desc), .unit = unit};
   const Geometry& geometry = problem.geometry;
-  const int group = geometry.grouped_weights ? 1 : 0;
-  problem.src = StridesOf(desc.src, unit.lanes(), geometry.ic);
-  problem.dst = StridesOf(desc.dst, unit.lanes(), geometry.oc);
+  const int lanes = unit.lanes(), group = geometry.grouped_weights ? 1 : 0;
+  const auto of_group = [&](const Regrouping& tensor, int64_t channels) {
+    return tensor.in ? RoundUp(channels, lanes) : channels;
+  };
+  problem.src = StridesOf(aligned.src.blocks, lanes, of_group(aligned.src, geometry.ic));
+  problem.dst = StridesOf(aligned.dst.blocks, lanes, of_group(aligned.dst, geometry.oc));
   problem.weights = {.group = group == 1 ? desc.weights.stride(0) : 0,
                      .oc_block = desc.weights.stride(group),
                      .ic_block = desc.weights.stride(group + 1),
@@ -68,24 +97,43 @@ Operands OperandsOf(const DrivenRun& run) {
           run.First<float>(kArgDiffWeights), run.First<float>(kArgDiffBias)};
 }
 
-// A driver that reads src, or, where `pixels` is there, their copy at the start of the scratchpad.
+// The driver and the copies that it reads: of src and diff_dst where their groups do not fill their
+// blocks, and of the pixels of src where strides leave some. They lie in the scratchpad, the
+// pixels first.
 struct DenseGradient {
-  int64_t copy_bytes() const {
+  int64_t pixels_bytes() const {
     if (!pixels) return 0;
     return RoundUp(pixels->floats() * int64_t{sizeof(float)}, AlignedBuffer::kAlignment);
   }
-  int64_t scratchpad_bytes() const { return copy_bytes() + driver.scratchpad_bytes(); }
-  int64_t code_bytes() const { return driver.code_bytes(); }
-
-  void Run(Operands operands, std::byte* scratchpad, const threading::Team& team) const {
-    if (pixels) {
-      auto* const copy = reinterpret_cast<float*>(scratchpad);
-      pixels->Run(operands.src, copy, team);
-      operands.src = copy;
-    }
-    driver.Run(operands, scratchpad + copy_bytes(), team);
+  int64_t scratchpad_bytes() const {
+    return pixels_bytes() + groups.scratch_bytes() + driver.scratchpad_bytes();
+  }
+  int64_t code_bytes() const {
+    return driver.code_bytes() + groups.src.code_bytes() + groups.dst.code_bytes();
   }
 
+  void Run(const DrivenRun& run) const {
+    Operands operands = OperandsOf(run);
+    std::byte* const src = run.scratchpad + pixels_bytes();
+    std::byte* const dst = src + groups.src.scratch_bytes;
+    Align(groups.src, kArgSrc, run, src, &operands.src);
+    Align(groups.dst, kArgDiffDst, run, dst, &operands.diff_dst);
+    if (pixels) {
+      auto* const copy = reinterpret_cast<float*>(run.scratchpad);
+      pixels->Run(operands.src, copy, run.team);
+      operands.src = copy;
+    }
+    driver.Run(operands, dst + groups.dst.scratch_bytes, run.team);
+  }
+
+  static void Align(const Regrouping& regrouping, int arg, const DrivenRun& run, std::byte* copy,
+                    const float** operand) {
+    if (!regrouping.in) return;
+    regrouping.in->Run({run.args.Get<const std::byte>(arg)}, copy, run.team);
+    *operand = reinterpret_cast<const float*>(copy);
+  }
+
+  AlignedGroups groups;
   std::optional<DensePixels> pixels;
   WeightsGradientDriver driver;
 };
@@ -95,31 +143,28 @@ struct DenseGradient {
 absl::StatusOr<ConvolutionDesc> ResolveBackwardWeights(const Request<ConvolutionDesc>& request) {
   const VectorUnit unit = VectorUnit::Of(request.facts.isa);
   ABSL_RETURN_IF_ERROR(RequireDirectF32(request.desc, request.attributes));
-  const Geometry geometry = GeometryOf(request.desc);
-  const int64_t lanes = unit.lanes();
-  if (geometry.groups > 1 && (geometry.ic % lanes != 0 || geometry.oc % lanes != 0)) {
-    return Unimplemented("takes groups of multiples of ", lanes, " channels, not of ", geometry.ic,
-                         " and ", geometry.oc);
-  }
-  return Resolved(request.desc, unit);
+  ABSL_ASSIGN_OR_RETURN(ConvolutionDesc resolved, Resolved(request.desc, unit));
+  if (!GroupsFillBlocks(GeometryOf(request.desc), unit.lanes()))
+    ABSL_RETURN_IF_ERROR(RequireRegrouping(resolved, unit));
+  return resolved;
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateBackwardWeights(
     const Request<ConvolutionDesc>& request) {
   const VectorUnit unit = VectorUnit::Of(request.facts.isa);
-  const WeightsGradientProblem problem = GradientProblemOf(request.desc, request.attributes, unit);
+  ABSL_ASSIGN_OR_RETURN(AlignedGroups groups,
+                        AlignedGroupsOf(request.facts.name, request.desc, unit));
+  const WeightsGradientProblem problem =
+      GradientProblemOf(request.desc, groups, request.attributes, unit);
   std::optional<DensePixels> pixels;
   if (DensePixels::Take(problem)) pixels.emplace(problem);
   ABSL_ASSIGN_OR_RETURN(
       WeightsGradientDriver driver,
       WeightsGradientDriver::Create(request.facts.name, pixels ? pixels->dense() : problem));
-  DenseGradient gradient = {std::move(pixels), std::move(driver)};
+  DenseGradient gradient = {std::move(groups), std::move(pixels), std::move(driver)};
   PrimitiveInfo info = GradientInfoOf(request);
   info.scratchpad_bytes = gradient.scratchpad_bytes();
-  return MakeDriven(std::move(info), std::move(gradient),
-                    [](const DenseGradient& its, const DrivenRun& run) {
-                      its.Run(OperandsOf(run), run.scratchpad, run.team);
-                    });
+  return MakeDriven(std::move(info), std::move(gradient));
 }
 
 absl::StatusOr<ConvolutionDesc> ResolveBackwardWeightsDepthwise(

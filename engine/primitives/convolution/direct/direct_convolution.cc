@@ -7,6 +7,7 @@
 #include "engine/primitives/convolution/direct/direct_driver.h"
 #include "engine/primitives/convolution/direct/direct_layouts.h"
 #include "engine/primitives/convolution/direct/regrouped_convolution.h"
+#include "engine/primitives/convolution/direct/regrouping.h"
 #include "engine/primitives/convolution/implementations.h"
 #include "engine/primitives/convolution/requirements.h"
 #include "engine/primitives/creation.h"

@@ -15,10 +15,8 @@
 
 namespace tilewire::convolution {
 
-// kUnimplemented  src or dst is not in channel blocks whose pixels follow each other
-absl::Status RequireRegrouping(const ConvolutionDesc& desc, const VectorUnit& unit);
-
-// For what RequireRegrouping() accepts; `problem` describes src and dst as the caller has them.
+// For what RequireRegrouping() (regrouping.h) accepts; `problem` describes src and dst as the
+// caller has them.
 // kResourceExhausted, kUnimplemented: see DirectDriver.
 absl::StatusOr<std::unique_ptr<Primitive>> CreateRegrouped(const ConvolutionDesc& desc,
                                                            const DirectProblem& problem,

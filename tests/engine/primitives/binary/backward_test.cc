@@ -144,6 +144,9 @@ TEST(BinaryBackwardErrorsTest, CreationNamesWhatDoesNotFit) {
   const MemoryDesc bytes = Plain({2, 6}, DataType::kU8);
   EXPECT_THAT(status({kAdd, bytes, bytes, bytes, kData, bytes, bytes, bytes}),
               StatusIs(kUnimplemented, "not u8"));
+  const MemoryDesc halves = Plain({2, 6}, DataType::kF16);
+  EXPECT_THAT(status({kAdd, md, md, halves, kData, md, md, halves}),
+              StatusIs(kUnimplemented, "not f16"));
 }
 
 }  // namespace

@@ -33,6 +33,10 @@ std::vector<ConvolutionCase> GradientShapes() {
            {.strides = {2, 3}, .dilations = {1, 2}, .left = {3, 0}, .right = {0, 4}}),
       Case("strided groups", {2, 32, 9, 9}, 48, {3, 3},
            {.groups = 2, .strides = {2, 2}, .left = {1, 1}}),
+      Case("groups of 20, 1x1", {3, 60, 7, 9}, 60, {1, 1}, {.groups = 3}),
+      Case("groups of 20 into whole blocks, 1x1, strided", {2, 60, 8, 9}, 48, {1, 1},
+           {.groups = 3, .strides = {2, 2}}),
+      Case("groups with owners", {2, 540, 3, 3}, 1620, {1, 1}, {.groups = 3}),
       Case("no image", {0, 16, 5, 5}, 16, {3, 3}, {.left = {1, 1}}),
   };
   for (int64_t ic : {1, 3, 15, 16, 17, 48, 80}) {
@@ -107,6 +111,7 @@ TEST_P(ConvolutionGradientTest, AddsAndMasks) {
       GradientCaseOf(Case("depthwise", {3, 20, 6, 7}, 20, {3, 3}, {.groups = 20, .left = {1, 1}})));
   CheckPostOps(
       GradientCaseOf(Case("one tap, strided", {2, 20, 7, 6}, 24, {1, 1}, {.strides = {2, 2}})));
+  CheckPostOps(GradientCaseOf(Case("few channels", {2, 3, 9, 9}, 17, {3, 3}, {.left = {1, 1}})));
   CheckPostOps(GradientCaseOf(Case("owners", {2, 264, 3, 3}, 264, {2, 2})));
 }
 
@@ -123,6 +128,7 @@ TEST_P(ConvolutionGradientTest, CutsOfABatchGiveTheSameBits) {
         Case("by images", {images, 17, 5, 6}, 24, {3, 3}, {.left = {1, 1}}),
         Case("by owners", {images, 264, 5, 6}, 272, {3, 3}, {.left = {1, 1}}),
         Case("strided pixels", {images, 264, 5, 7}, 520, {1, 1}, {.strides = {2, 2}}),
+        Case("groups in parts of blocks", {images, 60, 5, 6}, 36, {1, 1}, {.groups = 3}),
         Case("depthwise", {images, 20, 5, 6}, 20, {3, 3}, {.groups = 20, .left = {1, 1}})};
   };
   for (size_t i = 0; i < shapes(1).size(); ++i) {
@@ -156,10 +162,12 @@ TEST_P(ConvolutionGradientTest, CutsOfABatchGiveTheSameBits) {
 TEST_P(ConvolutionGradientTest, InfinityDoesNotReachTheTail) {
   const ConvolutionCase shapes[] = {
       Case("dense", {2, 11, 4, 5}, 13, {3, 3}, {.left = {1, 1}}),
+      Case("few channels", {2, 3, 8, 9}, 19, {3, 3}, {.strides = {2, 2}, .left = {1, 1}}),
       Case("depthwise", {2, 11, 4, 5}, 11, {3, 3}, {.groups = 11, .left = {1, 1}})};
-  for (size_t i = 0; i < 2 * KindsOf(GetParam()).size(); ++i) {
-    const PropKind kind = KindsOf(GetParam())[i / 2];
-    const GradientCase<ConvolutionDesc> c = GradientCaseOf(shapes[i % 2]);
+  const size_t count = std::size(shapes);
+  for (size_t i = 0; i < count * KindsOf(GetParam()).size(); ++i) {
+    const PropKind kind = KindsOf(GetParam())[i / count];
+    const GradientCase<ConvolutionDesc> c = GradientCaseOf(shapes[i % count]);
     const auto primitive = Create(Backward(c.desc, kind));
     if (!primitive) continue;
     ByArgument operands = RandomOperands(/*integers=*/true, c.desc.src.ElementCount(),
@@ -252,7 +260,7 @@ TEST(ConvolutionGradientErrorsTest, AreNamed) {
 }
 
 // The gradients of the layers of networks are not left to the reference.
-TEST(ConvolutionGradientDispatchTest, DenseLayersHaveFastRows) {
+TEST(ConvolutionGradientDispatchTest, LayersHaveFastRows) {
   if (!cpu::Supports(cpu::Isa::kAvx2)) GTEST_SKIP() << "the CPU lacks avx2";
   const ConvolutionCase shapes[] = {
       Case("first layer", {2, 3, 37, 37}, 64, {7, 7}, {.strides = {2, 2}, .left = {3, 3}}),
@@ -261,6 +269,8 @@ TEST(ConvolutionGradientDispatchTest, DenseLayersHaveFastRows) {
       Case("1x1", {2, 64, 14, 14}, 256, {1, 1}),
       Case("1x1, strided", {2, 64, 14, 14}, 128, {1, 1}, {.strides = {2, 2}}),
       Case("groups", {2, 64, 14, 14}, 64, {3, 3}, {.groups = 4, .left = {1, 1}}),
+      Case("groups in parts of blocks", {2, 60, 14, 14}, 240, {1, 1}, {.groups = 3}),
+      Case("groups of four", {2, 64, 14, 14}, 64, {3, 3}, {.groups = 16, .left = {1, 1}}),
       Case("depthwise", {2, 64, 14, 14}, 64, {3, 3}, {.groups = 64, .left = {1, 1}}),
   };
   for (const ConvolutionCase& shape : shapes) {

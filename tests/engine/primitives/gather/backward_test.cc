@@ -46,6 +46,35 @@ TEST_P(GatherBackwardTest, SumsOverTheIndicesThatNameARow) {
   }
 }
 
+// More rows than a piece of work has, slices of whole lines and less, rows that nothing names; sums
+// of small integers are exact.
+TEST_P(GatherBackwardTest, ManyRowsAndLongSlices) {
+  for (const Dims& src : {Dims{700, 67}, Dims{5, 90, 16}, Dims{3, 1000}}) {
+    const int axis = src == Dims{700, 67} ? 0 : 1;
+    const int64_t count = src == Dims{700, 67} ? 40 : 120;
+    Dims dst = src;
+    dst[axis] = count;
+    const MemoryDesc indices = Plain({count}, DataType::kS64);
+    std::vector<int64_t> rows;
+    for (int64_t i = 0; i < count; ++i) rows.push_back(i * i % src[axis] / 2);
+    const GatherDesc desc{axis, Plain(src), indices, Plain(dst), PropKind::kBackwardWeights};
+    SCOPED_TRACE(desc.src.ToString());
+    const auto primitive = Create(desc);
+    if (!primitive) continue;
+    const std::vector<float> dy = RandomIntegers(desc.dst.ElementCount(), 1);
+    const Bytes which = Pack(indices, rows), diff_dst = Pack(desc.dst, dy);
+    const Bytes dw = ExecuteAllWays(*primitive, {{kArgSrc1, &which}, {kArgDiffDst, &diff_dst}},
+                                    kArgDiffWeights, Garbage(desc.src, 7));
+    std::vector<float> expected(desc.src.ElementCount(), 0);
+    ForEachIndex(dst, [&](Dims at) {
+      const float gradient = dy[desc.dst.Offset(at)];
+      at[axis] = rows[at[axis]];
+      expected[desc.src.Offset(at)] += gradient;
+    });
+    EXPECT_EQ(Unpack<float>(desc.src, dw), expected);
+  }
+}
+
 TEST_P(GatherBackwardTest, AnIndexOutsideIsNamed) {
   const MemoryDesc indices = Plain({2}, DataType::kS32);
   const auto primitive =

@@ -3,10 +3,12 @@
 // Backward of local response normalization by central differences.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "engine/primitives/lrn/lrn.h"
 #include "tests/engine/primitives/gradients.h"
 #include "tests/engine/primitives/row_test.h"
+#include "tests/support/padded_tail.h"
 
 namespace tilewire::testing {
 namespace {
@@ -41,10 +43,31 @@ class LrnBackwardTest : public RowTest<LrnDesc> {
  protected:
   LrnBackwardTest() : RowTest(CreateLrn) {}
 
+  static LrnDesc DescOf(LrnAlgorithm algorithm, const MemoryDesc& md, int64_t local_size,
+                        float beta) {
+    return {PropKind::kBackwardData, algorithm, md, {}, local_size, 0.7f, beta, 1.5f, md, md};
+  }
+
+  void ExpectWhatTheReferenceHas(const LrnDesc& desc) {
+    const auto primitive = Create(desc);
+    if (!primitive) return;
+    const auto reference = CreateLrn(desc, {}, {.only = "lrn/reference_backward"});
+    ASSERT_THAT(reference, IsOk());
+    const MemoryDesc& md = desc.src;
+    const Bytes src = Pack(md, RandomFloats(md.ElementCount(), 1, -2, 2));
+    const Bytes diff_dst = Pack(md, RandomFloats(md.ElementCount(), 2, -1, 1));
+    const Inputs inputs = {{kArgSrc, &src}, {kArgDiffDst, &diff_dst}};
+    const Bytes dx = ExecuteAllWays(*primitive, inputs, kArgDiffSrc, Garbage(md, 7));
+    const Bytes expected =
+        Execute(**reference, inputs, kArgDiffSrc, Garbage(md, 7), threading::Team::Serial());
+    EXPECT_TRUE(PaddingIsZero(md, dx.data()));
+    ExpectGradient(Unpack<float>(md, dx), ToDoubles(Unpack<float>(md, expected)));
+  }
+
   void ExpectDifferences(LrnAlgorithm algorithm, const MemoryDesc& md, int64_t local_size,
                          float beta) {
     SCOPED_TRACE(absl::StrCat(AlgorithmName(algorithm), " ", md.ToString(), " ", local_size));
-    LrnDesc desc{PropKind::kBackwardData, algorithm, md, {}, local_size, 0.7f, beta, 1.5f, md, md};
+    const LrnDesc desc = DescOf(algorithm, md, local_size, beta);
     const auto primitive = Create(desc);
     if (!primitive) return;
     const std::vector<float> x = RandomFloats(md.ElementCount(), 1, -2, 2);
@@ -71,7 +94,56 @@ TEST_P(LrnBackwardTest, CentralDifferencesInEveryLayout) {
   ExpectDifferences(LrnAlgorithm::kAcrossChannels, Plain({3, 11}), 3, 0.75f);
 }
 
+// More pixels than a piece of work has, more blocks than are in work at once, and windows as wide
+// as blocks. 33 squares or terms at most are added up, each of less than 4, and the powers err by a
+// few units in the last place.
+TEST_P(LrnBackwardTest, ManyPixelsAndBlocks) {
+  if (GetParam().traits.is_reference) GTEST_SKIP() << "is what the others are compared with";
+  struct Window {
+    int64_t size;
+    float beta;
+  };
+  for (const Dims& dims : {Dims{1, 40, 9, 9}, Dims{1, 13, 300}, Dims{3, 100, 2}}) {
+    for (const Layout& layout : LayoutsOf(dims)) {
+      for (const auto& [size, beta] : {Window{3, 0.75f}, Window{5, 0.5f}, Window{9, 1},
+                                       Window{17, 1.25f}, Window{33, 0.75f}}) {
+        SCOPED_TRACE(absl::StrCat(layout.why, " ", size, " ", beta));
+        ExpectWhatTheReferenceHas(DescOf(LrnAlgorithm::kAcrossChannels, layout.desc, size, beta));
+        if (size > 5) continue;
+        ExpectWhatTheReferenceHas(DescOf(LrnAlgorithm::kWithinChannel, layout.desc, size, beta));
+      }
+    }
+  }
+}
+
+TEST_P(LrnBackwardTest, InfinityDoesNotReachTheTail) {
+  const MemoryDesc md = GetParam().isa.Includes(cpu::Isa::kAvx512)
+                            ? Tagged({1, 11, 2, 2}, "nChw16c")
+                            : Tagged({1, 11, 2, 2}, "nChw8c");
+  for (LrnAlgorithm algorithm : {LrnAlgorithm::kAcrossChannels, LrnAlgorithm::kWithinChannel}) {
+    const auto primitive = Create(DescOf(algorithm, md, 5, 0.75f));
+    if (!primitive) continue;
+    std::vector<float> x(md.ElementCount(), 1);
+    x[42] = std::numeric_limits<float>::infinity();
+    const Bytes src = Pack(md, x), diff_dst = Pack(md, std::vector<float>(md.ElementCount(), 1));
+    const Bytes dx = ExecuteAllWays(*primitive, {{kArgSrc, &src}, {kArgDiffDst, &diff_dst}},
+                                    kArgDiffSrc, Garbage(md, 7));
+    EXPECT_TRUE(PaddingIsZero(md, dx.data()));
+  }
+}
+
 TILEWIRE_TEST_EVERY_BACKWARD_ROW(Lrn);
+
+// The layers of networks are not left to the reference.
+TEST(LrnBackwardDispatchTest, BlockedLayersHaveFastRows) {
+  if (!cpu::Supports(cpu::Isa::kAvx2)) GTEST_SKIP() << "the CPU lacks avx2";
+  const MemoryDesc md = Tagged({2, 64, 5, 5}, "nChw8c");
+  const auto primitive = CreateLrn(
+      {PropKind::kBackwardData, LrnAlgorithm::kAcrossChannels, md, {}, 5, 1, 0.75f, 1, md, md}, {},
+      {.max_isa = cpu::Isa::kAvx2});
+  ASSERT_THAT(primitive, IsOk());
+  EXPECT_GT((*primitive)->info().code_bytes, 0) << (*primitive)->name();
+}
 
 TEST(LrnBackwardErrorsTest, CreationNamesWhatDoesNotFit) {
   const auto status = StatusOfCreating(CreateLrn);

@@ -44,7 +44,7 @@ double Taps(const LrnDesc& desc) {
   for (int d = within ? 2 : 1; d < (within ? desc.src.rank() : std::min(2, desc.src.rank())); ++d) {
     taps *= static_cast<double>(std::min(desc.local_size, desc.src.dim(d)));
   }
-  return taps;
+  return IsBackward(desc.prop_kind) ? taps * taps : taps;  // each neighbour sums its own
 }
 double Taps(const InterpolateDesc& desc) { return static_cast<double>(desc.taps); }
 double Taps(const MaxWindowDesc& desc) {
@@ -75,6 +75,16 @@ const MemoryDesc& DstOf(const Desc& desc) {
   }
 }
 
+// Elements of what the operation writes.
+template <typename Desc>
+double Results(const Desc& desc) {
+  if constexpr (requires { desc.diff_src; }) {
+    return std::max(Elements(DstOf(desc)), Elements(desc.diff_src));
+  } else {
+    return Elements(DstOf(desc));
+  }
+}
+
 }  // namespace
 
 std::vector<const MemoryDesc*> TensorsOf(const OpDesc& desc) {
@@ -94,6 +104,13 @@ std::vector<const MemoryDesc*> TensorsOf(const OpDesc& desc) {
         if constexpr (requires { op.rois; }) {
           tensors.insert(tensors.end(), {&op.rois, &op.batches});
         }
+        if constexpr (requires { op.targets; }) tensors.push_back(&op.targets);
+        if constexpr (requires { op.diff_src; }) tensors.push_back(&op.diff_src);
+        if constexpr (requires { op.diff_src0; }) {
+          tensors.insert(tensors.end(), {&op.diff_src0, &op.diff_src1});
+        }
+        if constexpr (requires { op.diff_dst; }) tensors.push_back(&op.diff_dst);
+        if constexpr (requires { op.workspace; }) tensors.push_back(&op.workspace);
         if constexpr (requires { op.weights.IsZero(); }) tensors.push_back(&op.weights);
         if constexpr (requires { op.bias.IsZero(); }) tensors.push_back(&op.bias);
         return tensors;
@@ -115,8 +132,7 @@ double DescribedBytes(const OpDesc& desc) {
 double Operations(const OpDesc& desc) {
   double elements = 0;
   for (const MemoryDesc* tensor : TensorsOf(desc)) elements += Elements(*tensor);
-  return std::visit(
-      [elements](const auto& op) { return elements + Elements(DstOf(op)) * Taps(op); }, desc);
+  return std::visit([elements](const auto& op) { return elements + Results(op) * Taps(op); }, desc);
 }
 
 }  // namespace tilewire::testing

@@ -109,6 +109,8 @@ absl::StatusOr<OpDesc> RandomSoftmax(TensorMaker& make) {
   const Dims dims = ImageSizes(make.random());
   ABSL_RETURN_IF_ERROR(FillUnary(make, dims, &desc));
   desc.axis = RandomAxis(make, dims);
+  desc.algorithm =
+      Chance(make.random(), 75) ? SoftmaxAlgorithm::kSoftmax : SoftmaxAlgorithm::kLogSoftmax;
   return desc;
 }
 
@@ -263,6 +265,32 @@ absl::StatusOr<OpDesc> RandomOperation(TensorMaker& make) {
                                     RandomRoiAlign})(make);
 }
 
+}  // namespace
+
+absl::StatusOr<OpDesc> RandomTrainedOperation(TensorMaker& make) {
+  using Make = absl::StatusOr<OpDesc> (*)(TensorMaker&);
+  return Pick<Make>(make.random(), {RandomShuffle,
+                                    RandomConvolution,
+                                    RandomConvolution,
+                                    RandomConvolution,
+                                    RandomConvolution,
+                                    RandomEltwisePrimitive,
+                                    RandomSoftmax,
+                                    RandomPooling,
+                                    RandomPooling,
+                                    RandomInnerProduct,
+                                    RandomLrn,
+                                    RandomBinary,
+                                    RandomNormalization<BatchNormalizationDesc>,
+                                    RandomNormalization<BatchNormalizationDesc>,
+                                    RandomNormalization<LayerNormalizationDesc>,
+                                    RandomResampling,
+                                    RandomReduction,
+                                    RandomMatmul,
+                                    RandomDeconvolution,
+                                    RandomGather})(make);
+}
+
 absl::StatusOr<Attributes> RandomAttributes(TensorMaker& make, const OpDesc& desc) {
   Random& random = make.random();
   Attributes attributes;
@@ -291,8 +319,6 @@ absl::StatusOr<Attributes> RandomAttributes(TensorMaker& make, const OpDesc& des
   }
   return attributes;
 }
-
-}  // namespace
 
 absl::StatusOr<RandomCase> RandomDescriptor(Random& random) {
   TensorMaker make(random);

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "engine/primitives/primitives.h"
+#include "tests/engine/primitives/random_descriptors/tensor_maker.h"
 #include "tests/support/random_tensor.h"
 
 namespace tilewire::testing {
@@ -20,6 +21,10 @@ struct RandomCase {
 
 // Errors are those of MemoryDesc's factories and of PostOps::Append().
 absl::StatusOr<RandomCase> RandomDescriptor(Random& random);
+
+// A forward operation of one of the primitives that training runs, and attributes for any of them.
+absl::StatusOr<OpDesc> RandomTrainedOperation(TensorMaker& make);
+absl::StatusOr<Attributes> RandomAttributes(TensorMaker& make, const OpDesc& desc);
 
 // Every tensor that a descriptor names; those it lacks are zero descriptors.
 std::vector<const MemoryDesc*> TensorsOf(const OpDesc& desc);

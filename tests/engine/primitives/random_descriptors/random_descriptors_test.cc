@@ -2,124 +2,47 @@
 //
 // Creates and executes random descriptors of all primitives through the engine's door, as clients
 // of PrimitiveService can. Whatever a descriptor says, it is taken or refused with a status:
-// nothing crashes, hangs or uses more memory than its tensors account for.
-//
-//   TILEWIRE_DESCRIPTORS        how many (default 6000)
-//   TILEWIRE_FIRST_DESCRIPTOR   the first one (default 0); a case depends on its number alone
-//   TILEWIRE_MOST_OPERATIONS    larger ones are created and not executed (default 3e5)
-#include <sys/resource.h>
-
+// nothing crashes, hangs or uses more memory than its tensors account for. Settings are those of
+// random_cases.h.
 #include <cstdint>
-#include <cstdlib>
-#include <ctime>
-#include <map>
-#include <memory>
-#include <new>
+#include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
-#include "engine/engine.h"
 #include "engine/primitive_engine.h"
 #include "gtest/gtest.h"
+#include "tests/engine/primitives/random_descriptors/random_cases.h"
 #include "tests/engine/primitives/random_descriptors/random_descriptor.h"
 #include "tests/engine/primitives/random_descriptors/random_layout.h"
-#include "tests/support/crash_note.h"
 
 namespace tilewire::testing {
 namespace {
 
-constexpr double kMostTensorBytes = 512 << 20;   // the service's bound for messages of 64 MB
-constexpr double kMostExecutedBytes = 64 << 20;  // of all tensors
-constexpr int64_t kMostResidentKb = 3 << 20;     // several tensors of the service's bound at once
-constexpr unsigned kMostSeconds = 60;            // of a case that computes without end
-constexpr double kMostProcessorSeconds = 20;     // of a case: tables of 512 MB are made in a few
-
-double Setting(const char* name, double fallback) {
-  const char* text = std::getenv(name);
-  double value = fallback;
-  if (text != nullptr) {
-    EXPECT_TRUE(absl::SimpleAtod(text, &value)) << name << "=" << text;
-  }
-  return value;
-}
-
-double ProcessorSeconds() {
-  timespec now;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-int64_t PeakResidentKb() {
-  rusage usage;
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_maxrss;
-}
-
-bool IsRefusal(const absl::Status& status) {
-  return absl::IsInvalidArgument(status) || absl::IsUnimplemented(status) ||
-         absl::IsResourceExhausted(status);
-}
-
-std::string TextOf(const RandomCase& test) {
-  std::string text = std::string(PrimitiveKindName(KindOf(test.desc)));
-  for (const MemoryDesc* tensor : TensorsOf(test.desc)) {
-    absl::StrAppend(&text, " ", tensor->ToString());
-  }
-  return absl::StrCat(text, " ", test.attributes.ToString());
-}
-
-class RandomDescriptorsTest : public ::testing::Test {
+class RandomDescriptorsTest : public RandomCasesTest {
  protected:
-  // The best instruction set of this machine, and those below it.
-  void SetUp() override {
-    InstallCrashNote("random descriptor");
-    for (const cpu::Isa isa : {cpu::BestIsa(), cpu::Isa::kAvx2, cpu::Isa::kBaseline}) {
-      if (!cpu::Supports(isa)) continue;
-      EngineOptions options;
-      options.max_isa = isa;
-      options.threads = 1;
-      options.primitive_cache_bytes = 8 << 20;
-      engines_.push_back(Engine::Create(options).value());
-    }
+  RandomDescriptorsTest() : RandomCasesTest("random descriptor", 6000, 3e5) {
     Random random(1);
     bytes_.resize(static_cast<size_t>(2 * kMostExecutedBytes) / 8);
     for (uint64_t& word : bytes_) word = random.Next();
   }
 
-  void RunCase(int64_t index, double most_operations) {
-    Random random(0x7117e81e + static_cast<uint64_t>(index) * 0x9e3779b9);
+  void RunCase(Random& random) {
     const absl::StatusOr<RandomCase> test = RandomDescriptor(random);
     if (!test.ok()) {
       EXPECT_TRUE(IsRefusal(test.status())) << test.status();
-      ++counts_["refused as a tensor"];
-      return;
+      return Count("refused as a tensor");
     }
-    if (DescribedBytes(test->desc) > kMostTensorBytes) {
-      ++counts_["too large for the service"];
-      return;
-    }
+    if (DescribedBytes(test->desc) > kMostTensorBytes) return Count("too large for the service");
     SCOPED_TRACE(TextOf(*test));
-    PrimitiveEngine& engine =
-        engines_[Chance(random, 60) ? 0 : random.Integer(0, engines_.size() - 1)]->primitives();
+    PrimitiveEngine& engine = AnyEngine(random);
     const auto found = engine.GetPrimitive(test->desc, test->attributes);
     if (!found.ok()) {
       EXPECT_TRUE(IsRefusal(found.status())) << found.status();
-      ++counts_[absl::IsUnimplemented(found.status()) ? "refused by every implementation"
-                                                      : "refused as invalid"];
-      return;
+      return Count(absl::IsUnimplemented(found.status()) ? "refused by every implementation"
+                                                         : "refused as invalid");
     }
-    const PrimitiveInfo& info = found->primitive->info();
-    EXPECT_GE(info.scratchpad_bytes, 0);
-    double bytes = static_cast<double>(info.scratchpad_bytes);
-    for (const ArgDesc& arg : info.args) bytes += static_cast<double>(arg.desc.SizeBytes());
-    if (bytes > kMostExecutedBytes || Operations(test->desc) > most_operations) {
-      ++counts_["created"];
-      return;
-    }
-    Execute(random, engine, *found->primitive);
+    if (MayExecute(test->desc, found->primitive->info()))
+      Execute(random, engine, *found->primitive);
   }
 
   // Gives every argument some bytes in some layout and takes the outputs in some layout.
@@ -136,8 +59,8 @@ class RandomDescriptorsTest : public ::testing::Test {
     limits.max_output_bytes = static_cast<int64_t>(kMostExecutedBytes);
     const auto times = engine.ExecutePrimitive(primitive, inputs, absl::MakeSpan(outputs), limits);
     EXPECT_TRUE(times.ok() || IsRefusal(times.status())) << times.status();
-    ++counts_[times.ok() ? "executed" : "created, its execution refused"];
-    ++(times.ok() ? executed_ : refused_executions_)[std::string(primitive.name())];
+    Count(times.ok() ? "executed" : "created, its execution refused");
+    if (times.ok()) executed_.insert(std::string(primitive.name()));
   }
 
   // The primitive's own layout, or another one whose bytes stay within bounds.
@@ -157,34 +80,16 @@ class RandomDescriptorsTest : public ::testing::Test {
             static_cast<size_t>(size)};
   }
 
-  std::vector<std::unique_ptr<Engine>> engines_;
   std::vector<uint64_t> bytes_;
-  std::map<std::string, int64_t> counts_, executed_, refused_executions_;
+  std::set<std::string> executed_;
 };
 
 TEST_F(RandomDescriptorsTest, AreTakenOrRefusedAndNeverCrash) {
-  const auto count = static_cast<int64_t>(Setting("TILEWIRE_DESCRIPTORS", 6000));
-  const auto first = static_cast<int64_t>(Setting("TILEWIRE_FIRST_DESCRIPTOR", 0));
-  const double most_operations = Setting("TILEWIRE_MOST_OPERATIONS", 3e5);
-  for (int64_t i = first; i < first + count && !HasFailure(); ++i) {
-    SCOPED_TRACE(absl::StrCat("TILEWIRE_FIRST_DESCRIPTOR=", i));
-    const double start = ProcessorSeconds();
-    NoteCase(i, kMostSeconds);
-    try {
-      RunCase(i, most_operations);
-    } catch (const std::bad_alloc&) {
-      ADD_FAILURE() << "memory is allocated that no tensor accounts for";
-    }
-    EXPECT_LT(ProcessorSeconds() - start, kMostProcessorSeconds);
-    ASSERT_LT(PeakResidentKb(), kMostResidentKb);
-  }
-  NoteCase(-1, 0);
-  for (const auto& [what, n] : counts_)
-    std::printf("%9lld %s\n", static_cast<long long>(n), what.c_str());
-  if (count < 5000) return;
+  RunCases(0x7117e81e, [this](Random& random) { RunCase(random); });
+  if (cases() < 5000) return;
   // A generator that makes nothing but refusals tests nothing.
-  EXPECT_GT(counts_["executed"], count / 6);
-  EXPECT_GT(counts_["refused as invalid"], count / 50);
+  EXPECT_GT(CountOf("executed"), cases() / 6);
+  EXPECT_GT(CountOf("refused as invalid"), cases() / 50);
   EXPECT_GE(executed_.size(), 30);
 }
 

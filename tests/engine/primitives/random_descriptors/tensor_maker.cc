@@ -8,14 +8,14 @@
 
 namespace tilewire::testing {
 
-TensorMaker::TensorMaker(Random& random)
+TensorMaker::TensorMaker(Random& random, int percent_f32)
     : random_(random),
       spoiled_(Chance(random, 25)),
       one_layout_(Chance(random, 60)),
       layout_(RandomLayoutChoice(random)),
       layout_seed_(random.Next()) {
   const int64_t percent = random.Integer(1, 100);
-  if (percent <= 60) return;  // all f32
+  if (percent <= percent_f32) return;
   if (percent <= 85) {
     src_ = Pick(random, {DataType::kU8, DataType::kS8});
     weights_ = DataType::kS8;
@@ -62,6 +62,7 @@ Dims TensorMaker::Numbers(Dims values) {
 
 float TensorMaker::Real() {
   if (Chance(random_, 90)) return random_.Uniform(0.1f, 2);
+  reals_are_tame_ = false;
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   return Pick(random_, {0.0f, -1.0f, 1e30f, -1e30f, 1e-40f, kInfinity,
                         std::numeric_limits<float>::quiet_NaN()});

@@ -18,7 +18,8 @@ namespace tilewire::testing {
 
 class TensorMaker {
  public:
-  explicit TensorMaker(Random& random);
+  // `percent_f32` of the descriptors are of f32 alone.
+  explicit TensorMaker(Random& random, int percent_f32 = 60);
 
   Random& random() { return random_; }
 
@@ -35,6 +36,8 @@ class TensorMaker {
   Dims Numbers(Dims values);
   // Small and positive in most cases, else zero, negative, huge or not finite.
   float Real();
+  // Whether it has given nothing but small positive ones.
+  bool reals_are_tame() const { return reals_are_tame_; }
   // A function of one real number; one that has generated code in most cases.
   functions::EltwiseOp Eltwise();
   PropKind Propagation();
@@ -47,6 +50,7 @@ class TensorMaker {
   const bool spoiled_, one_layout_;
   const LayoutChoice layout_;
   const uint64_t layout_seed_;
+  bool reals_are_tame_ = true;
   DataType src_ = DataType::kF32, weights_ = DataType::kF32, bias_ = DataType::kF32,
            dst_ = DataType::kF32;
 };

@@ -111,7 +111,36 @@ TEST_P(ReductionBackwardTest, EveryLayout) {
   }
 }
 
+// Larger ones, of every set of dimensions: the gradient of a sum exactly, that of a mean but for
+// the roundings of 1 / n and of its product.
+TEST_P(ReductionBackwardTest, SumsAndMeansOfManyElements) {
+  const Dims dims = {2, 19, 3, 21};
+  for (const Layout& layout : LayoutsOf(dims)) {
+    for (uint32_t reduced = 0; reduced < 16; ++reduced) {
+      Dims kept = dims;
+      for (size_t d = 0; d < kept.size(); ++d) kept[d] = reduced >> d & 1 ? 1 : kept[d];
+      const MemoryDesc dst = *OrLayoutOf(*MemoryDesc::CreateAny(kept, DataType::kF32), layout.desc);
+      const std::vector<float> dy = RandomFloats(dst.ElementCount(), 2, -1, 1);
+      for (Algorithm algorithm : {Algorithm::kSum, Algorithm::kMean}) {
+        SCOPED_TRACE(absl::StrCat(AlgorithmName(algorithm), " ", layout.why, " ", dst.ToString()));
+        const auto dx = Gradient(DescOf(algorithm, layout.desc, dst),
+                                 RandomFloats(layout.desc.ElementCount(), 1), dy);
+        if (!dx) continue;
+        const double count = static_cast<double>(layout.desc.ElementCount() / dst.ElementCount());
+        const bool is_mean = algorithm == Algorithm::kMean;
+        Doubles expected;
+        ForEachIndex(dims, [&](const Dims& at) {
+          const double gradient = dy[Plain(kept).Offset(BroadcastIndex(kept, at))];
+          expected.push_back(is_mean ? gradient / count : gradient);
+        });
+        ExpectGradient(*dx, expected, is_mean ? 0x1p-23 : 0);
+      }
+    }
+  }
+}
+
 TEST_P(ReductionBackwardTest, EqualsShareAndZerosAreLeftOut) {
+  if (!GetParam().traits.is_reference) GTEST_SKIP() << "the row is for sums and means";
   const MemoryDesc src = Plain({1, 4}), dst = Plain({1, 1});
   struct Shared {
     const char* why;
@@ -148,6 +177,9 @@ TEST(ReductionBackwardErrorsTest, CreationNamesWhatDoesNotFit) {
   EXPECT_THAT(with(src, dst), IsOk());
   EXPECT_THAT(with(none, dst), StatusIs(kInvalid, "diff_src is missing"));
   EXPECT_THAT(with(src, src), StatusIs(kInvalid, "diff_dst is f32:2x6"));
+  const MemoryDesc halves = Plain({2, 1}, DataType::kF16);
+  EXPECT_THAT(status({Algorithm::kSum, src, halves, 2, 0, kData, src, halves}),
+              StatusIs(kUnimplemented, "not f16"));
   EXPECT_THAT(status({Algorithm::kSum, src, dst, 2, 0, PropKind::kForwardInference, src, none}),
               StatusIs(kInvalid, "diff_src"));
 }

@@ -71,7 +71,53 @@ TEST_P(SoftmaxBackwardTest, CentralDifferencesAlongEveryAxis) {
   }
 }
 
+// More vectors than are in work at once, along the axis and beside it. A lane adds up to 1000
+// products whose other factors add up to 1, or numbers of up to 1 that e^y makes small again.
+TEST_P(SoftmaxBackwardTest, LongAndManyLines) {
+  if (GetParam().traits.is_reference) GTEST_SKIP() << "is what the others are compared with";
+  struct Lines {
+    Dims dims;
+    int axis;
+  };
+  for (SoftmaxAlgorithm algorithm : kBoth) {
+    for (const auto& [dims, axis] :
+         {Lines{{3, 1000}, 1}, Lines{{300, 67}, 1}, Lines{{2, 37, 5, 29}, 1},
+          Lines{{1, 1000, 9, 16}, 1}, Lines{{5, 300, 7}, 1}, Lines{{40, 130}, 0}}) {
+      const MemoryDesc md = Plain(dims);
+      SCOPED_TRACE(absl::StrCat(AlgorithmName(algorithm), " ", md.ToString(), " axis ", axis));
+      const SoftmaxDesc desc{PropKind::kBackwardData, {}, md, axis, algorithm, md, md};
+      const auto primitive = Create(desc);
+      if (!primitive) continue;
+      const auto reference = CreateSoftmax(desc, {}, {.only = "softmax/reference_backward"});
+      ASSERT_THAT(reference, IsOk());
+      const bool is_log = algorithm == SoftmaxAlgorithm::kLogSoftmax;
+      const std::vector<float> x = RandomFloats(md.ElementCount(), 1, -3, 3);
+      const Bytes y = Pack(md, ToFloats(SoftmaxOf(dims, axis, is_log, ToDoubles(x))));
+      const Bytes dy = Pack(md, RandomFloats(md.ElementCount(), 2, -1, 1));
+      const Inputs inputs = {{kArgDst, &y}, {kArgDiffDst, &dy}};
+      const Bytes dx = ExecuteAllWays(*primitive, inputs, kArgDiffSrc, Garbage(md, 7));
+      const Bytes expected =
+          Execute(**reference, inputs, kArgDiffSrc, Garbage(md, 7), threading::Team::Serial());
+      ExpectGradient(Unpack<float>(md, dx), ToDoubles(Unpack<float>(md, expected)));
+    }
+  }
+}
+
 TILEWIRE_TEST_EVERY_BACKWARD_ROW(Softmax);
+
+// The gradients of attention and of classifiers are not left to the reference.
+TEST(SoftmaxBackwardDispatchTest, PlainTensorsHaveFastRows) {
+  if (!cpu::Supports(cpu::Isa::kAvx2)) GTEST_SKIP() << "the CPU lacks avx2";
+  for (SoftmaxAlgorithm algorithm : kBoth) {
+    const MemoryDesc md = Plain({2, 12, 64, 64});
+    for (int axis : {1, 3}) {
+      const auto primitive =
+          CreateSoftmax({PropKind::kBackwardData, {}, md, axis, algorithm, md, md}, {}, {});
+      ASSERT_THAT(primitive, IsOk());
+      EXPECT_GT((*primitive)->info().code_bytes, 0) << (*primitive)->name();
+    }
+  }
+}
 
 TEST(LogSoftmaxTest, IsTheLogarithmOfSoftmax) {
   for (const Dims& dims : {Dims{3, 10}, Dims{2, 17, 3, 3}}) {

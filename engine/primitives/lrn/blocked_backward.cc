@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// With u = k + scale * sum of src^2 and both sums over the neighbours of a channel,
+//
+//   terms      t = dy src u^(-beta - 1)                   and diff_src = dy u^-beta
+//   gradient   diff_src -= 2 scale beta src * sum of t
+//
+// A piece of work is a few pixels of all channels: block after block gets its terms, which stay in
+// the first cache, and then the block before it, whose neighbours are all there, its gradient.
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "engine/base/status_macros.h"
+#include "engine/jit/generator.h"
+#include "engine/jit/loop_count.h"
+#include "engine/memory/zero_padding.h"
+#include "engine/primitives/creation.h"
+#include "engine/primitives/driven_primitive.h"
+#include "engine/primitives/lrn/block_neighbours.h"
+#include "engine/primitives/lrn/implementations.h"
+#include "engine/primitives/lrn/normalizer.h"
+#include "engine/threading/stop.h"
+
+namespace tilewire::lrn {
+namespace {
+
+constexpr int64_t kGradientPixels = 64;  // of a piece
+
+struct BlockGradientArgs {
+  const float *before, *values, *after;         // of one pixel: of src; of the terms
+  int64_t before_step_bytes, after_step_bytes;  // to the next pixel: a vector, or 0 for kZeroBlock
+  const float* other;                           // diff_dst; src
+  float *diff_src, *terms;
+  jit::LoopCount pixels;
+};
+
+class BlockGradientGenerator final : public jit::Generator {
+ public:
+  BlockGradientGenerator(absl::string_view name, const NormalizerConfig& config, int reach,
+                         GradientPass pass)
+      : Generator(name),
+        unit_(config.unit),
+        pass_(pass),
+        factor_of_sums_(2 * config.beta * config.scale),
+        neighbours_(this, unit_, reach, 1),
+        normalizer_(this, config, rax, 1 + NeighbourSums::kVectors) {}
+
+  void Run(const BlockGradientArgs& args) const {
+    entry<void (*)(const BlockGradientArgs*)>()(&args);
+  }
+
+ private:
+  void Emit() override {
+    mov(values_, ptr[rdi + offsetof(BlockGradientArgs, values)]);
+    mov(before_, ptr[rdi + offsetof(BlockGradientArgs, before)]);
+    mov(after_, ptr[rdi + offsetof(BlockGradientArgs, after)]);
+    mov(other_, ptr[rdi + offsetof(BlockGradientArgs, other)]);
+    mov(diff_src_, ptr[rdi + offsetof(BlockGradientArgs, diff_src)]);
+    mov(terms_, ptr[rdi + offsetof(BlockGradientArgs, terms)]);
+    mov(pixels_, ptr[rdi + offsetof(BlockGradientArgs, pixels)]);
+    unit_.Broadcast(this, factor_, factor_of_sums_, rax);
+    normalizer_.LoadTable();
+    Xbyak::Label pixel;
+    L(pixel);
+    pass_ == GradientPass::kTerms ? EmitTerms() : EmitGradient();
+    add(before_, ptr[rdi + offsetof(BlockGradientArgs, before_step_bytes)]);
+    add(after_, ptr[rdi + offsetof(BlockGradientArgs, after_step_bytes)]);
+    for (const Xbyak::Reg64& pointer : {values_, other_, diff_src_, terms_})
+      add(pointer, unit_.bytes());
+    dec(pixels_);
+    jnz(pixel, T_NEAR);
+    vzeroupper();
+    ret();
+    normalizer_.EmitTable();
+  }
+
+  void EmitTerms() {
+    const Xbyak::Xmm& sum = neighbours_.sum();
+    vmovups(value_, ptr[values_]);
+    vmulps(neighbours_.middle(), value_, value_);
+    EmitSquares(neighbours_.low(), before_);
+    EmitSquares(neighbours_.high(), after_);
+    neighbours_.Emit();
+    normalizer_.ToBase(sum);
+    vmovaps(base_, sum);
+    vmovups(second_, ptr[other_]);
+    normalizer_.Normalize(sum, second_);
+    vmovups(ptr[diff_src_], sum);
+    vmulps(sum, sum, value_);
+    vdivps(sum, sum, base_);
+    vmovups(ptr[terms_], sum);
+  }
+
+  void EmitGradient() {
+    const Xbyak::Xmm& sum = neighbours_.sum();
+    vmovups(neighbours_.middle(), ptr[values_]);
+    vmovups(neighbours_.low(), ptr[before_]);
+    vmovups(neighbours_.high(), ptr[after_]);
+    neighbours_.Emit();
+    vmulps(sum, sum, factor_);
+    vmovups(second_, ptr[other_]);
+    vmovups(value_, ptr[diff_src_]);
+    vfnmadd231ps(value_, sum, second_);
+    vmovups(ptr[diff_src_], value_);
+  }
+
+  void EmitSquares(const Xbyak::Xmm& to, const Xbyak::Reg64& from) {
+    vmovups(to, ptr[from]);
+    vmulps(to, to, to);
+  }
+
+  // Registers. Arguments arrive in rdi; vectors 1 to 12 are the neighbours' and the normalizer's.
+  const Xbyak::Reg64 values_ = rsi, before_ = r8, after_ = r9, other_ = r10;
+  const Xbyak::Reg64 diff_src_ = rdx, terms_ = r11, pixels_ = rcx;
+  const VectorUnit unit_;
+  const GradientPass pass_;
+  const float factor_of_sums_;
+  NeighbourSums neighbours_;
+  Normalizer normalizer_;
+  static_assert(1 + NeighbourSums::kVectors + Normalizer::kScratch <= 13);
+  const Xbyak::Xmm value_ = unit_.Vector(0), base_ = unit_.Vector(13);
+  const Xbyak::Xmm second_ = unit_.Vector(14), factor_ = unit_.Vector(15);
+};
+
+struct BlockedGradient {
+  // Some pixels of all blocks of an image. `terms`: of three blocks in turn.
+  struct Piece {
+    const float *src, *diff_dst;
+    float *diff_src, *terms;
+    int64_t pixels;
+  };
+
+  void Run(const DrivenRun& run) const {
+    const auto* const src = run.First<const float>(kArgSrc);
+    const auto* const diff_dst = run.First<const float>(kArgDiffDst);
+    auto* const diff_src = run.First<float>(kArgDiffSrc);
+    const int64_t pieces = DivUp(image_pixels, kGradientPixels);
+    run.team.ParallelFor(desc.src.dim(0) * pieces, [&](int64_t index) {
+      constexpr int64_t kMostLanes = 16;
+      alignas(64) float terms[3 * kGradientPixels * kMostLanes];
+      const int64_t n = index / pieces, first = index % pieces * kGradientPixels;
+      RunPiece({src + n * desc.src.stride(0) + first * lanes,
+                diff_dst + n * desc.diff_dst.stride(0) + first * lanes,
+                diff_src + n * desc.diff_src.stride(0) + first * lanes, terms,
+                std::min(kGradientPixels, image_pixels - first)});
+    });
+    if (desc.diff_src.HasPadding()) ZeroPadding(desc.diff_src, run.args.Find(kArgDiffSrc));
+  }
+  int64_t code_bytes() const {
+    return static_cast<int64_t>(terms_code->code_bytes() + gradient_code->code_bytes());
+  }
+
+  void RunPiece(const Piece& piece) const {
+    for (int64_t block = 0; block < blocks && !threading::Stopped(); ++block) {
+      RunTerms(piece, block);
+      if (block > 0) RunGradient(piece, block - 1);
+    }
+    if (blocks > 0) RunGradient(piece, blocks - 1);
+  }
+
+  void RunTerms(const Piece& piece, int64_t block) const {
+    const int64_t next = desc.src.stride(1);
+    const float* const src = piece.src + block * next;
+    BlockGradientArgs args =
+        Between(block > 0 ? src - next : nullptr, src, block + 1 < blocks ? src + next : nullptr);
+    args.other = piece.diff_dst + block * desc.diff_dst.stride(1);
+    args.diff_src = piece.diff_src + block * desc.diff_src.stride(1);
+    args.terms = TermsOf(piece, block);
+    args.pixels = piece.pixels;
+    terms_code->Run(args);
+  }
+
+  void RunGradient(const Piece& piece, int64_t block) const {
+    BlockGradientArgs args =
+        Between(block > 0 ? TermsOf(piece, block - 1) : nullptr, TermsOf(piece, block),
+                block + 1 < blocks ? TermsOf(piece, block + 1) : nullptr);
+    args.other = piece.src + block * desc.src.stride(1);
+    args.diff_src = piece.diff_src + block * desc.diff_src.stride(1);
+    args.terms = TermsOf(piece, block);
+    args.pixels = piece.pixels;
+    gradient_code->Run(args);
+  }
+
+  float* TermsOf(const Piece& piece, int64_t block) const {
+    return piece.terms + block % 3 * kGradientPixels * lanes;
+  }
+
+  // The values of three blocks; null where there is no such block.
+  BlockGradientArgs Between(const float* before, const float* values, const float* after) const {
+    const int64_t step_bytes = lanes * static_cast<int64_t>(sizeof(float));
+    BlockGradientArgs args;
+    args.values = values;
+    args.before = before == nullptr ? kZeroBlock : before;
+    args.before_step_bytes = before == nullptr ? 0 : step_bytes;
+    args.after = after == nullptr ? kZeroBlock : after;
+    args.after_step_bytes = after == nullptr ? 0 : step_bytes;
+    return args;
+  }
+
+  LrnDesc desc;
+  int64_t lanes, blocks, image_pixels;
+  std::unique_ptr<const BlockGradientGenerator> terms_code, gradient_code;
+};
+
+}  // namespace
+
+absl::StatusOr<LrnDesc> ResolveBlockedBackward(const Request<LrnDesc>& request) {
+  ABSL_ASSIGN_OR_RETURN(LrnDesc resolved, ResolveReferenceBackward(request));
+  ABSL_RETURN_IF_ERROR(RequireBlocked(resolved,
+                                      {&resolved.src, &resolved.diff_src, &resolved.diff_dst},
+                                      VectorUnit::Of(request.facts.isa)));
+  ABSL_RETURN_IF_ERROR(RequirePositiveBases(resolved));
+  return resolved;
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateBlockedBackward(const Request<LrnDesc>& request) {
+  const LrnDesc& desc = request.desc;
+  const NormalizerConfig config = {VectorUnit::Of(request.facts.isa), ScaleOf(desc), desc.beta,
+                                   desc.k};
+  const auto compile = [&](GradientPass pass) {
+    return jit::Compile<BlockGradientGenerator>(request.facts.name, config,
+                                                static_cast<int>(ReachOf(desc)), pass);
+  };
+  BlockedGradient gradient;
+  gradient.desc = desc;
+  gradient.lanes = config.unit.lanes();
+  gradient.blocks = desc.src.padded_dims()[1] / gradient.lanes;
+  gradient.image_pixels = 1;
+  for (int d = 2; d < desc.src.rank(); ++d) gradient.image_pixels *= desc.src.dim(d);
+  ABSL_ASSIGN_OR_RETURN(gradient.terms_code, compile(GradientPass::kTerms));
+  ABSL_ASSIGN_OR_RETURN(gradient.gradient_code, compile(GradientPass::kGradient));
+  return MakeDriven(BackwardInfoOf(request), std::move(gradient));
+}
+
+}  // namespace tilewire::lrn
