@@ -129,6 +129,16 @@ CLI::Validator Between(double low, double high) {
   return CLI::Validator(check, absl::StrCat(low, " to ", high));
 }
 
+CLI::Validator Below(double low, double end) {
+  const auto check = [=](const std::string& text) {
+    double number = 0;
+    return absl::SimpleAtod(text, &number) && number >= low && number < end
+               ? ""
+               : absl::StrCat("'", text, "' is not a number from ", low, " to below ", end);
+  };
+  return CLI::Validator(check, absl::StrCat(low, " to below ", end));
+}
+
 CLI::Validator Writable() {
   return {[](std::string& path) { return WhyNotWritable(path); }, "FILE"};
 }

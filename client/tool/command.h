@@ -52,6 +52,8 @@ void AddTlsOptions(CLI::App* app, Server* server);
 
 // Accepts a number from `low` to `high`, which NaN is not.
 CLI::Validator Between(double low, double high);
+// The same of numbers below `end`.
+CLI::Validator Below(double low, double end);
 // A file that can be written, which is told before the work, not after it.
 CLI::Validator Writable();
 // A flag, whether it has an effect beside the others, and why else it has none.

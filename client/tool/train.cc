@@ -44,7 +44,7 @@ Bytes become floats by (byte * scale - mean) / std, as they do in `evaluate`.
 
 The same file, flags, examples and instruction set give the same bits, with any
 number of threads. An update whose loss or gradient is not finite is skipped and
-changes nothing; ten of them in a row end the training, and nothing is written.
+changes nothing; ten of them in a row end the training, and no model is written.
 
 Ctrl-C (or SIGTERM) ends the training: what was learned so far is written, and
 the status is 130 (143). A second one ends the tool at once. Else it is 0, 1 if
@@ -107,6 +107,16 @@ std::string FoldersText(const TrainFlags& flags, const ClassFolder& folder,
                          classes);
 }
 
+// A note where an update has one example: its gradient is that of a single one.
+std::string SingleText(const TrainFlags& flags, const Trainer& trainer) {
+  if (flags.batch > 1) return "";
+  const Dims& dims = trainer.signature().inputs[0].dims;
+  const bool is_fixed = !dims.empty() && dims[0] == 1;
+  return absl::StrCat("note: every update has one example, whose gradient is a rough guess",
+                      is_fixed ? "; an export with an open batch dimension takes more\n"
+                               : ": a larger --batch or a smaller --lr makes up for it\n");
+}
+
 std::string StartText(const TrainFlags& flags, const Trainer& trainer, const ExampleOrder& order,
                       const ClassFolder& folder, const JudgedOutput& judged) {
   int64_t frozen = 0, elements = 0;
@@ -122,14 +132,14 @@ std::string StartText(const TrainFlags& flags, const Trainer& trainer, const Exa
   for (size_t i = 0; i < folder.classes.size(); ++i)
     absl::StrAppend(&text, "class ", i, ": ", ShownText(folder.classes[i]), "\n");
   absl::StrAppend(&text, FoldersText(flags, folder, trainer.signature().outputs[judged.index]));
+  absl::StrAppend(&text, SingleText(flags, trainer));
   for (const std::string& note : trainer.notes())
     absl::StrAppend(&text, "note: ", ShownText(note), "\n");
   return text;
 }
 
-absl::StatusOr<TrainingRecord> TrainWithProgress(const TrainFlags& flags, Trainer* trainer,
-                                                 const FittedExamples& examples,
-                                                 const ExampleOrder& order) {
+TrainingRecord TrainWithProgress(const TrainFlags& flags, Trainer* trainer,
+                                 const FittedExamples& examples, const ExampleOrder& order) {
   Progress progress;
   const TrainingEvents events = {
       .updated =
@@ -147,9 +157,22 @@ absl::StatusOr<TrainingRecord> TrainWithProgress(const TrainFlags& flags, Traine
                      events);
 }
 
-int ReportFailure(const absl::Status& status) {
-  Refuse(status);
-  absl::FPrintF(stderr, "Nothing was written.\n");
+// Prints the report, and writes it as a page. Returns the exit status.
+int PrintReport(const TrainFlags& flags, const TrainingReport& report) {
+  if (flags.json) {
+    absl::PrintF("%s", TrainingJson(report));
+  } else if (report.failure.ok()) {
+    absl::PrintF("%s", TrainingText(report));
+  }
+  if (flags.html.empty()) return 0;
+  const absl::Status written = WriteFile(flags.html, TrainingHtml(report));
+  return written.ok() ? 0 : Refuse(written);
+}
+
+int ReportFailure(const TrainFlags& flags, const TrainingReport& report) {
+  Refuse(report.failure);
+  absl::FPrintF(stderr, "No model was written.\n");
+  PrintReport(flags, report);
   return 1;
 }
 
@@ -160,25 +183,25 @@ std::string Followed(const std::string& path) {
   return error ? path : file.string();
 }
 
+// The error of the training, or of the attempt to write what was learned.
+absl::Status WriteLearned(const TrainFlags& flags, const Trainer& trainer,
+                          const TrainingRecord& record) {
+  const int64_t updates = record.updates();
+  if (!record.failure.ok() || updates == 0) return record.failure;
+  if (record.skipped() < updates) return trainer.WriteModel(Followed(flags.output));
+  return absl::FailedPreconditionError(
+      absl::StrCat("every update, ", updates,
+                   " in all, was skipped, because a loss or a gradient was not finite: nothing was "
+                   "learned"));
+}
+
 // Writes and prints what came of it.
 int ConcludeTraining(const TrainFlags& flags, const Trainer& trainer, TrainingReport report) {
+  report.failure = WriteLearned(flags, trainer, report.record);
+  if (!report.failure.ok()) return ReportFailure(flags, report);
   const int64_t updates = report.record.updates();
-  if (updates > 0 && report.record.skipped() == updates) {
-    return ReportFailure(absl::FailedPreconditionError(
-        absl::StrCat("every update, ", updates,
-                     " in all, was skipped, because a loss or a "
-                     "gradient was not finite: nothing was learned")));
-  }
-  if (updates > 0) {
-    if (absl::Status status = trainer.WriteModel(Followed(flags.output)); !status.ok())
-      return ReportFailure(status);
-    report.written = flags.output;
-  }
-  absl::PrintF("%s", flags.json ? TrainingJson(report) : TrainingText(report));
-  if (!flags.html.empty()) {
-    const absl::Status written = WriteFile(flags.html, TrainingHtml(report));
-    if (!written.ok()) return Refuse(written);
-  }
+  if (updates > 0) report.written = flags.output;
+  if (const int status = PrintReport(flags, report); status != 0) return status;
   if (!report.record.is_stopped) return 0;
   absl::FPrintF(stderr, "tilewire: a signal ended the training after update %d of %d; %s\n",
                 updates, flags.epochs * report.record.updates_of_epoch,
@@ -202,15 +225,15 @@ int Train(const CLI::App& command, const TrainFlags& flags) {
   if (!examples.ok()) return Refuse(examples.status());
   absl::FPrintF(stderr, "%s", StartText(flags, trainer, *order, folder, examples->judged));
   CatchEndingSignals();
-  auto record = TrainWithProgress(flags, &trainer, *examples, *order);
-  if (!record.ok()) return ReportFailure(record.status());
+  TrainingRecord record = TrainWithProgress(flags, &trainer, *examples, *order);
   return ConcludeTraining(flags, trainer,
                           {.model = flags.model,
                            .settings = GivenFlags(command),
                            .notes = trainer.notes(),
                            .parameters = trainer.parameters(),
+                           .classes = folder.classes,
                            .epochs = flags.epochs,
-                           .record = *std::move(record)});
+                           .record = std::move(record)});
 }
 
 }  // namespace

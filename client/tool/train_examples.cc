@@ -68,6 +68,17 @@ absl::StatusOr<PictureInput> PictureForm(const TrainFlags& flags, const TensorMe
   return form;
 }
 
+// All that is wrong with pictures, of `count`, in one message.
+absl::Status RefusedPictures(const std::vector<absl::Status>& refused, int64_t count) {
+  constexpr size_t kShown = 20;
+  if (refused.size() == 1) return refused[0];
+  std::string text = absl::StrCat(refused.size(), " of ", count, " pictures are refused");
+  for (size_t i = 0; i < std::min(refused.size(), kShown); ++i)
+    absl::StrAppend(&text, i == 0 ? ": " : "; ", refused[i].message());
+  if (refused.size() > kShown) absl::StrAppend(&text, "; and ", refused.size() - kShown, " more");
+  return absl::Status(refused[0].code(), text);
+}
+
 // All pictures as bytes of planes, [count, C, H, W].
 absl::StatusOr<NpyArray> ReadPictures(const TrainFlags& flags, const ClassFolder& folder,
                                       TensorMetadata input) {
@@ -78,13 +89,18 @@ absl::StatusOr<NpyArray> ReadPictures(const TrainFlags& flags, const ClassFolder
   NpyArray array{input.datatype, {count, form->channels, form->height, form->width}, {}};
   array.bytes.reserve(count * form->channels * form->height * form->width);
   Progress progress;
+  std::vector<absl::Status> refused;
   for (int64_t i = 0; i < count; ++i) {
     const auto picture = ReadPicture(folder.pictures[i].file, input, *form, flags.pictures);
-    if (!picture.ok()) return picture.status();
-    array.bytes += *picture;
+    if (picture.ok()) {
+      array.bytes += *picture;
+    } else {
+      refused.push_back(picture.status());
+    }
     progress.Show(static_cast<double>(i + 1) / static_cast<double>(count),
                   absl::StrFormat("%d of %d pictures read", i + 1, count));
   }
+  if (!refused.empty()) return RefusedPictures(refused, count);
   return array;
 }
 

@@ -95,8 +95,8 @@ void AddExampleOptions(CLI::App* command, TrainFlags* flags) {
       ->group(kExamples);
   command
       ->add_option("--hold_out", flags->hold_out,
-                   "share of the examples that is not trained on; loss and accuracy on it are told "
-                   "after every epoch")
+                   "share of the examples, 0 to below 1, that is not trained on; loss and accuracy "
+                   "on it are told after every epoch")
       ->capture_default_str()
       ->group(kExamples);
   AddPreparationOptions(command, &flags->pictures);
@@ -113,7 +113,7 @@ void AddLossOptions(CLI::App* command, TrainFlags* flags) {
                    "the output that it is of: logits of the two entropies; by default the first")
       ->group(kLoss);
   command->add_option("--label_smoothing", flags->label_smoothing, "of cross_entropy")
-      ->check(Between(0, 0.999999))
+      ->check(Below(0, 1))
       ->capture_default_str()
       ->group(kLoss);
   command->add_option("--delta", flags->delta, "of huber: where it becomes linear")
@@ -124,13 +124,15 @@ void AddLossOptions(CLI::App* command, TrainFlags* flags) {
 
 void AddOptimizerOptions(CLI::App* command, TrainFlags* flags) {
   constexpr char kOptimizer[] = "Optimizer";
-  const auto number = [&](const char* name, double* value, const char* meaning, double low,
-                          double high) {
+  const auto checked = [&](const char* name, double* value, const char* meaning,
+                           const CLI::Validator& check) {
     command->add_option(name, *value, meaning)
-        ->check(Between(low, high))
+        ->check(check)
         ->capture_default_str()
         ->group(kOptimizer);
   };
+  const auto number = [&](const char* name, double* value, const char* meaning, double low,
+                          double high) { checked(name, value, meaning, Between(low, high)); };
   command->add_option("--optimizer", flags->optimizer, "as torch defines them")
       ->check(OneOf(OptimizerWords()))
       ->capture_default_str()
@@ -143,8 +145,8 @@ void AddOptimizerOptions(CLI::App* command, TrainFlags* flags) {
   command->add_flag("--nesterov", flags->nesterov, "Nesterov's momentum, of sgd")
       ->group(kOptimizer);
   number("--decay", &flags->decay, "of weights; not of biases and normalizations", 0, kMost);
-  number("--beta1", &flags->beta1, "of adam and adamw", 0, 0.999999999);
-  number("--beta2", &flags->beta2, "of adam and adamw", 0, 0.999999999);
+  checked("--beta1", &flags->beta1, "of adam and adamw", Below(0, 1));
+  checked("--beta2", &flags->beta2, "of adam and adamw", Below(0, 1));
   number("--epsilon", &flags->epsilon, "of adam and adamw", 1e-30, 1);
   number("--clip_norm", &flags->clip_norm, "bound on the norm of all gradients; 0: none", 0, kMost);
   number("--clip_value", &flags->clip_value, "bound on each element of a gradient; 0: none", 0,

@@ -105,9 +105,13 @@ absl::StatusOr<ByteValues> FitValues(const TensorSpec& input, const Placement& p
   const std::string& given = inputs.array.datatype;
   if (given != "UINT8" || input.type != DataType::kF32) {
     if (given != DatatypeOf(input.type)) {
+      const bool takes_floats = input.type == DataType::kF32;
       return absl::InvalidArgumentError(absl::StrCat(
           inputs.source, " holds ", given, "; the input '", ShownText(input.name), "' takes ",
-          DatatypeOf(input.type), input.type == DataType::kF32 ? " or bytes (UINT8)" : ""));
+          DatatypeOf(input.type), takes_floats ? " or bytes (UINT8)" : "",
+          takes_floats ? ": in Python, numpy.save(file, array.astype(numpy.float32)) writes such a "
+                         "file"
+                       : ""));
     }
     if (!inputs.is_normalized_by_user) return ByteValues();
     return absl::InvalidArgumentError(

@@ -70,6 +70,13 @@ std::string ParameterTable(const TrainingReport& report) {
   return HtmlTable("Parameters", "<th>name<th>shape<th>", rows, " class=facts");
 }
 
+std::string ClassTable(const TrainingReport& report) {
+  std::string rows;
+  for (size_t i = 0; i < report.classes.size(); ++i)
+    absl::StrAppend(&rows, "<tr><td>", i, "<td>", HtmlText(report.classes[i]), "</tr>\n");
+  return rows.empty() ? "" : HtmlTable("Classes", "<th>class<th>folder", rows, " class=facts");
+}
+
 std::string NoteList(const TrainingReport& report) {
   std::string items;
   for (const std::string& note : report.notes)
@@ -77,19 +84,28 @@ std::string NoteList(const TrainingReport& report) {
   return items.empty() ? "" : absl::StrCat("<h2>Notes</h2><ul>\n", items, "</ul>\n");
 }
 
+std::string Summary(const TrainingReport& report) {
+  const char* end = report.record.is_stopped ? ", then stopped"
+                    : report.failure.ok()    ? ""
+                                             : ", then it failed";
+  std::string summary = absl::StrFormat(
+      "<p>%d updates%s; %s</p>\n", report.record.updates(), end,
+      report.written.empty() ? "nothing was written"
+                             : absl::StrCat("written to ", HtmlText(report.written)));
+  if (!report.failure.ok())
+    absl::StrAppend(&summary, "<p class=bad>", HtmlText(report.failure.ToString()), "</p>\n");
+  return summary;
+}
+
 }  // namespace
 
 std::string TrainingHtml(const TrainingReport& report) {
   const TrainingRecord& record = report.record;
-  const std::string summary = absl::StrFormat(
-      "<p>%d updates%s; %s</p>\n", record.updates(), record.is_stopped ? ", then stopped" : "",
-      report.written.empty() ? "nothing was written"
-                             : absl::StrCat("written to ", HtmlText(report.written)));
   return HtmlPage(
       absl::StrCat("Training of ", report.model),
-      absl::StrCat(summary, "<div class=charts>\n", LossFigure(record), AccuracyFigure(record),
-                   "</div>\n", EpochTable(record), NoteList(report), SettingTable(report),
-                   ParameterTable(report),
+      absl::StrCat(Summary(report), "<div class=charts>\n", LossFigure(record),
+                   AccuracyFigure(record), "</div>\n", EpochTable(record), NoteList(report),
+                   ClassTable(report), SettingTable(report), ParameterTable(report),
                    "<footer>tilewire train. The loss of what is trained on is the mean over the "
                    "updates of a stretch, each with the parameters before it; that of what is "
                    "held out is of the parameters after an epoch.</footer>"));

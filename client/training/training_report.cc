@@ -110,19 +110,22 @@ std::string TrainingJson(const TrainingReport& report) {
   for (const double loss : record.losses) losses.push_back(JsonOfLoss(loss));
   json settings = json::object();
   for (const auto& [name, value] : report.settings) settings[name] = value;
-  const json object = {{"model", report.model},
-                       {"settings", settings},
-                       {"notes", report.notes},
-                       {"updates", record.updates()},
-                       {"updates_of_epoch", record.updates_of_epoch},
-                       {"skipped", record.skipped()},
-                       {"stopped", record.is_stopped},
-                       {"before", JsonOf(record.before)},
-                       {"epochs", epochs},
-                       {"losses", losses},
-                       {"seconds", absl::ToDoubleSeconds(record.elapsed)},
-                       {"examples_per_s", record.examples_per_s()},
-                       {"written", report.written}};
+  const json object = {
+      {"model", report.model},
+      {"settings", settings},
+      {"notes", report.notes},
+      {"classes", report.classes},
+      {"updates", record.updates()},
+      {"updates_of_epoch", record.updates_of_epoch},
+      {"skipped", record.skipped()},
+      {"stopped", record.is_stopped},
+      {"before", JsonOf(record.before)},
+      {"epochs", epochs},
+      {"losses", losses},
+      {"seconds", absl::ToDoubleSeconds(record.elapsed)},
+      {"examples_per_s", record.examples_per_s()},
+      {"failure", report.failure.ok() ? json(nullptr) : json(report.failure.ToString())},
+      {"written", report.written}};
   return object.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 

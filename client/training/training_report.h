@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "client/training/training_run.h"
 #include "engine/trainer.h"
 
@@ -21,7 +22,9 @@ struct TrainingReport {
   std::vector<std::pair<std::string, std::string>> settings;  // as the flags have them
   std::vector<std::string> notes;                             // the trainer's
   std::vector<ParameterSpec> parameters;
-  int64_t epochs = 0;  // that were asked for
+  std::vector<std::string> classes;  // names of class folders, by number; of other examples none
+  int64_t epochs = 0;                // that were asked for
+  absl::Status failure;              // OK unless the training failed; nothing is written then
   TrainingRecord record;
 };
 

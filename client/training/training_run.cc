@@ -26,7 +26,7 @@ class TrainingLoop {
     record_.updates_of_epoch = UpdatesOfEpoch(order.trained_count(), settings.batch);
   }
 
-  absl::StatusOr<TrainingRecord> Run();
+  TrainingRecord Run();
 
  private:
   bool IsStopped() const { return settings_.stop != nullptr && *settings_.stop; }
@@ -104,10 +104,10 @@ absl::Status TrainingLoop::RunAll() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<TrainingRecord> TrainingLoop::Run() {
+TrainingRecord TrainingLoop::Run() {
   const absl::Status status = RunAll();
   record_.is_stopped = absl::IsCancelled(status) && IsStopped();
-  if (!status.ok() && !record_.is_stopped) return status;
+  if (!record_.is_stopped) record_.failure = status;
   record_.elapsed = absl::Now() - began_;
   return std::move(record_);
 }
@@ -131,9 +131,8 @@ std::optional<HeldOut> TrainingRecord::held_out() const {
   return epochs.empty() ? before : epochs.back().held_out;
 }
 
-absl::StatusOr<TrainingRecord> RunTraining(Trainer* trainer, const Dataset& dataset,
-                                           const ExampleOrder& order, const RunSettings& settings,
-                                           const TrainingEvents& events) {
+TrainingRecord RunTraining(Trainer* trainer, const Dataset& dataset, const ExampleOrder& order,
+                           const RunSettings& settings, const TrainingEvents& events) {
   return TrainingLoop(trainer, dataset, order, settings, events).Run();
 }
 

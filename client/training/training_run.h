@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "client/training/dataset.h"
 #include "client/training/example_order.h"
@@ -43,6 +43,7 @@ struct TrainingRecord {
   std::optional<HeldOut> before;
   std::vector<EpochFigures> epochs;  // that were finished
   bool is_stopped = false;
+  absl::Status failure;              // of the trainer, which ended the run
   absl::Duration elapsed, updating;  // in all; in updates alone
 
   int64_t updates() const { return static_cast<int64_t>(losses.size()); }
@@ -58,10 +59,10 @@ struct TrainingEvents {
   std::function<void(const EpochFigures&)> epoch_ended;
 };
 
-// A run that is stopped is a result: no update of it was applied in part. Errors are the trainer's.
-absl::StatusOr<TrainingRecord> RunTraining(Trainer* trainer, const Dataset& dataset,
-                                           const ExampleOrder& order, const RunSettings& settings,
-                                           const TrainingEvents& events);
+// A run that is stopped, or that fails, is a record of what was before: no update of it was applied
+// in part.
+TrainingRecord RunTraining(Trainer* trainer, const Dataset& dataset, const ExampleOrder& order,
+                           const RunSettings& settings, const TrainingEvents& events);
 
 }  // namespace tilewire::client
 

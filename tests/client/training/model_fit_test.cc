@@ -147,7 +147,8 @@ TEST(FitInputs, SaysWhatDoesNotFit) {
       {floats, Spec({-1, 2}, DataType::kU8), "holds FP32; the input 'image' takes UINT8"},
       {{.source = "--images=a.npy", .array = {"FP64", {1, 1}, "abcdefgh"}},
        Spec({-1, 1}),
-       "holds FP64; the input 'image' takes FP32 or bytes (UINT8)"},
+       "holds FP64; the input 'image' takes FP32 or bytes (UINT8): in Python, "
+       "numpy.save(file, array.astype(numpy.float32)) writes such a file"},
       {scaled, Spec({-1, 2}),
        "--scale, --mean and --std turn bytes into floats; --images=a.f32 holds FP32"},
       {three, Spec({-1, 1, 2, 2}),

@@ -47,6 +47,10 @@ expect 2 'hold_out=0.001 of 100 examples holds out 0' "${train[@]}" -o "$new" --
 expect 2 'loss.*not in' "${train[@]}" -o "$new" --loss=hinge
 expect 2 'lr.*-1' "${train[@]}" -o "$new" --lr=-1
 expect 2 'epochs.*0' "${train[@]}" -o "$new" --epochs=0
+expect 2 "label_smoothing.*'1' is not a number from 0 to below 1" \
+  "${train[@]}" -o "$new" --label_smoothing=1
+expect 2 "beta2.*'1' is not a number from 0 to below 1" \
+  "${train[@]}" -o "$new" --optimizer=adam --beta2=1
 for flag in beta1=0.5 epsilon=1e-6 delta=2 step_epochs=2 step_factor=0.5 power=2 least_lr=0.1; do
   expect 2 "--${flag%=*} has no effect here: it belongs to" "${train[@]}" -o "$new" --"$flag"
 done
@@ -77,6 +81,10 @@ expect 2 "only=nothing.*: group 'nothing.*' matches no parameter; there are 'ste
 expect 2 'digits.onnx: all parameters of the model are frozen' "${train[@]}" --freeze='*' -o "$new"
 expect 2 'labels.u8: not a model' train "$heldout/labels.u8" "${pictures[@]}" -o "$new"
 expect 1 'FAILED_PRECONDITION: 10 updates in a row were skipped' "${train[@]}" --lr=1e30 -o "$new"
+expect 1 '"failure": "FAILED_PRECONDITION: 10 updates in a row' \
+  "${train[@]}" --lr=1e30 --json --html="$TEST_TMPDIR/failed.html" -o "$new"
+grep -q 'class=bad>FAILED_PRECONDITION: 10 updates' "$TEST_TMPDIR/failed.html" ||
+  failed 'the page does not tell of the failure'
 mkdir -p "$TEST_TMPDIR/empty" "$TEST_TMPDIR/pictures/"{eight,three}
 expect 2 'is empty; it must have a folder of pictures for each class' \
   train "$model" --folder="$TEST_TMPDIR/empty" -o "$new"
@@ -86,6 +94,10 @@ expect 2 'the class folder .*/three. has no picture' \
 echo text >"$TEST_TMPDIR/pictures/three/text.png"
 expect 2 'three/text.png: not a PGM .P5., PPM .P6., PNG or JPEG picture' \
   train "$model" --folder="$TEST_TMPDIR/pictures" -o "$new"
+cp "$TEST_TMPDIR/pictures/three/text.png" "$TEST_TMPDIR/pictures/eight/words.jpg"
+expect 2 '2 of 3 pictures are refused: .*eight/words.jpg: not a PGM.*; .*three/text.png: not a PGM' \
+  train "$model" --folder="$TEST_TMPDIR/pictures" -o "$new"
+rm "$TEST_TMPDIR/pictures/eight/words.jpg"
 expect 1 'every update, 1 in all, was skipped' "${train[@]}" --epochs=1 --batch=100 --scale=1e38 -o "$new"
 [[ ! -e $new ]] || failed 'something was written by trainings that were refused'
 
@@ -104,6 +116,11 @@ expect 0 '^written' "${run[@]}" --seed=4 -o "$TEST_TMPDIR/other.onnx"
 cp -L deploy/models/digits/pictures/3.png "$TEST_TMPDIR/pictures/three/text.png"
 expect 0 'has 2 class folders; no example is of the other 8 of 10' \
   train "$model" --folder="$TEST_TMPDIR/pictures" --epochs=1 -o "$new"
+expect 0 '^note: every update has one example' \
+  train "$model" --folder="$TEST_TMPDIR/pictures" --epochs=1 --batch=1 -o "$new"
+expect 0 '"three"' train "$model" --folder="$TEST_TMPDIR/pictures" --epochs=1 --json \
+  --html="$TEST_TMPDIR/classes.html" -o "$new"
+grep -q '<td>1<td>three' "$TEST_TMPDIR/classes.html" || failed 'no table of classes in the page'
 ln -s "$new" "$TEST_TMPDIR/link.onnx"
 expect 0 '^class 1: three$' train "$model" --folder="$TEST_TMPDIR/pictures" --epochs=1 -o "$TEST_TMPDIR/link.onnx"
 [[ -L $TEST_TMPDIR/link.onnx ]] || failed 'a symbolic link was replaced'

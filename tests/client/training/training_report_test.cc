@@ -141,8 +141,35 @@ TEST(TrainingJson, HasEveryLossAndNullForThoseThatWereSkipped) {
   EXPECT_EQ(json["before"]["right"], 1);
   EXPECT_EQ(json["settings"]["--lr"], "0.05");
   EXPECT_EQ(json["written"], "trained.onnx");
+  EXPECT_EQ(json["classes"].size(), 0);
+  EXPECT_TRUE(json["failure"].is_null());
   report.record.before.reset();
   EXPECT_TRUE(nlohmann::json::parse(TrainingJson(report))["before"].is_null());
+}
+
+TEST(TrainingJson, HasClassesAndTheFailure) {
+  TrainingReport report = TwoEpochs();
+  report.classes = {"cat", "dog \xff"};
+  report.written.clear();
+  report.failure = absl::ResourceExhaustedError("no memory");
+  const nlohmann::json json = nlohmann::json::parse(TrainingJson(report));
+  ASSERT_EQ(json["classes"].size(), 2);
+  EXPECT_EQ(json["classes"][0], "cat");
+  EXPECT_EQ(json["failure"], "RESOURCE_EXHAUSTED: no memory");
+  EXPECT_EQ(json["written"], "");
+  EXPECT_EQ(json["losses"].size(), 6) << "of the updates before";
+}
+
+TEST(TrainingHtml, HasClassesAndTheFailure) {
+  TrainingReport report = TwoEpochs();
+  EXPECT_THAT(TrainingHtml(report), Not(HasSubstr("<h2>Classes</h2>")));
+  report.classes = {"cat", "<dog>"};
+  report.written.clear();
+  report.failure = absl::ResourceExhaustedError("no <memory>");
+  EXPECT_THAT(TrainingHtml(report),
+              AllOf(HasSubstr("<p>6 updates, then it failed; nothing was written</p>\n"
+                              "<p class=bad>RESOURCE_EXHAUSTED: no &lt;memory&gt;</p>"),
+                    HasSubstr("<h2>Classes</h2>"), HasSubstr("<tr><td>1<td>&lt;dog&gt;</tr>")));
 }
 
 TEST(TrainingHtml, IsOnePageThatAsksForNothing) {

@@ -38,8 +38,10 @@ Dataset Numbers(int64_t count) {
 absl::StatusOr<TrainingRecord> TrainNumbers(FakeTrainer* trainer, int64_t count, double hold_out,
                                             RunSettings settings,
                                             const TrainingEvents& events = {}) {
-  return RunTraining(trainer, Numbers(count), *ExampleOrder::Create(count, hold_out, 5), settings,
-                     events);
+  TrainingRecord record = RunTraining(trainer, Numbers(count),
+                                      *ExampleOrder::Create(count, hold_out, 5), settings, events);
+  if (!record.failure.ok()) return record.failure;
+  return record;
 }
 
 std::vector<int64_t> BatchSizes(const std::vector<FakeTrainer::Given>& batches) {
@@ -192,6 +194,20 @@ TEST(RunTraining, TheTrainersErrorsAreItsErrors) {
     EXPECT_THAT(TrainNumbers(&blind, 9, 0.5, {.epochs = 5, .batch = 2}),
                 StatusIs(code, "no memory"));
   }
+}
+
+TEST(RunTraining, AFailureKeepsTheRecordOfWhatWasBefore) {
+  FakeTrainer trainer;
+  trainer.in_update = [&](const UpdateResult& usual) -> absl::StatusOr<UpdateResult> {
+    if (usual.update == 4) return absl::ResourceExhaustedError("no memory");
+    return usual;
+  };
+  const TrainingRecord record = RunTraining(&trainer, Numbers(4), *ExampleOrder::Create(4, 0, 5),
+                                            {.epochs = 5, .batch = 2}, {});
+  EXPECT_THAT(record.failure, StatusIs(absl::StatusCode::kResourceExhausted, "no memory"));
+  EXPECT_FALSE(record.is_stopped);
+  EXPECT_EQ(record.updates(), 3);
+  EXPECT_EQ(record.epochs.size(), 1);
 }
 
 TEST(RunTraining, TellsOfUpdatesAndEpochs) {
