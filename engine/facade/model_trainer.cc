@@ -8,7 +8,6 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
-#include "engine/facade/training_notes.h"
 #include "engine/training/schedule.h"
 
 namespace tilewire {
@@ -77,13 +76,9 @@ absl::Status ModelTrainer::TryUpdate() {
       return absl::OkStatus();
     shape.inputs.push_back(std::move(dims));
   }
-  ABSL_ASSIGN_OR_RETURN(const network::Network network,
-                        source_->SpecializeForTraining(
-                            shape.inputs, {.uses_given_statistics = spec_.frozen_statistics,
-                                           .frozen = setup_.frozen}));
   ABSL_ASSIGN_OR_RETURN(const auto planned, plans_.GetOrMake(Purpose::kUpdate, shape, {}));
   settled_ = true;
-  notes_ = NotesOf(network, spec_, setup_.outputs, *planned->plan);
+  notes_ = planned->notes;
   return absl::OkStatus();
 }
 
@@ -121,11 +116,10 @@ absl::StatusOr<BatchShape> ModelTrainer::CheckShape(absl::Span<const InputTensor
 }
 
 absl::StatusOr<AllOutputBytes> ModelTrainer::RunPlan(const TrainingPlan& planned,
-                                                     absl::Span<const InputTensor> inputs,
+                                                     std::vector<InputTensor> all,
                                                      absl::Span<const InputTensor> targets,
                                                      const RunOptions& options) const {
   const runtime::Plan& plan = *planned.plan;
-  std::vector<InputTensor> all(inputs.begin(), inputs.end());
   all.insert(all.end(), targets.begin(), targets.end());
   std::vector<OutputRequest> requests(plan.outputs.size());
   for (size_t i = 0; i < requests.size(); ++i) requests[i].index = static_cast<int>(i);
@@ -151,7 +145,11 @@ absl::StatusOr<UpdateResult> ModelTrainer::Update(absl::Span<const InputTensor> 
                         plans_.GetOrMake(Purpose::kUpdate, shape, options.interrupted));
   settled_ = true;
   ABSL_RETURN_IF_ERROR(TakeMemory(*planned));
-  ABSL_ASSIGN_OR_RETURN(const AllOutputBytes outputs, RunPlan(*planned, inputs, targets, options));
+  std::vector<InputTensor> given(inputs.begin(), inputs.end());
+  ABSL_RETURN_IF_ERROR(
+      masks_.Draw(planned->masks, spec_.seed, updates_, shared_->TeamFor(options), &given));
+  ABSL_ASSIGN_OR_RETURN(const AllOutputBytes outputs,
+                        RunPlan(*planned, std::move(given), targets, options));
   // The step is short, and goes through once it has begun.
   RunOptions without_stop = options;
   without_stop.stop = nullptr;
@@ -256,7 +254,8 @@ absl::StatusOr<Evaluation> ModelTrainer::Evaluate(absl::Span<const InputTensor> 
   ABSL_RETURN_IF_ERROR(SettleParameters(shape, options));
   const Purpose purpose = targets.empty() ? Purpose::kOutputs : Purpose::kEvaluation;
   ABSL_ASSIGN_OR_RETURN(const auto planned, plans_.GetOrMake(purpose, shape, options.interrupted));
-  ABSL_ASSIGN_OR_RETURN(AllOutputBytes outputs, RunPlan(*planned, inputs, targets, options));
+  ABSL_ASSIGN_OR_RETURN(AllOutputBytes outputs,
+                        RunPlan(*planned, {inputs.begin(), inputs.end()}, targets, options));
   const size_t count = outputs.size() - planned->losses;
   Evaluation evaluation{.loss = SumOfLosses(absl::MakeConstSpan(outputs).subspan(count)),
                         .outputs = {}};

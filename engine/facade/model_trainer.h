@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/base/aligned_buffer.h"
+#include "engine/facade/dropout_masks.h"
 #include "engine/facade/plan_tensors.h"
 #include "engine/facade/training_plans.h"
 #include "engine/facade/training_setup.h"
@@ -56,8 +57,8 @@ class ModelTrainer final : public Trainer {
   absl::Status SettleParameters(const BatchShape& shape, const RunOptions& options) const;
   absl::StatusOr<BatchShape> CheckShape(absl::Span<const InputTensor> inputs,
                                         absl::Span<const InputTensor> targets) const;
-  absl::StatusOr<AllOutputBytes> RunPlan(const TrainingPlan& planned,
-                                         absl::Span<const InputTensor> inputs,
+  // `all` are the model's inputs, and the masks of an update.
+  absl::StatusOr<AllOutputBytes> RunPlan(const TrainingPlan& planned, std::vector<InputTensor> all,
                                          absl::Span<const InputTensor> targets,
                                          const RunOptions& options) const;
 
@@ -82,6 +83,7 @@ class ModelTrainer final : public Trainer {
     AlignedBuffer arrays[2];
   };
   std::vector<State> states_;  // of the optimizer, by the store's indices
+  DropoutMasks masks_;
   int64_t updates_ = 0, steps_ = 0;
   int skipped_in_a_row_ = 0;
 };

@@ -144,6 +144,7 @@ absl::StatusOr<Network> NetworkOfUpdate(const TrainingSource& source, const Batc
   ABSL_ASSIGN_OR_RETURN(Network network,
                         source.model.SpecializeForTraining(
                             shape.inputs, {.uses_given_statistics = source.spec.frozen_statistics,
+                                           .drops = true,
                                            .frozen = source.frozen}));
   std::vector<GradientSeed> seeds;
   ABSL_ASSIGN_OR_RETURN(const std::vector<ValueId> losses,

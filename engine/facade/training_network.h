@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The networks of a trainer, for batches of one shape: that of an update, which is forward, losses
-// and gradients, and that of an evaluation, which normalizes by the running statistics and leaves
-// gradients out. Targets are inputs after the model's own. Pure functions; thread-safe.
+// and gradients, and that of an evaluation, which normalizes by the running statistics, drops
+// nothing and leaves gradients out. Inputs are the model's own, then masks of dropout, then
+// targets. Pure functions; thread-safe.
 #ifndef ENGINE_FACADE_TRAINING_NETWORK_H_
 #define ENGINE_FACADE_TRAINING_NETWORK_H_
 

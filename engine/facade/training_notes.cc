@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/facade/training_notes.h"
 
+#include <algorithm>
 #include <set>
 #include <variant>
 
@@ -9,12 +10,16 @@
 #include "absl/strings/str_join.h"
 
 namespace tilewire {
+
+using functions::Function;
+using network::Operation;
+using network::ValueId;
 namespace {
 
 // Exporters that fold normalizations into convolutions leave these with a bias.
 bool HasFoldedNormalizations(const network::Network& network) {
   bool has_bias = false;
-  for (const network::Operation& operation : network.operations) {
+  for (const Operation& operation : network.operations) {
     if (std::holds_alternative<network::BatchNormalization>(operation.params)) return false;
     const bool convolves = std::holds_alternative<network::ComputedConvolution>(operation.params);
     has_bias |= convolves && operation.srcs.size() > 2;
@@ -22,8 +27,8 @@ bool HasFoldedNormalizations(const network::Network& network) {
   return has_bias;
 }
 
-bool IsSoftmax(network::ValueId value, const network::Network& network) {
-  return absl::c_any_of(network.operations, [value](const network::Operation& operation) {
+bool IsSoftmax(ValueId value, const network::Network& network) {
+  return absl::c_any_of(network.operations, [value](const Operation& operation) {
     return operation.dst == value && std::holds_alternative<network::Softmax>(operation.params);
   });
 }
@@ -43,25 +48,95 @@ void NoteReferences(const runtime::Plan& plan, std::vector<std::string>* notes) 
                                 absl::StrJoin(names, ", "), "."));
 }
 
+void NoteProbabilities(const network::Network& update, std::vector<std::string>* notes) {
+  for (const Operation& operation : update.operations) {
+    const auto* loss = std::get_if<network::Loss>(&operation.params);
+    const bool takes_softmax =
+        loss != nullptr && loss->function == functions::LossFunction::kSoftmaxCrossEntropy;
+    if (!takes_softmax || !IsSoftmax(operation.srcs[0], update)) continue;
+    notes->push_back(absl::StrCat("Output '", update.values[operation.srcs[0]].name,
+                                  "' is a softmax already, and a cross entropy takes another one: "
+                                  "train by the values before it."));
+  }
+}
+
+// The function of one number that the operation is; null if it is none.
+const functions::Elementwise* FunctionOf(const Operation& operation) {
+  if (const auto* activation = std::get_if<network::Activation>(&operation.params))
+    return &activation->op;
+  return std::get_if<network::Elementwise>(&operation.params);
+}
+
+// Whether the gradient is 0 wherever there is one.
+bool IsFlat(const Operation& operation) {
+  static constexpr Function kFlat[] = {Function::kRound, Function::kFloor, Function::kCeil,
+                                       Function::kSign, Function::kTruncate};
+  const functions::Elementwise* function = FunctionOf(operation);
+  return function != nullptr && absl::c_linear_search(kFlat, function->function);
+}
+
+// The operations of forward and the losses; gradients follow.
+absl::Span<const Operation> ForwardOf(const network::Network& update) {
+  const auto last =
+      std::find_if(update.operations.rbegin(), update.operations.rend(), [](const auto& operation) {
+        return std::holds_alternative<network::Loss>(operation.params);
+      });
+  return absl::MakeConstSpan(update.operations).first(update.operations.rend() - last);
+}
+
+// Per value: whether a parameter that learns leads to it.
+std::vector<bool> Learned(const network::Network& update, absl::Span<const Operation> forward) {
+  std::vector<bool> learned(update.values.size(), false);
+  for (const network::Parameter& parameter : update.parameters)
+    learned[parameter.value] = parameter.learns;
+  for (const Operation& operation : forward) {
+    if (!absl::c_any_of(operation.srcs, [&](ValueId src) { return learned[src]; })) continue;
+    learned[operation.dst] = true;
+    for (ValueId more : operation.more_dsts) learned[more] = true;
+  }
+  return learned;
+}
+
+// Operations that lead to no loss are not in the network.
+void NoteFlatFunctions(const network::Network& update, std::vector<std::string>* notes) {
+  const absl::Span<const Operation> forward = ForwardOf(update);
+  const std::vector<bool> learned = Learned(update, forward);
+  std::vector<std::string> nodes;
+  for (const Operation& operation : forward) {
+    if (!IsFlat(operation) || !learned[operation.srcs[0]]) continue;
+    nodes.push_back(absl::StrCat("'", operation.name.substr(0, 200), "' (",
+                                 functions::AlgorithmName(FunctionOf(operation)->function), ")"));
+  }
+  if (nodes.empty()) return;
+  notes->push_back(absl::StrCat(
+      "Functions of steps have a gradient of 0, so that parameters before them learn nothing by "
+      "way of them: ",
+      absl::StrJoin(nodes, ", "), "."));
+}
+
+void NoteDropout(const network::Network& update, std::vector<std::string>* notes) {
+  const auto count = absl::c_count_if(
+      update.masks, [](const network::DropoutMask& mask) { return mask.is_of_file; });
+  if (count == 0) return;
+  notes->push_back(
+      absl::StrCat("The file asks for dropout in inference, too (training_mode of ", count,
+                   count == 1 ? " node" : " nodes",
+                   "): it will drop where it is served; evaluations here drop nothing."));
+}
+
 }  // namespace
 
-std::vector<std::string> NotesOf(const network::Network& forward, const TrainingSpec& spec,
-                                 const std::vector<int>& outputs, const runtime::Plan& update) {
+std::vector<std::string> NotesOf(const network::Network& update, const runtime::Plan& plan) {
   std::vector<std::string> notes;
-  if (HasFoldedNormalizations(forward)) {
+  if (HasFoldedNormalizations(update)) {
     notes.push_back(
         "The model has convolutions with biases and no batch normalization: exporters fold it into "
         "them when they export for evaluation. It trains as it is.");
   }
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    const network::ValueId output = forward.outputs[outputs[i]];
-    if (spec.losses[i].kind != LossSpec::Kind::kSoftmaxCrossEntropy || !IsSoftmax(output, forward))
-      continue;
-    notes.push_back(absl::StrCat("Output '", forward.values[output].name,
-                                 "' is a softmax already, and a cross entropy takes another one: "
-                                 "train by the values before it."));
-  }
-  NoteReferences(update, &notes);
+  NoteProbabilities(update, &notes);
+  NoteFlatFunctions(update, &notes);
+  NoteDropout(update, &notes);
+  NoteReferences(plan, &notes);
   return notes;
 }
 

@@ -10,15 +10,14 @@
 
 #include "engine/network/network.h"
 #include "engine/runtime/plan.h"
-#include "engine/training/training_spec.h"
 
 namespace tilewire {
 
-// `forward` is the network without losses; `outputs` are those of the spec's losses. Notes are of
-// normalizations that an exporter has folded, of cross entropies of probabilities, and of steps
-// that run reference implementations.
-std::vector<std::string> NotesOf(const network::Network& forward, const TrainingSpec& spec,
-                                 const std::vector<int>& outputs, const runtime::Plan& update);
+// `update` is the network of an update (NetworkOfUpdate()), `plan` what it was lowered to. Notes
+// are of normalizations that an exporter has folded, cross entropies of probabilities, functions
+// whose gradient is zero everywhere, dropout that the file keeps up for inference, and steps that
+// run reference implementations.
+std::vector<std::string> NotesOf(const network::Network& update, const runtime::Plan& plan);
 
 }  // namespace tilewire
 

@@ -5,6 +5,7 @@
 
 #include "absl/algorithm/container.h"
 #include "engine/base/status_macros.h"
+#include "engine/facade/training_notes.h"
 #include "engine/lowering/lowering.h"
 #include "engine/runtime/tensor_layout.h"
 
@@ -71,7 +72,9 @@ absl::StatusOr<std::shared_ptr<const TrainingPlan>> TrainingPlans::Make(
   context.between_operations = interrupted;
   ABSL_ASSIGN_OR_RETURN(planned->plan, lowering::LowerNetwork(network, context));
   planned->losses = has_losses ? static_cast<int>(source_.spec.losses.size()) : 0;
-  for (size_t i = shape.inputs.size(); i < network.inputs.size(); ++i) {
+  for (const network::DropoutMask& mask : network.masks)
+    planned->masks.push_back({mask, network.values[mask.value].dims});
+  for (size_t i = shape.inputs.size() + network.masks.size(); i < network.inputs.size(); ++i) {
     const network::Value& value = network.values[network.inputs[i]];
     planned->targets.push_back({value.name, value.type, value.dims});
   }
@@ -81,6 +84,7 @@ absl::StatusOr<std::shared_ptr<const TrainingPlan>> TrainingPlans::Make(
       planned->learning.push_back(store_.Find(parameter.name));
   }
   ABSL_RETURN_IF_ERROR(NoteStatistics(network, planned.get()));
+  planned->notes = NotesOf(network, *planned->plan);
   return planned;
 }
 

@@ -29,12 +29,20 @@ struct PlannedStatistics {
   int64_t elements = 0;
 };
 
+// A mask of dropout: an input of the plan after the model's own, in this order.
+struct PlannedMask {
+  network::DropoutMask mask;
+  Dims dims;
+};
+
 struct TrainingPlan {
   std::shared_ptr<const runtime::Plan> plan;
   int losses = 0;                             // outputs of an update begin with them
   std::vector<int> learning;                  // of the store, with the gradients of a run
   std::vector<PlannedStatistics> statistics;  // of an update
+  std::vector<PlannedMask> masks;             // the same
   std::vector<TensorSpec> targets;            // with the types that the plan reads
+  std::vector<std::string> notes;             // of an update (training_notes.h)
 };
 
 class TrainingPlans {

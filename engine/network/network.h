@@ -155,11 +155,12 @@ struct Operation {
 struct Network {
   std::vector<Value> values;
   std::vector<Operation> operations;  // topological order
-  std::vector<ValueId> inputs;        // in the model's order
+  std::vector<ValueId> inputs;        // in the model's order; then masks
   std::vector<ValueId> outputs;       // may name an input or one value twice
   std::vector<Dims> output_dims;      // as in the model: without dimensions where a value has [1]
   std::vector<Parameter> parameters;  // none for inference
   std::vector<RunningStatistics> statistics;  // in the order of their operations
+  std::vector<DropoutMask> masks;             // the same; none but for updates
 };
 
 }  // namespace tilewire::network

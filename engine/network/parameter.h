@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numbers of the file that are values of a network for training, without an operation that computes
-// them: a store keeps them from run to run.
+// Values of a network for training without an operation that computes them: numbers of the file,
+// which a store keeps from run to run, and masks, which every run draws anew.
 #ifndef ENGINE_NETWORK_PARAMETER_H_
 #define ENGINE_NETWORK_PARAMETER_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "engine/network/constant.h"
@@ -32,6 +33,16 @@ struct RunningStatistics {
   float momentum = 0.9f;
   ValueId batch_mean = kNoValue, batch_variance = kNoValue;
   int64_t elements = 1;  // of a channel, in the batch
+};
+
+// A mask of dropout, an input of the network after the model's own: 0 where an element is dropped,
+// at random, and 1 / (1 - ratio) where it is kept.
+struct DropoutMask {
+  ValueId value = kNoValue;
+  float ratio = 0.5f;            // in (0, 1)
+  std::optional<uint64_t> seed;  // the node's; else the trainer's holds
+  uint32_t node = 0;             // tells nodes apart, in networks of any shapes
+  bool is_of_file = false;       // the file asks to drop whatever the network is for
 };
 
 }  // namespace tilewire::network

@@ -6,6 +6,7 @@
 
 #include "absl/algorithm/container.h"
 #include "engine/base/status_macros.h"
+#include "engine/network/training/differentiate.h"
 #include "engine/onnx/empty_tensors.h"
 
 namespace tilewire::reader {
@@ -215,6 +216,30 @@ absl::StatusOr<ValueId> NodeContext::Kept(int i) {
   return AddParameter(constant, /*learns=*/false, network_);
 }
 
+namespace {
+
+// FNV-1a, 32 bits: the same number for a name on every machine.
+uint32_t NumberOfName(absl::string_view name) {
+  uint32_t number = 2166136261u;
+  for (const char byte : name) number = (number ^ static_cast<uint8_t>(byte)) * 16777619u;
+  return number;
+}
+
+}  // namespace
+
+absl::StatusOr<ValueId> NodeContext::AddMask(const network::DropoutMask& mask, const Dims& dims) {
+  const int64_t count = ElementCount(dims).value_or(0), images = dims.empty() ? 1 : dims[0];
+  if (count / std::max<int64_t>(images, 1) > std::numeric_limits<uint32_t>::max())
+    return node.TooLarge("a mask of more than 2^32 elements of an image");
+  const auto value = static_cast<ValueId>(network_->values.size());
+  network_->values.push_back({absl::StrCat(output_name(), "/drawn"), DataType::kF32, dims});
+  network_->inputs.push_back(value);
+  network_->masks.push_back(mask);
+  network_->masks.back().value = value;
+  network_->masks.back().node = NumberOfName(output_name());
+  return value;
+}
+
 absl::StatusOr<Operand> NodeContext::EmitOperand(OperationParams params, std::vector<ValueId> srcs,
                                                  Dims dims, absl::string_view suffix,
                                                  DataType type) {
@@ -240,6 +265,28 @@ absl::Status NodeContext::SetOutput(ValueId value) {
 
 absl::Status NodeContext::SetOutput(ConstantPtr constant) {
   return SetOutput(OperandOf(std::move(constant)));
+}
+
+absl::StatusOr<std::vector<ValueId>> NodeContext::Differentiate(ValueId y,
+                                                                const std::vector<ValueId>& xs,
+                                                                const std::vector<ValueId>& all) {
+  std::vector<bool> follows(network_->values.size(), false);  // computed from one of xs
+  for (ValueId x : xs) follows[x] = true;
+  for (const network::Operation& operation : network_->operations) {
+    if (absl::c_none_of(operation.srcs, [&](ValueId src) { return follows[src]; })) continue;
+    if (absl::c_linear_search(all, operation.dst))
+      return node.Unimplemented("xs and zs of which one is computed from another");
+    follows[operation.dst] = true;
+    for (ValueId more : operation.more_dsts) follows[more] = true;
+  }
+  const Dims dims = value(y).dims;
+  const int64_t count = ElementCount(dims).value_or(kLargestFold + 1);
+  if (count > kLargestFold) return node.TooLarge("y of more than ", kLargestFold, " elements");
+  ConstantPtr ones =
+      MakeFloats(absl::StrCat(output_name(), "/ones"), dims, std::vector<float>(count, 1));
+  ABSL_ASSIGN_OR_RETURN(const ValueId seed,
+                        Emit(network::Literal{std::move(ones)}, {}, dims, "/ones"));
+  return network::Differentiate({{y, seed}}, xs, network_);
 }
 
 absl::StatusOr<std::vector<Operand>> NodeContext::Visit(const Body& body,

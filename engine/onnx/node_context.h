@@ -118,6 +118,9 @@ class NodeContext {
   bool IsRead(int i) const { return node.HasOutput(i) && graph_.is_read[node.outputs[i]]; }
   // Whether nodes of this operator, beside this one, are all that reads output 0.
   bool IsReadOnlyBy(absl::string_view op) const;
+  // A tensor that the node names otherwise (Node::captures), and its name for messages.
+  const Operand& tensor(TensorId id) const { return tensors_[id]; }
+  std::string tensor_name(TensorId id) const { return graph_.tensor_names[id].substr(0, 200); }
   // Output i, once it is set.
   const Operand& output(int i) const { return tensors_[node.outputs[i]]; }
 
@@ -153,6 +156,11 @@ class NodeContext {
     return result.ok() ? SetOutput(*result) : result.status();
   }
 
+  // Appends the gradients of the sum of y's elements by `xs`; kNoValue: it does not depend on one.
+  //   kUnimplemented  one of `all`, which xs are of, is computed from one of xs; as Differentiate()
+  absl::StatusOr<std::vector<ValueId>> Differentiate(ValueId y, const std::vector<ValueId>& xs,
+                                                     const std::vector<ValueId>& all);
+
   // Visits a graph in an attribute of the node and returns its outputs. `inputs` are as many as the
   // body's; `suffix` tells visits apart.
   //   kUnimplemented  bodies are visited too often
@@ -168,6 +176,9 @@ class NodeContext {
   void AddStatistics(network::RunningStatistics statistics) {
     network_->statistics.push_back(std::move(statistics));
   }
+
+  // A value that every run draws (Network::masks). kResourceExhausted: images of 2^32 elements.
+  absl::StatusOr<ValueId> AddMask(const network::DropoutMask& mask, const Dims& dims);
 
   // For long loops over elements: not OK where the work is to end.
   absl::Status Interrupted() const {

@@ -17,6 +17,9 @@ struct TrainingPurpose {
   // Network::statistics says what becomes of the running ones. One whose scale and shift are frozen
   // always takes the running ones.
   bool uses_given_statistics = false;
+  // Dropout drops at random, by masks that are inputs (Network::masks): for updates. Else nothing
+  // is dropped.
+  bool drops = false;
   // Names of parameters that stay as the file has them: numbers that operations hold.
   absl::flat_hash_set<std::string> frozen;
 };

@@ -74,7 +74,7 @@ struct TrainingSpec {
   double clip_value = 0;           // of each element of a gradient; 0: no bound
   double clip_norm = 0;            // of all gradients together; 0: no bound
   bool frozen_statistics = false;  // normalize by the file's statistics, and keep them
-  uint64_t seed = 0;               // of dropout
+  uint64_t seed = 0;               // of dropout, for nodes that have none of their own
 };
 
 }  // namespace tilewire

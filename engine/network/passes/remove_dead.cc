@@ -25,6 +25,7 @@ class Renumbering {
 
   void Apply() {
     for (ValueId& input : network_->inputs) Rename(&input);
+    for (DropoutMask& mask : network_->masks) Rename(&mask.value);
     for (Parameter& parameter : network_->parameters) Rename(&parameter.value);
     for (Operation& operation : network_->operations) {
       for (ValueId& src : operation.srcs) Rename(&src);

@@ -406,6 +406,29 @@ TEST(TrainerTest, NotesSayWhatIsPeculiar) {
   EXPECT_THAT(notes_of(bare), AllOf(HasSubstr(folded), HasSubstr(softmax)));
 }
 
+// Rounding trains what follows it, and nothing before it.
+TEST(TrainerTest, NotesNameFunctionsOfNoGradient) {
+  const char* const flat = "have a gradient of 0, so that parameters before them learn nothing";
+  for (const char* op : {"Round", "Floor", "Ceil", "Sign", "Tanh"}) {
+    OnnxBuilder model(13);
+    model.Input("x", {-1, 6}).Floats("w1", {5, 6}).Floats("w2", {4, 5});
+    model.Node("Floor", {"x"}, {"whole"});  // nothing before it learns
+    model.Node("Gemm", {"whole", "w1"}, {"h"}, {Int("transB", 1)}).Node(op, {"h"}, {"r"});
+    model.Node("Gemm", {"r", "w2"}, {"y"}, {Int("transB", 1)}).Output("y");
+    ASSERT_OK_AND_ASSIGN(auto trainer, TrainerOf(model, CrossEntropy()));
+    const std::string notes = absl::StrJoin(trainer->notes(), "\n");
+    if (op == std::string("Tanh")) {
+      EXPECT_THAT(notes, Not(HasSubstr(flat)));
+      continue;
+    }
+    EXPECT_THAT(notes, AllOf(HasSubstr(flat), HasSubstr("'node_r' (")));
+    EXPECT_THAT(notes, Not(HasSubstr("node_whole")));
+    const ParametersByName before = ParametersOf(*trainer);
+    Learn(*trainer, {Rows(1)}, 1);
+    EXPECT_EQ(before.at("w1"), ParametersOf(*trainer).at("w1"));
+  }
+}
+
 TEST(TrainerTest, AWrittenModelAnswersAsTheTrainerEvaluates) {
   ASSERT_OK_AND_ASSIGN(auto trainer, TrainerOf(ConvolutionNet(), CrossEntropy(0.05)));
   Learn(*trainer, {Images(1), Images(2)}, 6);

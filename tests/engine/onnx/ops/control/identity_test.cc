@@ -22,35 +22,5 @@ TEST(IdentityTest, OfAConstantIsTheConstant) {
   EXPECT_EQ(Computed(model, {{2}}, {{1, 2}})[0], Elements({11, 22}));
 }
 
-TEST(IdentityTest, TheMaskOfDropoutKeepsEverything) {
-  OnnxBuilder model;
-  model.Input("x", {2, 1, 3}).Node("Dropout", {"x"}, {"kept", "mask"});
-  model.Output("kept").Output("mask");
-  EXPECT_EQ(BuiltText(model, {{2, 1, 3}}),
-            "input x [2,1,3]\nkept/kept [1,1,1] = literal() elements=1\n"
-            "mask [2,1,3] = select(kept/kept) 0:0 by 0 x2 2:0 by 0 x3\noutput x\noutput mask\n");
-  EXPECT_EQ(Computed(model, {{2, 1, 3}}, {{1, 2, 3, 4, 5, 6}}),
-            (std::vector<Elements>{{1, 2, 3, 4, 5, 6}, {1, 1, 1, 1, 1, 1}}));
-}
-
-// Elements are dropped in training_mode only, and there not with a ratio of 0.
-TEST(IdentityTest, DropoutThatDropsIsRefused) {
-  for (const float ratio : {0.0f, 0.5f}) {
-    for (const bool training : {false, true}) {
-      OnnxBuilder model;
-      model.Input("x", {2}).Floats("ratio", {}, {ratio});
-      model.Tensor("training", {}, onnx::TensorProto::BOOL)->add_int32_data(training);
-      model.Node("Dropout", {"x", "ratio", "training"}, {"y"}).Output("y");
-      const std::string text = BuiltText(model, {{2}});
-      if (training && ratio != 0) {
-        EXPECT_THAT(text, HasSubstr("UNIMPLEMENTED: node 'node_y'"));
-        EXPECT_THAT(text, HasSubstr("training_mode with a ratio other than 0"));
-      } else {
-        EXPECT_EQ(text, "input x [2]\noutput x\n") << ratio << training;
-      }
-    }
-  }
-}
-
 }  // namespace
 }  // namespace tilewire::reader
