@@ -68,7 +68,7 @@ class RealEngine final : public Engine, public PrimitiveEngine {
 
   absl::StatusOr<std::unique_ptr<Trainer>> CreateTrainer(const std::string& path,
                                                          const TrainingSpec& spec) override {
-    ABSL_ASSIGN_OR_RETURN(auto source, reader::OnnxModel::Open(path));
+    ABSL_ASSIGN_OR_RETURN(auto source, reader::OnnxModel::Open(path, reader::OpenedFor::kWriting));
     return ModelTrainer::Create(std::move(source), shared_, spec);
   }
 

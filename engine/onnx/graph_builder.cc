@@ -26,6 +26,7 @@ void MarkRead(const std::vector<Node>& nodes, std::vector<bool>* is_read) {
   };
   for (const Node& node : nodes) {
     mark(node.inputs);
+    mark(node.captures);
     for (const auto& [name, body] : node.bodies) {
       mark(body->outputs);
       MarkRead(body->nodes, is_read);

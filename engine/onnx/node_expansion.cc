@@ -185,6 +185,23 @@ absl::Status NodeExpansion::ConnectInputs(Node* node, const Scope& scope) const 
   return absl::OkStatus();
 }
 
+absl::Status NodeExpansion::CaptureNamed(Node* node, const Scope& scope) const {
+  ABSL_ASSIGN_OR_RETURN(const std::string y, node->String("y", ""));
+  std::vector<std::string> names = {y};
+  for (const char* attribute : {"xs", "zs"}) {
+    ABSL_ASSIGN_OR_RETURN(const std::vector<std::string> more, node->Strings(attribute));
+    names.insert(names.end(), more.begin(), more.end());
+  }
+  for (const std::string& name : names) {
+    const absl::StatusOr<TensorId> id = Resolve(name, scope);
+    if (!id.ok()) return node->Invalid(id.status().message());
+    if (*id == kNoTensor)
+      return node->Invalid(QuotedName(name), " is an input that its function's call leaves out");
+    node->captures.push_back(*id);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status NodeExpansion::AddInitializers(const onnx::GraphProto& graph, Scope* scope) {
   const auto add = [&](const std::string& name,
                        absl::StatusOr<ConstantPtr> constant) -> absl::Status {
@@ -322,6 +339,7 @@ absl::Status NodeExpansion::Expand(const NodeProtos& protos, Scope* scope,
       continue;
     }
     ABSL_RETURN_IF_ERROR(AddBodies(&node, *scope));
+    if (row != nullptr && row->names_tensors) ABSL_RETURN_IF_ERROR(CaptureNamed(&node, *scope));
     nodes->push_back(std::move(node));
   }
   return absl::OkStatus();

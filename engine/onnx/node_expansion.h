@@ -59,6 +59,7 @@ class NodeExpansion {
   absl::Status DefineOutputs(Node* node, Scope* scope);
   absl::Status ConnectInputs(Node* node, const Scope& scope) const;
   absl::Status AddBodies(Node* node, const Scope& scope);
+  absl::Status CaptureNamed(Node* node, const Scope& scope) const;
   absl::Status AddInitializers(const onnx::GraphProto& graph, Scope* scope);
   absl::Status Inline(const Node& call, const onnx::FunctionProto& function, const Scope& scope,
                       std::vector<Node>* nodes);

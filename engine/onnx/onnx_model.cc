@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/onnx/onnx_model.h"
 
+#include <optional>
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/match.h"
 #include "engine/base/progress.h"
 #include "engine/base/status_macros.h"
 #include "engine/network/passes/passes.h"
@@ -15,6 +15,7 @@
 #include "engine/onnx/file/model_graph.h"
 #include "engine/onnx/file/model_writer.h"
 #include "engine/onnx/graph_builder.h"
+#include "engine/onnx/ops/op_table.h"
 #include "engine/onnx/signature.h"
 #include "engine/onnx/specialization.h"
 #include "engine/onnx/trainable.h"
@@ -25,24 +26,32 @@ using network::Network;
 using network::RunPasses;
 namespace {
 
-bool HasLoop(const std::vector<Node>& nodes) {
-  return absl::c_any_of(nodes, [](const Node& node) {
-    return node.op() == "Loop" || absl::c_any_of(node.bodies, [](const auto& body) {
-             return HasLoop(body.second->nodes);
+// Whether it holds for a node, also of graphs in attributes.
+using HoldsForNode = bool (*)(const Node& node);
+bool AnyNode(const std::vector<Node>& nodes, HoldsForNode holds) {
+  return absl::c_any_of(nodes, [holds](const Node& node) {
+    return holds(node) || absl::c_any_of(node.bodies, [holds](const auto& body) {
+             return AnyNode(body.second->nodes, holds);
            });
   });
 }
+bool IsLoop(const Node& node) { return node.op() == "Loop"; }
+bool NamesTensors(const Node& node) { return FindOp(node)->names_tensors; }
 
 class ParsedModel final : public OnnxModel {
  public:
+  // `files` are null for a model that is only run.
   static absl::StatusOr<std::shared_ptr<const OnnxModel>> Create(ModelGraph graph,
-                                                                 ModelFiles files) {
+                                                                 std::optional<ModelFiles> files) {
     auto model = std::make_shared<ParsedModel>();
     model->graph_ = std::move(graph);
     model->files_ = std::move(files);
     ABSL_ASSIGN_OR_RETURN(model->folded_, FoldConstants(model->graph_));
     ABSL_ASSIGN_OR_RETURN(model->signature_, InferSignature(model->graph_, model->folded_));
-    model->has_loops_ = HasLoop(model->graph_.nodes);
+    model->has_loops_ = AnyNode(model->graph_.nodes, IsLoop);
+    model->names_tensors_ = AnyNode(model->graph_.nodes, NamesTensors);
+    if (model->names_tensors_ && model->signature_.has_cuts)
+      return Unimplemented("gradients of a model whose sizes depend on what it computes");
     return std::shared_ptr<const OnnxModel>(std::move(model));
   }
 
@@ -114,7 +123,8 @@ class ParsedModel final : public OnnxModel {
 
   absl::Status Write(const std::string& path, absl::Span<const NewElements> changed,
                      const Metadata& added) const override {
-    return WriteModelFile(files_, path, changed, added);
+    if (files_) return WriteModelFile(*files_, path, changed, added);
+    return absl::FailedPreconditionError("the model was not opened to be written");
   }
 
   absl::Status CheckFiles() const override {
@@ -141,7 +151,12 @@ class ParsedModel final : public OnnxModel {
     ABSL_ASSIGN_OR_RETURN(const std::vector<ConstantPtr> known, KnownInputs(input_dims, deciding));
     ABSL_ASSIGN_OR_RETURN(Network network,
                           BuildNetwork(graph_, folded_, input_dims, known, interrupted));
-    RunPasses(&network);
+    // Gradients hold what the passes would change.
+    if (names_tensors_) {
+      network::RemoveDead(&network);
+    } else {
+      RunPasses(&network);
+    }
     return network;
   }
 
@@ -156,8 +171,9 @@ class ParsedModel final : public OnnxModel {
       if (IsEmpty(input_dims[i]))
         return InvalidArgument("training: input '", name, "' has no elements");
     }
+    if (names_tensors_) return Unimplemented("training of a model that computes gradients itself");
     for (const Node& node : graph_.nodes) {
-      if (absl::StrContains(node.op(), "Linear") || absl::EndsWith(node.op(), "Integer"))
+      if (FindOp(node)->is_quantized)
         return node.Unimplemented(
             "training of a quantized model; what can be trained is the model of real numbers that "
             "it was made of");
@@ -214,10 +230,10 @@ class ParsedModel final : public OnnxModel {
   }
 
   ModelGraph graph_;
-  ModelFiles files_;
+  std::optional<ModelFiles> files_;  // of a model to be written
   std::vector<Operand> folded_;
   Signature signature_;
-  bool has_loops_ = false;
+  bool has_loops_ = false, names_tensors_ = false;
 };
 
 }  // namespace
@@ -244,12 +260,14 @@ absl::StatusOr<std::vector<HeldTensor>> OnnxModel::Compute(const Node&, const Cu
   return Internal("a model without stages");
 }
 
-absl::StatusOr<std::shared_ptr<const OnnxModel>> OnnxModel::Open(const std::string& path) {
+absl::StatusOr<std::shared_ptr<const OnnxModel>> OnnxModel::Open(const std::string& path,
+                                                                 OpenedFor use) {
   ReportProgress("reading the file", "");
   ABSL_ASSIGN_OR_RETURN(const std::shared_ptr<const ByteSource> file, OpenFile(path));
   absl::StatusOr<OnnxFile> onnx_file = ReadOnnxFile(*file, path);
   if (!onnx_file.ok()) return NamedByFormat(onnx_file.status(), *file);
-  ModelFiles files{path, file, std::move(onnx_file->external)};
+  std::optional<ModelFiles> files;
+  if (use == OpenedFor::kWriting) files = ModelFiles{path, file, std::move(onnx_file->external)};
   ABSL_ASSIGN_OR_RETURN(ModelGraph graph, BuildModelGraph(*std::move(onnx_file)));
   return ParsedModel::Create(std::move(graph), std::move(files));
 }

@@ -27,6 +27,10 @@
 
 namespace tilewire::reader {
 
+// The use of a model that is opened. One to be written again keeps its files open, so that its
+// bytes are those that were read, whatever is put in their place.
+enum class OpenedFor { kRunning, kWriting };
+
 class OnnxModel {
  public:
   // Reads, validates and checks that every operator is supported; infers output shapes.
@@ -36,7 +40,8 @@ class OnnxModel {
   //                       the node or tensor
   //   kUnimplemented      an operator, domain or opset that is not supported; the message names
   //                       node, operator, domain and opset
-  static absl::StatusOr<std::shared_ptr<const OnnxModel>> Open(const std::string& path);
+  static absl::StatusOr<std::shared_ptr<const OnnxModel>> Open(const std::string& path,
+                                                               OpenedFor use = OpenedFor::kRunning);
   virtual ~OnnxModel() = default;
 
   virtual const std::vector<TensorSpec>& inputs() const = 0;
@@ -85,7 +90,9 @@ class OnnxModel {
   virtual absl::StatusOr<network::Network> SpecializeForTraining(
       absl::Span<const Dims> input_dims, const TrainingPurpose& purpose) const = 0;
 
-  // Writes the model's file with other elements of some initializers (model_writer.h).
+  // Writes the model's file with other elements of some initializers (model_writer.h), whose errors
+  // these are.
+  //   kFailedPrecondition  the model was not opened for it
   virtual absl::Status Write(const std::string& path, absl::Span<const NewElements> changed,
                              const Metadata& added) const = 0;
 

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -61,6 +62,9 @@ int SyncFolder(const std::string& path) {
 absl::StatusOr<NewFile> NewFile::Create(const std::string& path) {
   if (path.empty() || path.back() == '/')
     return InvalidArgument("'", path, "' is not a file's path");
+  struct stat there;
+  if (stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode))
+    return InvalidArgument("'", path, "' is not a regular file, and would be replaced by one");
   static std::atomic<uint64_t> number = 0;
   while (true) {
     std::string written = absl::StrCat(path, ".", getpid(), ".", ++number, ".new");

@@ -14,7 +14,8 @@
 namespace tilewire::reader {
 
 // Errors of all functions, with the path:
-//   kInvalidArgument    a folder that does not exist, a path that is a folder
+//   kInvalidArgument    a folder that does not exist; a path that is a folder, a device or whatever
+//                       else is there and is not a regular file
 //   kResourceExhausted  no space, or a file larger than this process may write
 //   kPermissionDenied   the folder takes no files from this process
 //   kUnavailable        whatever else the system says

@@ -34,7 +34,7 @@ class Node {
 
   std::vector<TensorId> inputs, outputs;
   // The graphs in its attributes, by the attribute's name, and the tensors outside them that they
-  // read.
+  // read; also those that other attributes name, which the node reads.
   std::map<std::string, std::shared_ptr<const Body>> bodies;
   std::vector<TensorId> captures;
 

@@ -74,6 +74,11 @@ struct OpRow {
   // Inputs that training may change (trainable.h), and whether it may if they are one number.
   uint8_t trains = 0;
   bool trains_one_number = true;
+  // The attributes y, xs and zs name tensors, which the node reads (Node::captures) and which other
+  // nodes compute from each other: models with such a node are planned as a whole, without passes.
+  bool names_tensors = false;
+  // Integers stand for real numbers here, so that a model with such a node is not trained.
+  bool is_quantized = false;
 };
 
 inline constexpr uint8_t kEveryInput = 0xFF;  // of any number
@@ -104,6 +109,11 @@ constexpr OpRow TrainsEvery(OpRow row) {
 constexpr OpRow TrainsTensors(OpRow row) {
   row = TrainsEvery(row);
   row.trains_one_number = false;
+  return row;
+}
+
+constexpr OpRow Quantized(OpRow row) {
+  row.is_quantized = true;
   return row;
 }
 

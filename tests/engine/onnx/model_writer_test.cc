@@ -51,7 +51,7 @@ std::vector<std::string> NamesIn(const std::string& folder) {
 
 std::shared_ptr<const OnnxModel> OpenIn(const std::string& folder, const OnnxBuilder& builder) {
   WriteFile(folder + "old.onnx", builder.Serialize());
-  auto model = OnnxModel::Open(folder + "old.onnx");
+  auto model = OnnxModel::Open(folder + "old.onnx", OpenedFor::kWriting);
   EXPECT_THAT(model, IsOk());
   return model.ok() ? *model : nullptr;
 }
@@ -124,6 +124,27 @@ std::vector<StorageCase> StorageCases() {
   };
 }
 
+// A rename would put a file into the place of a device or a pipe, also where a link leads to it.
+TEST(ModelWriterTest, OnlyRegularFilesAreReplaced) {
+  const std::string folder = EmptyFolder("irregular");
+  const auto model =
+      OpenIn(folder, OnnxBuilder().Input("x", {1}).Node("Relu", {"x"}, {"y"}).Output("y"));
+  ASSERT_NE(model, nullptr);
+  ASSERT_EQ(mkfifo((folder + "pipe").c_str(), 0600), 0);
+  std::filesystem::create_symlink("pipe", folder + "to_pipe");
+  std::filesystem::create_symlink("/dev/null", folder + "to_null");
+  std::filesystem::create_directory(folder + "taken");
+  for (const char* name : {"pipe", "to_pipe", "to_null", "taken"}) {
+    EXPECT_THAT(model->Write(folder + name, {}, {}),
+                StatusIs(Code::kInvalidArgument, "is not a regular file, and would be replaced"));
+  }
+  EXPECT_THAT(model->Write("/dev/null", {}, {}),
+              StatusIs(Code::kInvalidArgument, "'/dev/null' is not a regular file"));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 5);
+  EXPECT_TRUE(std::filesystem::is_symlink(folder + "to_pipe"));
+  EXPECT_TRUE(std::filesystem::is_fifo(folder + "pipe"));
+}
+
 TEST(ModelWriterTest, EveryFormOfNumbersChangesAndNothingElse) {
   const std::string folder = EmptyFolder("forms");
   const std::vector<float> numbers = {1.5f, -2, 65504};
@@ -163,7 +184,7 @@ TEST(ModelWriterTest, ElementsThatAreNotPacked) {
   };
   const std::string folder = EmptyFolder("spaced");
   WriteFile(folder + "old.onnx", model_of({1, 2, 3}));
-  const auto model = OnnxModel::Open(folder + "old.onnx");
+  const auto model = OnnxModel::Open(folder + "old.onnx", OpenedFor::kWriting);
   ASSERT_THAT(model, IsOk());
   const std::vector<float> numbers = {4, 5, 6};
   ASSERT_THAT((*model)->Write(folder + "new.onnx", {{NewElements{"w", numbers}}}, {}), IsOk());
@@ -214,7 +235,7 @@ TEST(ModelWriterTest, MetadataIsAppendedAndReplacesItsKeys) {
   ASSERT_THAT(model->Write(folder + "1.onnx", {}, {{"parent", "7"}, {"seed", ""}}), IsOk());
   EXPECT_EQ(BytesOfFile(folder + "1.onnx"),
             builder.Serialize() + entry("parent", "7") + entry("seed", ""));
-  const auto again = OnnxModel::Open(folder + "1.onnx");
+  const auto again = OnnxModel::Open(folder + "1.onnx", OpenedFor::kWriting);
   ASSERT_THAT(again, IsOk());
   ASSERT_THAT((*again)->Write(folder + "2.onnx", {}, {{"parent", "8"}}), IsOk());
   EXPECT_EQ(BytesOfFile(folder + "2.onnx"),
@@ -293,6 +314,10 @@ TEST(ModelWriterTest, RefusesWhatDoesNotFitTheFile) {
   std::filesystem::create_directory(folder + "taken");
   EXPECT_THAT(model->Write(folder + "taken", {}, {}), StatusIs(Code::kInvalidArgument, "taken"));
   EXPECT_THAT(NamesIn(folder), ElementsAre("old.onnx", "taken"));
+  const auto only_run = OnnxModel::Open(folder + "old.onnx");
+  ASSERT_THAT(only_run, IsOk());
+  EXPECT_THAT((*only_run)->Write(folder + "new.onnx", {}, {}),
+              StatusIs(Code::kFailedPrecondition, "was not opened to be written"));
 
   const auto halves = OpenIn(folder, SumModel(onnx::TensorProto::FLOAT16, [](auto* tensor) {
                                tensor->set_raw_data(RawBytes<uint16_t>({1, 2, 3}));

@@ -170,10 +170,11 @@ absl::Status BuildGatherBlockQuantized(NodeContext& context) {
 }  // namespace
 
 TILEWIRE_OPERATORS(MicrosoftBlocks) = {
-    {"com.microsoft.GatherBlockQuantized", 1, 3, 4, "bits block_size gather_axis quantize_axis",
-     BuildGatherBlockQuantized, Folds::kNever, LikeThirdInput},
-    {"com.microsoft.MatMulNBits", 1, 3, 6, "K N accuracy_level bits block_size weight_prepacked",
-     BuildMatMulNBits},
+    Quantized({"com.microsoft.GatherBlockQuantized", 1, 3, 4,
+               "bits block_size gather_axis quantize_axis", BuildGatherBlockQuantized,
+               Folds::kNever, LikeThirdInput}),
+    Quantized({"com.microsoft.MatMulNBits", 1, 3, 6,
+               "K N accuracy_level bits block_size weight_prepacked", BuildMatMulNBits}),
 };
 
 }  // namespace tilewire::reader

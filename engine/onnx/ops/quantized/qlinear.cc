@@ -275,12 +275,13 @@ DataType LikeResultsZeroPoint(const TypedNode& node, int) { return node.input(7)
 }  // namespace
 
 TILEWIRE_OPERATORS(QLinear) = {
-    {"ConvInteger", 10, 2, 4, "auto_pad dilations group kernel_shape pads strides",
-     BuildConvInteger, Folds::kNever, Sums},
-    {"MatMulInteger", 10, 2, 4, "", BuildMatMulInteger, Folds::kNever, Sums},
-    {"QLinearConv", 10, 8, 9, "auto_pad dilations group kernel_shape pads strides",
-     BuildQLinearConv, Folds::kNever, LikeResultsZeroPoint},
-    {"QLinearMatMul", 10, 8, 8, "", BuildQLinearMatMul, Folds::kNever, LikeResultsZeroPoint},
+    Quantized({"ConvInteger", 10, 2, 4, "auto_pad dilations group kernel_shape pads strides",
+               BuildConvInteger, Folds::kNever, Sums}),
+    Quantized({"MatMulInteger", 10, 2, 4, "", BuildMatMulInteger, Folds::kNever, Sums}),
+    Quantized({"QLinearConv", 10, 8, 9, "auto_pad dilations group kernel_shape pads strides",
+               BuildQLinearConv, Folds::kNever, LikeResultsZeroPoint}),
+    Quantized({"QLinearMatMul", 10, 8, 8, "", BuildQLinearMatMul, Folds::kNever,
+               LikeResultsZeroPoint}),
 };
 
 }  // namespace tilewire::reader

@@ -122,12 +122,12 @@ DataType LikeZeroPoint(const TypedNode& node, int) {
 }  // namespace
 
 TILEWIRE_OPERATORS(QuantizeLinear) = {
-    {"DequantizeLinear", 10, 2, 3, "axis block_size output_dtype", BuildDequantizeLinear,
-     Folds::kInPlace, LikeScale},
-    {"DynamicQuantizeLinear", 11, 1, 1, "", BuildDynamicQuantizeLinear, Folds::kNever,
-     BytesButTheScale},
-    {"QuantizeLinear", 10, 2, 3, "axis block_size output_dtype precision saturate",
-     BuildQuantizeLinear, Folds::kInPlace, LikeZeroPoint},
+    Quantized({"DequantizeLinear", 10, 2, 3, "axis block_size output_dtype", BuildDequantizeLinear,
+               Folds::kInPlace, LikeScale}),
+    Quantized({"DynamicQuantizeLinear", 11, 1, 1, "", BuildDynamicQuantizeLinear, Folds::kNever,
+               BytesButTheScale}),
+    Quantized({"QuantizeLinear", 10, 2, 3, "axis block_size output_dtype precision saturate",
+               BuildQuantizeLinear, Folds::kInPlace, LikeZeroPoint}),
 };
 
 }  // namespace tilewire::reader
