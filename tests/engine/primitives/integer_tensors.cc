@@ -10,6 +10,7 @@
 #include "engine/memory/zero_padding.h"
 #include "engine/primitives/reorder/reorder.h"
 #include "gtest/gtest.h"
+#include "tests/engine/primitives/tensors.h"
 #include "tests/support/padded_tail.h"
 #include "tests/support/random_tensor.h"
 #include "tests/support/status_matchers.h"
@@ -17,11 +18,8 @@
 namespace tilewire::testing {
 namespace {
 
-using Bytes = std::vector<uint8_t>;
-
-Bytes Pack(const MemoryDesc& desc, const std::vector<float>& values) {
-  Bytes bytes(desc.SizeBytes());
-  FillGarbage(bytes.data(), bytes.size(), 99);
+Bytes PackConverted(const MemoryDesc& desc, const std::vector<float>& values) {
+  Bytes bytes = Garbage(desc, 99);
   const float* from = values.data();
   const SeparableOffsets offsets(desc);
   ForEachIndex(desc.dims(), [&](const Dims& index) {
@@ -34,7 +32,7 @@ Bytes Pack(const MemoryDesc& desc, const std::vector<float>& values) {
 Bytes PackWeights(const MemoryDesc& desc, const std::vector<float>& values) {
   const MemoryDesc plain = *MemoryDesc::CreatePattern(desc.dims(), DataType::kS8,
                                                       std::string("abcdef").substr(0, desc.rank()));
-  const Bytes from = Pack(plain, values);
+  const Bytes from = PackConverted(plain, values);
   Bytes to(desc.SizeBytes(), 0xA5);
   const auto reorder = CreateReorder({.src = plain, .dst = desc}, {}, {});
   EXPECT_THAT(reorder, IsOk());
@@ -62,14 +60,14 @@ std::vector<float> RandomOf(DataType type, const Dims& dims, uint64_t seed) {
 }
 
 Bytes ResultOf(const Primitive& primitive, const Values& values, const threading::Team& team) {
-  const Bytes src = Pack(primitive.Desc(kArgSrc), values.src);
+  const Bytes src = PackConverted(primitive.Desc(kArgSrc), values.src);
   const Bytes weights = PackWeights(primitive.Desc(kArgWeights), values.weights);
-  Bytes bias, dst = Pack(primitive.Desc(kArgDst), values.dst);
+  Bytes bias, dst = PackConverted(primitive.Desc(kArgDst), values.dst);
   const AlignedBuffer scratchpad = *AlignedBuffer::Allocate(primitive.ScratchpadDesc().SizeBytes());
   ExecuteArgs args;
   args.Set(kArgSrc, src.data()).Set(kArgWeights, weights.data()).Set(kArgDst, dst.data());
   if (!values.bias.empty()) {
-    bias = Pack(primitive.Desc(kArgBias), values.bias);
+    bias = PackConverted(primitive.Desc(kArgBias), values.bias);
     args.Set(kArgBias, bias.data());
   }
   if (!values.range.empty()) args.Set(kArgQuantizationRange, values.range.data());
