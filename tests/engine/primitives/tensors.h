@@ -62,6 +62,24 @@ inline std::vector<uint32_t> BitsOf(const std::vector<float>& values) {
   return bits;
 }
 
+// Offsets in a tensor that is broadcast: 0 along its dimensions of size 1, whatever the index says.
+class BroadcastOffsets {
+ public:
+  explicit BroadcastOffsets(const MemoryDesc& desc) : dims_(desc.dims()), offsets_(desc) {}
+
+  int64_t Offset(const Dims& index) const {
+    int64_t offset = offsets_.base();
+    for (size_t d = 0; d < dims_.size(); ++d) {
+      if (dims_[d] != 1) offset += offsets_.At(static_cast<int>(d), index[d]);
+    }
+    return offset;
+  }
+
+ private:
+  const Dims dims_;
+  const SeparableOffsets offsets_;
+};
+
 struct Layout {
   const char* why;
   MemoryDesc desc;

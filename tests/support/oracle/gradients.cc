@@ -102,11 +102,11 @@ Products MatrixProducts(const Dims& src, const Dims& weights, const Dims& dst) {
     const size_t last = dst.size() - 1;
     ForEachIndex(dst, [&](const Dims& index) {
       Dims left = index, right = index;
-      for (int64_t k = 0; k < src[last]; ++k) {
-        left[last] = right[last - 1] = k;
-        visit({RowMajorPlace(src, BroadcastIndex(src, left)),
-               RowMajorPlace(weights, BroadcastIndex(weights, right)), RowMajorPlace(dst, index)});
-      }
+      left[last] = right[last - 1] = 0;
+      const int64_t row = RowMajorPlace(src, BroadcastIndex(src, left));
+      const int64_t column = RowMajorPlace(weights, BroadcastIndex(weights, right));
+      const int64_t place = RowMajorPlace(dst, index);
+      for (int64_t k = 0; k < src[last]; ++k) visit({row + k, column + k * weights[last], place});
     });
   };
 }

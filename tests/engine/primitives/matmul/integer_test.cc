@@ -118,9 +118,8 @@ class IntegerMatmulTest : public RowTest<MatmulDesc> {
                               desc.src_zero_point, ", ", desc.weights_zero_point));
     const auto bytes = Multiply(desc, operands);
     if (!bytes) return;
-    const auto at = [](const MemoryDesc& md, const Bytes& of, const Dims& index) {
-      return ElementOf(md.data_type(), of[md.Offset(BroadcastIndex(md.dims(), index))]);
-    };
+    const BroadcastOffsets src(desc.src), weights(desc.weights);
+    const DataType src_type = desc.src.data_type(), weights_type = desc.weights.data_type();
     std::vector<int32_t> expected;
     const int last = desc.dst.rank() - 1;
     ForEachIndex(desc.dst.dims(), [&](const Dims& index) {
@@ -128,8 +127,9 @@ class IntegerMatmulTest : public RowTest<MatmulDesc> {
       Dims row = index, column = index;
       for (int64_t k = 0; k < desc.src.dim(last); ++k) {
         row[last] = column[last - 1] = k;
-        sum += (at(desc.src, operands.src, row) - desc.src_zero_point) *
-               (at(desc.weights, operands.weights, column) - desc.weights_zero_point);
+        sum += (ElementOf(src_type, operands.src[src.Offset(row)]) - desc.src_zero_point) *
+               (ElementOf(weights_type, operands.weights[weights.Offset(column)]) -
+                desc.weights_zero_point);
       }
       expected.push_back(static_cast<int32_t>(sum));
     });

@@ -106,28 +106,25 @@ class MatmulTest : public RowTest<MatmulDesc> {
     const Operands operands = Random(desc);
     const auto result = Multiply(desc, operands, attributes);
     if (!result) return;
-    const MemoryDesc src = Plain(desc.src.dims()), weights = Plain(desc.weights.dims());
-    const MemoryDesc bias = desc.bias.IsZero() ? desc.bias : Plain(desc.bias.dims());
-    const int last = src.rank() - 1;
-    const auto at = [](const MemoryDesc& md, Dims index) {
-      for (int d = 0; d < md.rank(); ++d) index[d] = md.dim(d) == 1 ? 0 : index[d];
-      return md.Offset(index);
-    };
+    const BroadcastOffsets src(Plain(desc.src.dims())), weights(Plain(desc.weights.dims()));
+    const bool has_bias = !desc.bias.IsZero();
+    const BroadcastOffsets bias(has_bias ? Plain(desc.bias.dims()) : desc.bias);
+    const int last = desc.src.rank() - 1;
+    const int64_t count = desc.src.dim(last);
     size_t i = 0;
     ForEachIndex(desc.dst.dims(), [&](const Dims& index) {
       double sum = 0, magnitudes = 0;
       Dims row = index, column = index;
-      for (int64_t k = 0; k < src.dim(last); ++k) {
+      for (int64_t k = 0; k < count; ++k) {
         row[last] = column[last - 1] = k;
-        const double term =
-            static_cast<double>(operands.src[at(src, row)]) * operands.weights[at(weights, column)];
+        const double term = static_cast<double>(operands.src[src.Offset(row)]) *
+                            operands.weights[weights.Offset(column)];
         sum += term;
         magnitudes += std::abs(term);
       }
-      if (!bias.IsZero()) sum += operands.bias[at(bias, index)];
+      if (has_bias) sum += operands.bias[bias.Offset(index)];
       if (!attributes.post_ops.empty()) sum = std::max(sum + 2.0 * operands.before[i], 0.0);
-      const double tolerance =
-          ((src.dim(last) + 4.0) * 0x1p-24 + LeftOut(GetParam())) * (magnitudes + 4);
+      const double tolerance = ((count + 4.0) * 0x1p-24 + LeftOut(GetParam())) * (magnitudes + 4);
       ASSERT_NEAR((*result)[i], sum, tolerance) << "element " << i;
       ++i;
     });
@@ -259,13 +256,14 @@ class TypedMatmulTest : public MatmulTest {
         Unpack<T>(desc.dst, ExecuteAllWays(*primitive, inputs, kArgDst, Garbage(desc.dst, 7)));
     std::vector<T> expected;
     const int last = desc.dst.rank() - 1;
+    const BroadcastOffsets src_at(desc.src), weights_at(desc.weights);
     ForEachIndex(c.dst, [&](const Dims& index) {
       uint64_t sum = 0;
-      Dims row = BroadcastIndex(c.src, index), column = BroadcastIndex(c.weights, index);
+      Dims row = index, column = index;
       for (int64_t k = 0; k < c.src[last]; ++k) {
         row[last] = column[last - 1] = k;
-        sum += static_cast<uint64_t>(src[desc.src.Offset(row)]) *
-               static_cast<uint64_t>(weights[desc.weights.Offset(column)]);
+        sum += static_cast<uint64_t>(src[src_at.Offset(row)]) *
+               static_cast<uint64_t>(weights[weights_at.Offset(column)]);
       }
       expected.push_back(static_cast<T>(sum));
     });

@@ -93,11 +93,10 @@ class ReductionTest : public RowTest<ReductionDesc> {
     const std::vector<float> values = RandomFloats(desc.src.ElementCount(), 1, 0.5f, 1.5f);
     const auto result = Reduce(desc, values);
     if (!result) return;
-    const MemoryDesc plain = Plain(desc.dst.dims());
+    const BroadcastOffsets plain(Plain(desc.dst.dims()));
     std::vector<std::vector<float>> terms(result->size());
     size_t i = 0;
-    ForEachIndex(desc.src.dims(), [&](Dims index) {
-      for (int d = 0; d < plain.rank(); ++d) index[d] = plain.dim(d) == 1 ? 0 : index[d];
+    ForEachIndex(desc.src.dims(), [&](const Dims& index) {
       terms[plain.Offset(index)].push_back(values[i]);
       ++i;
     });

@@ -13,6 +13,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "engine/memory/index_walk.h"
+#include "engine/memory/separable_offsets.h"
 #include "engine/memory/zero_padding.h"
 #include "tests/engine/primitives/cases_taken.h"
 #include "tests/engine/primitives/reorder/reorder_tensors.h"
@@ -33,11 +35,10 @@ Bytes RandomTensor(const MemoryDesc& desc, uint64_t seed) {
 // Plain copying, straight from the descriptors; bytes outside the tensor stay.
 Bytes ExpectedCopy(const ReorderDesc& desc, const Bytes& src, Bytes dst) {
   const int64_t size = SizeOf(desc.src.data_type());
-  Dims index(desc.src.rank(), 0);
-  for (int64_t i = 0; i < desc.src.ElementCount(); ++i) {
-    std::memcpy(&dst[desc.dst.Offset(index) * size], &src[desc.src.Offset(index) * size], size);
-    for (int d = desc.src.rank() - 1; d >= 0 && ++index[d] == desc.src.dim(d); --d) index[d] = 0;
-  }
+  const SeparableOffsets from(desc.src), to(desc.dst);
+  ForEachIndex(desc.src.dims(), [&](const Dims& index) {
+    std::memcpy(&dst[to.Offset(index) * size], &src[from.Offset(index) * size], size);
+  });
   ZeroPadding(desc.dst, dst.data());
   return dst;
 }

@@ -9,6 +9,7 @@
 
 #include "engine/kernels/elements/element_conversion.h"
 #include "engine/memory/index_walk.h"
+#include "engine/memory/separable_offsets.h"
 #include "engine/memory/zero_padding.h"
 #include "engine/primitives/reorder/reorder.h"
 #include "gtest/gtest.h"
@@ -34,8 +35,9 @@ Bytes AnyNumbers(const MemoryDesc& desc, uint64_t seed) {
                             0x1p31f,       0.5f,      1.5f,       -128.5f, -0.0f, 0};
   Bytes bytes = Garbage(desc, seed);
   Random random(seed);
+  const SeparableOffsets offsets(desc);
   ForEachIndex(desc.dims(), [&](const Dims& index) {
-    const int64_t at = desc.Offset(index);
+    const int64_t at = offsets.Offset(index);
     const uint64_t bits = random.Next();
     if (IsInteger(desc.data_type()))
       return CopyElement(desc.data_type(), &bits, 0, bytes.data(), at);
