@@ -2,7 +2,6 @@
 #include "engine/lowering/lowering.h"
 
 #include <utility>
-#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/progress.h"
@@ -24,9 +23,7 @@ absl::StatusOr<std::shared_ptr<const Plan>> LowerNetwork(const network::Network&
     if (context.between_operations) ABSL_RETURN_IF_ERROR(context.between_operations());
     ReportProgress("planning node", operation.name);
     OperationContext operation_context(network, operation, &plan);
-    const absl::Status status = std::visit(
-        [&](const auto& params) { return RowOf(params).lower(params, operation_context); },
-        operation.params);
+    const absl::Status status = RowOf(operation).lower(operation, operation_context);
     if (!status.ok()) {
       return absl::Status(status.code(),
                           absl::StrCat("node '", operation.name, "': ", status.message()));

@@ -11,7 +11,7 @@
 #ifndef ENGINE_LOWERING_OPERATION_TABLE_H_
 #define ENGINE_LOWERING_OPERATION_TABLE_H_
 
-#include <tuple>
+#include <variant>
 
 #include "absl/status/status.h"
 #include "engine/lowering/plan/operation_context.h"
@@ -24,9 +24,8 @@ namespace tilewire::lowering {
 #include "engine/lowering/operations.inc"
 #undef TILEWIRE_OPERATION
 
-template <typename Params>
 struct OperationRow {
-  absl::Status (*lower)(const Params&, OperationContext&);
+  absl::Status (*lower)(const network::Operation&, OperationContext&) = nullptr;
   // The operation reorders a source to a layout of its own anyway, so that a Transpose in front of
   // it costs nothing as a view.
   bool absorbs_transpose = false;
@@ -35,17 +34,32 @@ struct OperationRow {
   bool reads_strides = false;
 };
 
-inline constexpr std::tuple kOperationTable = {
-#define TILEWIRE_OPERATION(Name, ...) \
-  OperationRow<network::Name>{.lower = Lower##Name, __VA_ARGS__},
+template <typename Params, absl::Status (*lower)(const Params&, OperationContext&)>
+absl::Status LowerAs(const network::Operation& operation, OperationContext& context) {
+  return lower(std::get<Params>(operation.params), context);
+}
+
+// An operation without a row does not compile.
+template <typename Params>
+struct RowFor;
+#define TILEWIRE_OPERATION(Name, ...)                                                   \
+  template <>                                                                           \
+  struct RowFor<network::Name> {                                                        \
+    static constexpr OperationRow kRow = {.lower = LowerAs<network::Name, Lower##Name>, \
+                                          __VA_ARGS__};                                 \
+  };
 #include "engine/lowering/operations.inc"
 #undef TILEWIRE_OPERATION
+
+template <typename Params>
+struct OperationTable;
+template <typename... Params>
+struct OperationTable<std::variant<Params...>> {
+  static constexpr OperationRow kRows[] = {RowFor<Params>::kRow...};
 };
 
-// The row of an operation; one without a row does not compile.
-template <typename Params>
-constexpr const OperationRow<Params>& RowOf(const Params&) {
-  return std::get<OperationRow<Params>>(kOperationTable);
+inline const OperationRow& RowOf(const network::Operation& operation) {
+  return OperationTable<network::OperationParams>::kRows[operation.params.index()];
 }
 
 }  // namespace tilewire::lowering

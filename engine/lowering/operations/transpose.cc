@@ -15,9 +15,7 @@ namespace {
 bool IsReorderedAnyway(const OperationContext& context, int remaining_uses) {
   int64_t reorders = 0;
   for (const network::Operation& op : context.network().operations) {
-    const bool absorbs =
-        std::visit([](const auto& params) { return RowOf(params).absorbs_transpose; }, op.params);
-    if (absorbs) reorders += absl::c_count(op.srcs, context.dst());
+    if (RowOf(op).absorbs_transpose) reorders += absl::c_count(op.srcs, context.dst());
   }
   return reorders == remaining_uses;
 }

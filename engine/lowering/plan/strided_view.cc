@@ -99,9 +99,7 @@ bool IsReadByStrides(const OperationContext& context, ValueId value) {
     const bool is_view = std::holds_alternative<network::Transpose>(op.params) ||
                          std::holds_alternative<network::Reshape>(op.params) ||
                          (select != nullptr && IsOneBox(*select));
-    const bool follows =
-        std::visit([](const auto& params) { return RowOf(params).reads_strides; }, op.params) ||
-        (is_view && IsReadByStrides(context, op.dst));
+    const bool follows = RowOf(op).reads_strides || (is_view && IsReadByStrides(context, op.dst));
     reads += follows ? count : 0;
   }
   return reads > 0 && reads == context.remaining_uses(value);
