@@ -18,6 +18,25 @@ constexpr int64_t kLargestBlock = 16;        // output channels
 constexpr int64_t kInputsAtOnce = 16;        // input channels
 constexpr int64_t kStreamedBytes = 1 << 20;  // a larger dst would drive everything from the caches
 
+// How src holds the taps of channels: as oihw; those of neighbouring output channels together, in
+// whole blocks of the lanes (Oihw8o, Oihw16o); or squares of both channels, of which the last may
+// be padded (OIhw8i8o, OIhw16i16o).
+enum class Taps { kPlain, kLanes, kSquares, kOther };
+
+Taps TapsOf(const MemoryDesc& src, int64_t lanes) {
+  const InnerBlocks& blocks = src.inner_blocks();
+  const auto are_dense = [&src](int64_t tap) {
+    return src.stride(3) == tap && src.stride(2) == 3 * tap &&
+           (src.dim(1) == 1 || src.stride(1) == kWindowTaps * tap);
+  };
+  if (src.IsPlain() && are_dense(1)) return Taps::kPlain;
+  if (blocks == InnerBlocks{{0, lanes}} && src.dim(0) % lanes == 0 && are_dense(lanes))
+    return Taps::kLanes;
+  if (blocks == InnerBlocks{{1, lanes}, {0, lanes}} && are_dense(lanes * lanes))
+    return Taps::kSquares;
+  return Taps::kOther;
+}
+
 struct WinogradDriver {
   void Run(const DrivenRun& run) const {
     const auto* src = run.First<const float>(kArgSrc);
@@ -41,9 +60,11 @@ struct WinogradDriver {
     const int64_t inputs = std::min(kInputsAtOnce, layout.PaddedInputs(ic) - first);
     const int64_t channels = std::clamp<int64_t>(ic - first, 0, inputs);
     const float* in_lanes = taps;
-    if (!has_lanes) {
+    if (taps_are == Taps::kPlain) {
       Transpose(src + block * layout.lanes * oc_stride + first * kWindowTaps, block, channels,
                 taps);
+    } else if (taps_are == Taps::kSquares) {
+      CopySquares(src + block * oc_stride, first, channels, taps);
     } else {
       in_lanes = src + block * oc_stride + first * kWindowTaps * layout.lanes;
       if (channels < inputs) in_lanes = WithZeros(in_lanes, channels, taps);
@@ -61,6 +82,17 @@ struct WinogradDriver {
     args.inputs = inputs;
     args.streams = streams && reinterpret_cast<uintptr_t>(dst) % (layout.lanes * kFloat) == 0;
     transform->entry<void (*)(const WinogradWeightsArgs*)>()(&args);
+  }
+
+  // The same of a block in squares, from the channel `first` on.
+  void CopySquares(const float* src, int64_t first, int64_t inputs, float* taps) const {
+    const int64_t square = int64_t{layout.lanes} * layout.lanes;
+    for (int64_t i = first; i < first + inputs; ++i) {
+      const float* from = src + i / layout.lanes * ic_stride + i % layout.lanes * layout.lanes;
+      for (int64_t tap = 0; tap < kWindowTaps; ++tap, from += square, taps += layout.lanes)
+        std::copy_n(from, layout.lanes, taps);
+    }
+    std::fill_n(taps, (kInputsAtOnce - inputs) * kWindowTaps * layout.lanes, 0.0f);
   }
 
   // A copy of `inputs` channels in lanes, and zeros for the rest of taps.
@@ -88,8 +120,9 @@ struct WinogradDriver {
   }
 
   WinogradLayout layout;
-  int64_t oc, ic, oc_stride;  // oc_stride: of a block where src has lanes
-  bool streams, has_lanes;
+  int64_t oc, ic, oc_stride, ic_stride;  // of blocks where src has them
+  bool streams;
+  Taps taps_are;
   std::unique_ptr<const jit::Generator> transpose, transpose_tail;  // null where not needed
   std::unique_ptr<const WinogradWeightsGenerator> transform;
 };
@@ -103,18 +136,6 @@ absl::StatusOr<std::unique_ptr<const jit::Generator>> CompileTranspose(cpu::Isa 
   return CompileChannelBlocking(isa, config);
 }
 
-// Taps of neighbouring output channels, in whole blocks of the lanes (Oihw8o, Oihw16o).
-bool HasLanes(const MemoryDesc& src, int64_t lanes) {
-  return src.inner_blocks() == InnerBlocks{{0, lanes}} && src.dim(0) % lanes == 0 &&
-         src.stride(3) == lanes && src.stride(2) == 3 * lanes &&
-         (src.dim(1) == 1 || src.stride(1) == kWindowTaps * lanes);
-}
-
-bool IsDense(const MemoryDesc& src) {
-  return src.IsPlain() && src.stride(3) == 1 && src.stride(2) == 3 &&
-         (src.dim(1) == 1 || src.stride(1) == kWindowTaps);
-}
-
 }  // namespace
 
 absl::StatusOr<ReorderDesc> ResolveGeneratedWinograd(const Request<ReorderDesc>& request) {
@@ -124,8 +145,8 @@ absl::StatusOr<ReorderDesc> ResolveGeneratedWinograd(const Request<ReorderDesc>&
   if (desc.dst.winograd().lanes != lanes) {
     return Unimplemented("dst has no vectors of ", lanes);
   }
-  if (!IsDense(desc.src) && !HasLanes(desc.src, lanes))
-    return Unimplemented("src holds the taps of channels neither as oihw nor in lanes");
+  if (TapsOf(desc.src, lanes) == Taps::kOther)
+    return Unimplemented("src holds the taps of channels neither as oihw nor in lanes or squares");
   return desc;
 }
 
@@ -138,13 +159,15 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateGeneratedWinograd(
                            .oc = oc,
                            .ic = desc.src.dim(1),
                            .oc_stride = desc.src.stride(0),
+                           .ic_stride = desc.src.stride(1),
                            .streams = desc.dst.SizeBytes() > kStreamedBytes,
-                           .has_lanes = !IsDense(desc.src)};
-  if (!driver.has_lanes && oc >= layout.lanes) {
+                           .taps_are = TapsOf(desc.src, layout.lanes)};
+  const bool transposes = driver.taps_are == Taps::kPlain;
+  if (transposes && oc >= layout.lanes) {
     ABSL_ASSIGN_OR_RETURN(driver.transpose,
                           CompileTranspose(request.facts.isa, layout.lanes, layout.lanes));
   }
-  if (!driver.has_lanes && tail != 0) {
+  if (transposes && tail != 0) {
     ABSL_ASSIGN_OR_RETURN(driver.transpose_tail, CompileTranspose(request.facts.isa, layout.lanes,
                                                                   static_cast<int>(tail)));
   }

@@ -27,10 +27,11 @@ TILEWIRE_ROW(ReorderDesc, Dense);
 // they are. The innermost block has the lanes of a register.
 TILEWIRE_ROW(ReorderDesc, WeightsPacking);
 
-// winograd_weights.cc's transform by generated code, for weights that src holds as oihw: the same
-// arithmetic in the same order, and so the same bits. A block of output channels and as many input
-// channels are transposed to [input channel][tap][output channel] by a kernel of
-// channel_blocking_generator.h; a second kernel transforms one input channel after the other.
+// winograd_weights.cc's transform by generated code, for weights that src holds as oihw or in
+// blocks of the vector's lanes: the same arithmetic in the same order, and so the same bits. A
+// block of output channels and as many input channels are brought to
+// [input channel][tap][output channel], oihw by a kernel of channel_blocking_generator.h; a second
+// kernel transforms one input channel after the other.
 TILEWIRE_ROW(ReorderDesc, GeneratedWinograd);
 
 // To weights as planes of bf16, also of Winograd's layout: to the f32 layout that is split, in the

@@ -400,38 +400,40 @@ TEST(ReorderTest, GeneratedWinogradWeightsHaveTheBitsOfThePlainOnes) {
   }
 }
 
-// Lanes of output channels that lie side by side give the bits of weights that do not: input
+// Blocks of output channels, and squares of both channels, give the bits of plain weights: input
 // channels below, at and above a block.
-TEST(ReorderTest, WinogradWeightsOfLanesHaveTheBitsOfPlainOnes) {
+TEST(ReorderTest, WinogradWeightsOfBlocksHaveTheBitsOfPlainOnes) {
   for (int lanes : {8, 16}) {
     const cpu::Isa isa = lanes == 16 ? cpu::Isa::kAvx512 : cpu::Isa::kAvx2;
     if (!cpu::Supports(isa)) continue;
-    for (int64_t inputs : {1, 5, 16, 33}) {
-      for (int tile : {2, 4}) {
-        const Dims dims = {3 * lanes, inputs, 3, 3};
-        const MemoryDesc plain = Make(dims, "oihw");
-        const MemoryDesc in_lanes =
-            *MemoryDesc::CreatePattern(dims, DataType::kF32, absl::StrCat("Abcd", lanes, "a"));
-        const MemoryDesc winograd = *MemoryDesc::CreateWinograd(dims, {tile, lanes, 2});
-        std::vector<float> weights(plain.ElementCount()), blocked(weights.size());
-        FillUniform(absl::MakeSpan(weights), 1);
-        const auto run = [&](const ReorderDesc& desc, std::vector<float>& src,
-                             std::vector<float> dst) {
-          const auto primitive = CreateReorder(desc, {}, {.max_isa = isa});
-          EXPECT_THAT(primitive, IsOk());
-          if (desc.dst == winograd) {
-            EXPECT_GT((*primitive)->info().code_bytes, 0) << (*primitive)->name();
-          }
-          ExecuteArgs args;
-          args.Set(kArgSrc, src.data()).Set(kArgDst, dst.data());
-          EXPECT_THAT((*primitive)->Execute(args, threading::Team::Serial()), IsOk());
-          return dst;
-        };
-        blocked = run({plain, in_lanes}, weights, blocked);
-        const std::vector<float> nans(winograd.SizeBytes() / sizeof(float), kNan);
-        EXPECT_TRUE(run({plain, winograd}, weights, nans) ==
-                    run({in_lanes, winograd}, blocked, nans))
-            << lanes << " lanes, " << inputs << " inputs, tile " << tile;
+    const auto run = [isa](const ReorderDesc& desc, std::vector<float>& src) {
+      const auto primitive = CreateReorder(desc, {}, {.max_isa = isa});
+      EXPECT_THAT(primitive, IsOk());
+      if (desc.dst.format_kind() == FormatKind::kWinograd) {
+        EXPECT_GT((*primitive)->info().code_bytes, 0) << (*primitive)->name();
+      }
+      std::vector<float> dst(desc.dst.SizeBytes() / sizeof(float), kNan);
+      ExecuteArgs args;
+      args.Set(kArgSrc, src.data()).Set(kArgDst, dst.data());
+      EXPECT_THAT((*primitive)->Execute(args, threading::Team::Serial()), IsOk());
+      return dst;
+    };
+    const std::string in_lanes = absl::StrCat("Abcd", lanes, "a");
+    const std::string in_squares = absl::StrCat("ABcd", lanes, "b", lanes, "a");
+    for (const auto& [pattern, outputs] :
+         {std::pair{in_lanes, 3 * lanes}, {in_squares, 3 * lanes}, {in_squares, 2 * lanes + 5}}) {
+      for (int64_t inputs : {1, 5, 16, 33}) {
+        for (int tile : {2, 4}) {
+          const Dims dims = {outputs, inputs, 3, 3};
+          const MemoryDesc plain = Make(dims, "oihw");
+          const MemoryDesc in_blocks = *MemoryDesc::CreatePattern(dims, DataType::kF32, pattern);
+          const MemoryDesc winograd = *MemoryDesc::CreateWinograd(dims, {tile, lanes, 2});
+          std::vector<float> weights(plain.ElementCount());
+          FillUniform(absl::MakeSpan(weights), 1);
+          std::vector<float> blocked = run({plain, in_blocks}, weights);
+          EXPECT_TRUE(run({plain, winograd}, weights) == run({in_blocks, winograd}, blocked))
+              << pattern << ", " << inputs << " inputs, tile " << tile;
+        }
       }
     }
   }
