@@ -180,10 +180,11 @@ absl::StatusOr<std::unique_ptr<Primitive>> Wrap(const Request<ConvolutionDesc>& 
                                         request.attributes.post_ops);
 }
 
-// The convolution of diff_dst.
+// The convolution of diff_dst. It is one of training: Winograd's weights are transformed in every
+// run.
 absl::StatusOr<ConvolutionDesc> ConvolutionOf(const ConvolutionDesc& desc) {
   ConvolutionDesc inner = desc;
-  inner.prop_kind = PropKind::kForwardInference;
+  inner.prop_kind = PropKind::kForwardTraining;
   std::swap(inner.src, inner.dst);
   ABSL_ASSIGN_OR_RETURN(inner.weights, AnyExchangedWeights(desc));
   if (Spreads(desc)) {
@@ -207,33 +208,13 @@ absl::StatusOr<ConvolutionDesc> ConvolutionOf(const ConvolutionDesc& desc) {
   return inner;
 }
 
-// The part of an image in the estimated cycles that Winograd's weights take in every run, to be
-// transformed, written and read: images of a batch share them.
-double CyclesOfWeights(const MemoryDesc& winograd) {
-  constexpr double kCyclesOfFloat = 5, kImages = 8;
-  return static_cast<double>(winograd.SizeBytes() / int64_t{sizeof(float)}) * kCyclesOfFloat /
-         kImages;
-}
-
 // The row of the table that runs inside.
 absl::StatusOr<Candidate<ConvolutionDesc>> InnerConvolution(
     const Request<ConvolutionDesc>& request) {
-  ABSL_ASSIGN_OR_RETURN(ConvolutionDesc inner, ConvolutionOf(request.desc));
-  const Attributes inside = AttributesInside(request);
-  const auto find = [&](const ConvolutionDesc& desc) {
-    return FindInnerRow<ConvolutionDesc>(ConvolutionImplementations(), {desc},
-                                         {desc, inside, request.facts, request.machine});
-  };
-  ABSL_ASSIGN_OR_RETURN(Candidate<ConvolutionDesc> found, find(inner));
-  const MemoryDesc& weights = found.resolved.weights;
-  if (weights.format_kind() != FormatKind::kWinograd ||
-      inner.algorithm == ConvolutionAlgorithm::kWinograd)
-    return found;
-  inner.algorithm = ConvolutionAlgorithm::kDirect;
-  absl::StatusOr<Candidate<ConvolutionDesc>> direct = find(inner);
-  if (direct.ok() && direct->Compared() < found.Compared() + CyclesOfWeights(weights))
-    return direct;
-  return found;
+  ABSL_ASSIGN_OR_RETURN(const ConvolutionDesc inner, ConvolutionOf(request.desc));
+  return FindInnerRow<ConvolutionDesc>(
+      ConvolutionImplementations(), {inner},
+      {inner, AttributesInside(request), request.facts, request.machine});
 }
 
 // The deconvolution of diff_dst. What is left of src after the last window gets padding, which may

@@ -78,6 +78,11 @@ WinogradProblem ProblemOf(const ConvolutionDesc& desc, const MemoryDesc& written
   return problem;
 }
 
+double CyclesOfWeights(const ConvolutionDesc& resolved) {
+  if (resolved.prop_kind != PropKind::kForwardTraining) return 0;
+  return WinogradWeightsCycles(resolved.weights.SizeBytes());
+}
+
 absl::StatusOr<std::unique_ptr<Primitive>> CreateWith(
     const Request<ConvolutionDesc>& request, decltype(&WinogradDriver::Create) create_driver,
     absl::FunctionRef<WinogradPlan(const Geometry&)> plan) {
@@ -112,7 +117,8 @@ absl::StatusOr<ConvolutionDesc> ResolveWinograd(const Request<ConvolutionDesc>& 
 double CostWinograd(const Request<ConvolutionDesc>& resolved) {
   if (resolved.desc.algorithm == ConvolutionAlgorithm::kWinograd) return kAskedFor;
   return WinogradCycles(GeometryOf(resolved.desc), TileOf(resolved.facts),
-                        VectorUnit::Of(resolved.facts.isa), resolved.machine);
+                        VectorUnit::Of(resolved.facts.isa), resolved.machine) +
+         CyclesOfWeights(resolved.desc);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateWinograd(const Request<ConvolutionDesc>& request) {
@@ -131,7 +137,8 @@ absl::StatusOr<ConvolutionDesc> ResolveWinogradByPlanes(const Request<Convolutio
 double CostWinogradByPlanes(const Request<ConvolutionDesc>& resolved) {
   if (resolved.desc.algorithm == ConvolutionAlgorithm::kWinograd) return kAskedFor;
   return WinogradCyclesByPlanes(GeometryOf(resolved.desc), TileOf(resolved.facts),
-                                resolved.machine);
+                                resolved.machine) +
+         CyclesOfWeights(resolved.desc);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateWinogradByPlanes(

@@ -55,4 +55,9 @@ double WinogradCyclesByPlanes(const Geometry& geometry, int tile, const cpu::Mac
          TransformsCycles(geometry, tile, unit, machine);
 }
 
+double WinogradWeightsCycles(int64_t bytes) {
+  constexpr double kCyclesOfFloat = 5, kImages = 8;
+  return static_cast<double>(bytes / int64_t{sizeof(float)}) * kCyclesOfFloat / kImages;
+}
+
 }  // namespace tilewire::convolution

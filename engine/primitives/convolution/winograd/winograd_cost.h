@@ -5,6 +5,8 @@
 #ifndef ENGINE_PRIMITIVES_CONVOLUTION_WINOGRAD_WINOGRAD_COST_H_
 #define ENGINE_PRIMITIVES_CONVOLUTION_WINOGRAD_WINOGRAD_COST_H_
 
+#include <cstdint>
+
 #include "engine/cpu/machine.h"
 #include "engine/jit/vector_unit.h"
 #include "engine/primitives/convolution/geometry.h"
@@ -17,6 +19,10 @@ double WinogradCycles(const Geometry& geometry, int tile, const VectorUnit& unit
 
 // With weights that were split when a model was loaded.
 double WinogradCyclesByPlanes(const Geometry& geometry, int tile, const cpu::Machine& machine);
+
+// Training adds to either, for weights of so many bytes, the time in which those that an update has
+// changed are transformed, written and read: the share of one of 8 images, which a batch may have.
+double WinogradWeightsCycles(int64_t bytes);
 
 }  // namespace tilewire::convolution
 
