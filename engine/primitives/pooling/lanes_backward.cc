@@ -3,6 +3,8 @@
 // Backward, gathered: each pixel of diff_src, a few channels at a time, adds up the windows that
 // hold it, in their order and in double as the reference does; of a maximum those whose saved place
 // is the pixel.
+#include <emmintrin.h>
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -68,7 +70,13 @@ class LanesBackward final : public Primitive {
     const auto& [depth, height, width] = layout_.axes;
     for (int64_t z = 0; z < depth.in; ++z) {
       for (int64_t y = 0; y < height.in && !threading::Stopped(); ++y) {
-        for (int64_t x = 0; x < width.in; ++x) RunPixel<kCount>(operands, {z, y, x});
+        for (int64_t x = 0; x < width.in; ++x) {
+          if (kCount == kLanes && operands.places != nullptr) {
+            RunVectors(operands, {z, y, x});
+          } else {
+            RunPixel<kCount>(operands, {z, y, x});
+          }
+        }
       }
     }
   }
@@ -103,6 +111,44 @@ class LanesBackward final : public Primitive {
     float* const to = operands.diff_src + pixel[0] * axes[0].src_stride +
                       pixel[1] * axes[1].src_stride + pixel[2] * axes[2].src_stride;
     for (int lane = 0; lane < lanes; ++lane) to[lane] = static_cast<float>(sum[lane]);
+  }
+
+  // RunPixel() of a maximum and kLanes channels, as vectors.
+  void RunVectors(const Operands& operands, const std::array<int64_t, 3>& pixel) const {
+    const auto& axes = layout_.axes;
+    const WindowRange depths = windows_[0][pixel[0]], rows = windows_[1][pixel[1]],
+                      columns = windows_[2][pixel[2]];
+    __m128d sums[kLanes / 2] = {};
+    for (int64_t d = depths.first; d < depths.end; ++d) {
+      for (int64_t h = rows.first; h < rows.end; ++h) {
+        int64_t at =
+            d * axes[0].dst_stride + h * axes[1].dst_stride + columns.first * axes[2].dst_stride;
+        int64_t place = PlaceOf({d, h, columns.first}, pixel);
+        for (int64_t w = columns.first; w < columns.end; ++w) {
+          AddWindow(operands.diff_dst + at, operands.places + at, static_cast<char>(place), sums);
+          at += axes[2].dst_stride;
+          place -= axes[2].stride;
+        }
+      }
+    }
+    float* const to = operands.diff_src + pixel[0] * axes[0].src_stride +
+                      pixel[1] * axes[1].src_stride + pixel[2] * axes[2].src_stride;
+    for (int i = 0; i < kLanes; i += 4)
+      _mm_storeu_ps(to + i,
+                    _mm_movelh_ps(_mm_cvtpd_ps(sums[i / 2]), _mm_cvtpd_ps(sums[i / 2 + 1])));
+  }
+
+  // Adds the elements of a window whose saved place is `place`.
+  static void AddWindow(const float* diff_dst, const uint8_t* places, char place, __m128d* sums) {
+    const __m128i saved = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(places));
+    const __m128i bytes = _mm_cmpeq_epi8(saved, _mm_set1_epi8(place));
+    const __m128i words = _mm_unpacklo_epi8(bytes, bytes);
+    const __m128i masks[] = {_mm_unpacklo_epi16(words, words), _mm_unpackhi_epi16(words, words)};
+    for (int i = 0; i < 2; ++i) {
+      const __m128 taken = _mm_and_ps(_mm_castsi128_ps(masks[i]), _mm_loadu_ps(diff_dst + 4 * i));
+      sums[2 * i] = _mm_add_pd(sums[2 * i], _mm_cvtps_pd(taken));
+      sums[2 * i + 1] = _mm_add_pd(sums[2 * i + 1], _mm_cvtps_pd(_mm_movehl_ps(taken, taken)));
+    }
   }
 
   // The number of a pixel among the taps of a window.

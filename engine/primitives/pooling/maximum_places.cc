@@ -2,8 +2,11 @@
 //
 // The maximum for training: a few channels of a window at a time, with the number of the tap where
 // the first of equals stands.
+#include <emmintrin.h>
+
 #include <algorithm>
 #include <array>
+#include <type_traits>
 #include <utility>
 
 #include "engine/base/status_macros.h"
@@ -13,6 +16,70 @@
 
 namespace tilewire::pooling {
 namespace {
+
+// The largest elements of a window so far, and their taps: the first of equals, and a NaN, once
+// taken, stays.
+class FewWinners {
+ public:
+  explicit FewWinners(int count) : count_(count) {}
+
+  void Begin(const float* src, int32_t tap) {
+    std::copy(src, src + count_, highest_);
+    std::fill(place_, place_ + count_, tap);
+  }
+  void Take(const float* src, int32_t tap) {
+    for (int lane = 0; lane < count_; ++lane) {
+      const float value = src[lane], before = highest_[lane];
+      const bool stays = value <= before || before != before;
+      highest_[lane] = stays ? before : value;
+      place_[lane] = stays ? place_[lane] : tap;
+    }
+  }
+  void Store(float* dst, uint8_t* places) const {
+    for (int lane = 0; lane < count_; ++lane) {
+      dst[lane] = highest_[lane];
+      places[lane] = static_cast<uint8_t>(place_[lane]);
+    }
+  }
+
+ private:
+  const int count_;
+  float highest_[kLanes];
+  int32_t place_[kLanes];
+};
+
+// The same for kLanes channels.
+class VectorWinners {
+ public:
+  explicit VectorWinners(int) {}
+
+  void Begin(const float* src, int32_t tap) {
+    for (int i = 0; i < kVectors; ++i) {
+      highest_[i] = _mm_loadu_ps(src + 4 * i);
+      place_[i] = _mm_set1_epi32(tap);
+    }
+  }
+  void Take(const float* src, int32_t tap) {
+    const __m128i taps = _mm_set1_epi32(tap);
+    for (int i = 0; i < kVectors; ++i) {
+      const __m128 value = _mm_loadu_ps(src + 4 * i), before = highest_[i];
+      const __m128 stays = _mm_or_ps(_mm_cmple_ps(value, before), _mm_cmpunord_ps(before, before));
+      highest_[i] = _mm_or_ps(_mm_and_ps(stays, before), _mm_andnot_ps(stays, value));
+      const __m128i keeps = _mm_castps_si128(stays);
+      place_[i] = _mm_or_si128(_mm_and_si128(keeps, place_[i]), _mm_andnot_si128(keeps, taps));
+    }
+  }
+  void Store(float* dst, uint8_t* places) const {
+    for (int i = 0; i < kVectors; ++i) _mm_storeu_ps(dst + 4 * i, highest_[i]);
+    const __m128i words = _mm_packs_epi32(place_[0], place_[1]);
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(places), _mm_packus_epi16(words, words));
+  }
+
+ private:
+  static constexpr int kVectors = kLanes / 4;
+  __m128 highest_[kVectors];
+  __m128i place_[kVectors];
+};
 
 // Immutable.
 class MaximumPlaces final : public Primitive {
@@ -53,11 +120,10 @@ class MaximumPlaces final : public Primitive {
   template <int kCount>
   void RunWindow(const float* src, const std::array<int64_t, 3>& window, float* dst,
                  uint8_t* places, int count) const {
-    const int lanes = kCount != 0 ? kCount : count;
+    using Winners = std::conditional_t<kCount == kLanes, VectorWinners, FewWinners>;
     const auto& [depth, height, width] = layout_.axes;
     const auto [d, h, w] = window;
-    float highest[kLanes];
-    int32_t place[kLanes];
+    Winners winners(count);
     bool first = true;
     for (int64_t z = depth.Begin(d); z < depth.Begin(d) + depth.Taps(d); ++z) {
       for (int64_t y = height.Begin(h); y < height.Begin(h) + height.Taps(h); ++y) {
@@ -66,37 +132,17 @@ class MaximumPlaces final : public Primitive {
             (TapOf(depth, d, z) * height.kernel + TapOf(height, h, y)) * width.kernel;
         for (int64_t x = width.Begin(w); x < width.Begin(w) + width.Taps(w); ++x) {
           const auto tap = static_cast<int32_t>(number + TapOf(width, w, x));
-          Take<kCount>(row + x * width.src_stride, tap, first, lanes, highest, place);
+          const float* const taken = row + x * width.src_stride;
+          first ? winners.Begin(taken, tap) : winners.Take(taken, tap);
           first = false;
         }
       }
     }
-    for (int lane = 0; lane < lanes; ++lane) {
-      dst[lane] = highest[lane];
-      places[lane] = static_cast<uint8_t>(place[lane]);
-    }
+    winners.Store(dst, places);
   }
 
   static int64_t TapOf(const Axis& axis, int64_t window, int64_t at) {
     return at - window * axis.stride + axis.padding;
-  }
-
-  // The larger ones; a NaN, once taken, stays.
-  template <int kCount>
-  static void Take(const float* src, int32_t tap, bool first, int count, float* highest,
-                   int32_t* place) {
-    const int lanes = kCount != 0 ? kCount : count;
-    if (first) {
-      std::copy(src, src + lanes, highest);
-      std::fill(place, place + lanes, tap);
-      return;
-    }
-    for (int lane = 0; lane < lanes; ++lane) {
-      const float value = src[lane], before = highest[lane];
-      const bool stays = value <= before || before != before;
-      highest[lane] = stays ? before : value;
-      place[lane] = stays ? place[lane] : tap;
-    }
   }
 
   const LaneLayout layout_;
