@@ -1,16 +1,22 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """The time of an update (forward, cross entropy, backward, SGD with momentum) of `tilewire train` against torch's, in
-turns, and the peak memory of both processes.
+turns, and the peak memory of both processes; and the time of an update with more threads than one, whose bits must be
+those of one.
 
-An update is what more updates take beyond one, as time of the process on its cores: files, plans and what else the
-machine does are in neither side. torch: with channels_last and a malloc that keeps its memory, which is its best.
+An update is what more updates take beyond one, as time of the process on its cores, between numbers of threads as time
+of the clock: files and plans are in neither side. torch: with channels_last and a malloc that keeps its memory, which
+is its best. Built with the reference BLAS instead of OpenBLAS (as Debian's is, unless that is installed), it does 1x1
+convolutions of small batches so slowly that ratios of networks of them say nothing.
+Exit status 1 if bits depend on the number of threads.
 
   bazel build //client:tilewire
   tests/bench/training_ratio.py resnet18 mobilenet_v2 --rounds=3
+  tests/bench/training_ratio.py resnet18 --threads=2 --without_torch
 """
 
 import argparse
+import hashlib
 import json
 import os
 import pathlib
@@ -49,23 +55,28 @@ def torch_updates(name, flags):
 
 
 def child(command, environment=None):
-    """Its output, its seconds of cores and its peak megabytes."""
+    """Its output, its seconds of cores and of the clock, and its peak megabytes."""
+    begin = time.monotonic()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
     printed = process.stdout.read()
     _, status, usage = os.wait4(process.pid, 0)
     if status != 0:
         raise SystemExit(f"{' '.join(map(str, command))} ended with {status}: {printed}")
-    return printed, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+    return printed, usage.ru_utime + usage.ru_stime, time.monotonic() - begin, usage.ru_maxrss / 1024
 
 
-def our_update(folder, flags):
+def our_update(folder, flags, threads=1):
+    """Milliseconds of cores and of the clock for an update, peak megabytes, and the bits of the trained file."""
+    trained = folder / "trained.onnx"
+
     def run(count):
         return child([flags.tool, "train", folder / "model.onnx", f"--images={folder}/images{count}.npy",
                       f"--labels={folder}/labels{count}.npy", f"--batch={flags.images}", "--epochs=1", "--lr=0.0001",
-                      "--momentum=0.9", "--threads=1", "--json", "-o", folder / "trained.onnx"])[1:]
+                      "--momentum=0.9", f"--threads={threads}", "--json", "-o", trained])[1:]
 
-    (one, _), (more, peak) = run(1), run(1 + flags.updates)
-    return (more - one) / flags.updates * 1000, peak
+    (one, one_clock, _), (more, more_clock, peak) = run(1), run(1 + flags.updates)
+    bits = hashlib.sha256(trained.read_bytes()).hexdigest()
+    return (more - one) / flags.updates * 1000, (more_clock - one_clock) / flags.updates * 1000, peak, bits
 
 
 def write_inputs(folder, name, flags):
@@ -81,22 +92,40 @@ def write_inputs(folder, name, flags):
         numpy.save(folder / f"labels{count}.npy", random.integers(0, 1000, count * flags.images))
 
 
-def compare(name, flags):
+def compare_threads(name, folder, flags):
+    """The same updates with one thread and with more, in turns; whether all left the same bits."""
+    rounds = [(our_update(folder, flags), our_update(folder, flags, flags.threads)) for _ in range(flags.rounds)]
+    ratios = sorted(one[1] / more[1] for one, more in rounds)
+    same = len({side[3] for turn in rounds for side in turn}) == 1
+    print(f"{name}: update of {flags.images} images with 1 thread {statistics.median(one[1] for one, _ in rounds):.0f} "
+          f"ms, with {flags.threads} {statistics.median(more[1] for _, more in rounds):.0f} ms: "
+          f"{statistics.median(ratios):.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f}); "
+          f"{'the same bits' if same else 'OTHER BITS'}; peak {max(more[2] for _, more in rounds):.0f} MB", flush=True)
+    return same
+
+
+def compare_torch(name, folder, flags):
     ours, theirs = [], []
-    with tempfile.TemporaryDirectory() as there:
-        folder = pathlib.Path(there)
-        write_inputs(folder, name, flags)
-        for _ in range(flags.rounds):
-            ours.append(our_update(folder, flags))
-            printed, _, _ = child([sys.executable, __file__, "--peer", name, f"--images={flags.images}",
-                                   f"--updates={flags.updates}"], dict(os.environ, **KEEPS_MEMORY))
-            peer = json.loads(printed.splitlines()[-1])
-            theirs.append((peer["ms"], peer["mb"]))
+    for _ in range(flags.rounds):
+        ours.append(our_update(folder, flags))
+        printed, _, _, _ = child([sys.executable, __file__, "--peer", name, f"--images={flags.images}",
+                                  f"--updates={flags.updates}"], dict(os.environ, **KEEPS_MEMORY))
+        peer = json.loads(printed.splitlines()[-1])
+        theirs.append((peer["ms"], peer["mb"]))
     ratios = sorted(peer[0] / mine[0] for mine, peer in zip(ours, theirs))
     print(f"{name}: update of {flags.images} images {statistics.median(o[0] for o in ours):.0f} ms, torch "
           f"{statistics.median(t[0] for t in theirs):.0f} ms: torch's over ours {statistics.median(ratios):.2f} "
-          f"({ratios[0]:.2f} to {ratios[-1]:.2f}); peak {max(o[1] for o in ours):.0f} MB, torch "
+          f"({ratios[0]:.2f} to {ratios[-1]:.2f}); peak {max(o[2] for o in ours):.0f} MB, torch "
           f"{max(t[1] for t in theirs):.0f} MB", flush=True)
+
+
+def compare(name, flags):
+    with tempfile.TemporaryDirectory() as there:
+        folder = pathlib.Path(there)
+        write_inputs(folder, name, flags)
+        if not flags.without_torch:
+            compare_torch(name, folder, flags)
+        return flags.threads == 1 or compare_threads(name, folder, flags)
 
 
 def main():
@@ -105,12 +134,16 @@ def main():
     parser.add_argument("--images", type=int, default=8)
     parser.add_argument("--updates", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=1, help="compare so many with one, too")
+    parser.add_argument("--without_torch", action="store_true", help="time our side alone")
     parser.add_argument("--tool", default="bazel-bin/client/tilewire")
     parser.add_argument("--peer", action="store_true", help="time torch alone")
     flags = parser.parse_args()
     warnings.filterwarnings("ignore")
-    for name in flags.networks:
-        (torch_updates if flags.peer else compare)(name, flags)
+    if flags.peer:
+        torch_updates(flags.networks[0], flags)
+    elif not all([compare(name, flags) for name in flags.networks]):
+        raise SystemExit(1)
 
 
 if __name__ == "__main__":
