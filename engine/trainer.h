@@ -12,7 +12,8 @@
 // A parameter is a floating-point initializer that has a gradient. An update is forward, loss,
 // backward, and one step of the optimizer, for one batch. After n updates the parameters depend on
 // the file, the spec, the batches in their order, the instruction set and the precision, and on
-// nothing else.
+// nothing else. Where the spec asks for their average, Evaluate(), Recalibrate(), WriteModel() and
+// Parameter() are of it.
 #ifndef ENGINE_TRAINER_H_
 #define ENGINE_TRAINER_H_
 
@@ -75,6 +76,13 @@ class Trainer {
   virtual absl::StatusOr<Evaluation> Evaluate(absl::Span<const InputTensor> inputs,
                                               absl::Span<const InputTensor> targets,
                                               const RunOptions& options) const = 0;
+  // Takes the running statistics of normalizations from these inputs, by a forward pass: they
+  // become the means of those of all batches that were given since the last update. Normalizations
+  // whose scale and shift are frozen keep theirs. An error has changed nothing.
+  //   kInvalidArgument     no normalization follows a batch; numbers that are not finite
+  //   and Update()'s
+  virtual absl::Status Recalibrate(absl::Span<const InputTensor> inputs,
+                                   const RunOptions& options) = 0;
   // Writes the file again with the parameters and statistics of now, in the types that it has;
   // external data into files beside it. Nothing is left at `path` if it fails.
   //   kInvalidArgument    `path` is the file that is being trained, or is not a path for a file

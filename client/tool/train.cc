@@ -153,6 +153,7 @@ TrainingRecord TrainWithProgress(const TrainFlags& flags, Trainer* trainer,
                      {.epochs = flags.epochs,
                       .batch = flags.batch,
                       .judged = examples.judged,
+                      .recalibrates = flags.recalibrates,
                       .stop = &HasEndingSignal()},
                      events);
 }

@@ -151,6 +151,10 @@ void AddOptimizerOptions(CLI::App* command, TrainFlags* flags) {
   number("--clip_norm", &flags->clip_norm, "bound on the norm of all gradients; 0: none", 0, kMost);
   number("--clip_value", &flags->clip_value, "bound on each element of a gradient; 0: none", 0,
          kMost);
+  checked("--average", &flags->average,
+          "share that the average of parameters keeps at each update, such as 0.999: it is what is "
+          "judged and written; 0: none",
+          Below(0, 1));
 }
 
 void AddScheduleOptions(CLI::App* command, TrainFlags* flags) {
@@ -210,6 +214,11 @@ void AddRunOptions(CLI::App* command, TrainFlags* flags) {
                  "normalize by the file's statistics, and keep them: for small batches")
       ->group(kRun);
   command
+      ->add_flag("--recalibrate", flags->recalibrates,
+                 "take the statistics of normalizations anew after the last update, from all "
+                 "examples that are trained on")
+      ->group(kRun);
+  command
       ->add_option("--seed", flags->seed,
                    "of what is held out, the order of the examples, and dropout")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 53))
@@ -251,6 +260,7 @@ std::vector<FlagEffect> TrainEffects(const TrainFlags& flags) {
       {"--beta2", !is_sgd, kForAdam},
       {"--epsilon", !is_sgd, kForAdam},
       {"--label_smoothing", flags.loss == "cross_entropy", "it belongs to --loss=cross_entropy"},
+      {"--recalibrate", !flags.frozen_statistics, "--frozen_statistics keeps the file's"},
       {"--delta", flags.loss == "huber", "it belongs to --loss=huber"},
       {"--step_epochs", flags.schedule == "steps", kForSteps},
       {"--step_factor", flags.schedule == "steps", kForSteps},
@@ -380,6 +390,7 @@ TrainingSpec SpecOf(const TrainFlags& flags, int64_t updates_of_epoch) {
   if (!flags.only.empty()) spec.groups.push_back({.pattern = "*", .frozen = true});
   spec.clip_value = flags.clip_value;
   spec.clip_norm = flags.clip_norm;
+  spec.average = flags.average;
   spec.frozen_statistics = flags.frozen_statistics;
   spec.seed = flags.seed;
   return spec;

@@ -38,7 +38,8 @@ struct TrainFlags {
   double step_epochs = 1, step_factor = 0.1, power = 1, least_rate = 0;
   std::vector<std::string> only, freeze;
   double clip_norm = 0, clip_value = 0;
-  bool frozen_statistics = false;
+  double average = 0;
+  bool frozen_statistics = false, recalibrates = false;
   int64_t epochs = 10, batch = 32;
   double hold_out = 0;
   uint64_t seed = 1;

@@ -32,6 +32,7 @@ class TrainingLoop {
   bool IsStopped() const { return settings_.stop != nullptr && *settings_.stop; }
   absl::Status RunAll();
   absl::Status RunEpoch(int64_t epoch);
+  absl::Status Recalibrate(absl::Span<const int64_t> examples);
   absl::Status UpdateOnce(absl::Span<const int64_t> examples, EpochFigures* figures,
                           int64_t* counted);
   absl::StatusOr<std::optional<HeldOut>> LookAtHeldOut() const;
@@ -77,6 +78,17 @@ absl::Status TrainingLoop::UpdateOnce(absl::Span<const int64_t> examples, EpochF
   return absl::OkStatus();
 }
 
+absl::Status TrainingLoop::Recalibrate(absl::Span<const int64_t> examples) {
+  for (const absl::Span<const int64_t> some : Batches(examples, settings_.batch)) {
+    if (absl::Status status = options_.interrupted(); !status.ok()) return status;
+    const Batch batch = dataset_.Take(some);
+    const InputTensor input = batch.input.View();
+    if (absl::Status status = trainer_.Recalibrate({&input, 1}, options_); !status.ok())
+      return status;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status TrainingLoop::RunEpoch(int64_t epoch) {
   EpochFigures figures{.epoch = epoch};
   const std::vector<int64_t> order = order_.OfEpoch(epoch);
@@ -84,6 +96,9 @@ absl::Status TrainingLoop::RunEpoch(int64_t epoch) {
   for (const absl::Span<const int64_t> examples : Batches(order, settings_.batch)) {
     if (absl::Status status = options_.interrupted(); !status.ok()) return status;
     if (absl::Status status = UpdateOnce(examples, &figures, &counted); !status.ok()) return status;
+  }
+  if (settings_.recalibrates && epoch == settings_.epochs) {
+    if (absl::Status status = Recalibrate(order); !status.ok()) return status;
   }
   figures.loss = counted > 0 ? figures.loss / static_cast<double>(counted) : kNoLoss;
   auto held_out = LookAtHeldOut();

@@ -23,6 +23,7 @@ struct RunSettings {
   int64_t epochs = 1;
   int64_t batch = 32;  // examples of an update; the last one of an epoch has what is left
   JudgedOutput judged;
+  bool recalibrates = false;  // statistics of normalizations are taken anew after the last update
   const std::atomic<bool>* stop = nullptr;  // once true, ends the run early
 };
 

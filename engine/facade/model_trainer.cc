@@ -55,7 +55,8 @@ ModelTrainer::ModelTrainer(std::shared_ptr<const reader::OnnxModel> source,
       spec_(spec),
       setup_(std::move(setup)),
       signature_{source_->inputs(), source_->outputs()},
-      plans_({*source_, spec_, setup_.frozen, setup_.outputs}, shared_.get()) {}
+      plans_({*source_, spec_, setup_.frozen, setup_.outputs}, shared_.get()),
+      averages_(spec_.average, &plans_.store()) {}
 
 absl::StatusOr<std::unique_ptr<Trainer>> ModelTrainer::Create(
     std::shared_ptr<const reader::OnnxModel> source, std::shared_ptr<EngineShared> shared,
@@ -166,6 +167,7 @@ absl::StatusOr<UpdateResult> ModelTrainer::Update(absl::Span<const InputTensor> 
   MoveStatistics(*planned, outputs);
   ++updates_;
   skipped_in_a_row_ = 0;
+  recalibrated_ = 0;
   return result;
 }
 
@@ -179,7 +181,7 @@ absl::Status ModelTrainer::TakeMemory(const TrainingPlan& planned) {
       ABSL_ASSIGN_OR_RETURN(array, Zeros(bytes));
     }
   }
-  return absl::OkStatus();
+  return averages_.Keep(planned.learning);
 }
 
 std::vector<absl::Span<const float>> ModelTrainer::GradientsOf(const TrainingPlan& planned) const {
@@ -227,18 +229,19 @@ void ModelTrainer::TakeStep(const TrainingPlan& planned, const UpdateResult& res
   const training::GradientBounds bounds = training::BoundsOf(
       GradientsOf(planned), result.gradient_norm, spec_.clip_value, spec_.clip_norm, team);
   training::TakeStep(spec_.optimizer, ++steps_, parameters, bounds, team);
+  averages_.Move(steps_, team);
 }
 
-void ModelTrainer::MoveStatistics(const TrainingPlan& planned, const AllOutputBytes& outputs) {
+void ModelTrainer::MoveStatistics(const TrainingPlan& planned, const AllOutputBytes& outputs,
+                                  std::optional<double> momentum) {
   runtime::ParameterStore& store = plans_.store();
   for (const PlannedStatistics& one : planned.statistics) {
     const auto move = [&](int index, int output, double factor) {
       const absl::Span<float> running = store.value(index);
       const absl::Span<const float> batch = FloatsOf(outputs[output]);
       for (size_t c = 0; c < batch.size(); ++c) {
-        const double momentum = one.momentum;
-        running[c] =
-            static_cast<float>(momentum * running[c] + (1 - momentum) * (factor * batch[c]));
+        const double kept = momentum.value_or(one.momentum);
+        running[c] = static_cast<float>(kept * running[c] + (1 - kept) * (factor * batch[c]));
       }
     };
     const auto elements = static_cast<double>(one.elements);
@@ -254,6 +257,7 @@ absl::StatusOr<Evaluation> ModelTrainer::Evaluate(absl::Span<const InputTensor> 
   ABSL_RETURN_IF_ERROR(SettleParameters(shape, options));
   const Purpose purpose = targets.empty() ? Purpose::kOutputs : Purpose::kEvaluation;
   ABSL_ASSIGN_OR_RETURN(const auto planned, plans_.GetOrMake(purpose, shape, options.interrupted));
+  const AveragesInPlace averages(&averages_);
   ABSL_ASSIGN_OR_RETURN(AllOutputBytes outputs,
                         RunPlan(*planned, {inputs.begin(), inputs.end()}, targets, options));
   const size_t count = outputs.size() - planned->losses;
@@ -267,7 +271,24 @@ absl::StatusOr<Evaluation> ModelTrainer::Evaluate(absl::Span<const InputTensor> 
   return evaluation;
 }
 
+absl::Status ModelTrainer::Recalibrate(absl::Span<const InputTensor> inputs,
+                                       const RunOptions& options) {
+  ABSL_ASSIGN_OR_RETURN(const BatchShape shape, CheckShape(inputs, {}));
+  ABSL_RETURN_IF_ERROR(SettleParameters(shape, options));
+  ABSL_ASSIGN_OR_RETURN(const auto planned,
+                        plans_.GetOrMake(Purpose::kStatistics, shape, options.interrupted));
+  const AveragesInPlace averages(&averages_);
+  ABSL_ASSIGN_OR_RETURN(const AllOutputBytes outputs,
+                        RunPlan(*planned, {inputs.begin(), inputs.end()}, {}, options));
+  if (!AreFinite(*planned, outputs))
+    return InvalidArgument("the statistics of these inputs are not finite");
+  const auto batches = static_cast<double>(recalibrated_++);
+  MoveStatistics(*planned, outputs, batches / (batches + 1));
+  return absl::OkStatus();
+}
+
 absl::Status ModelTrainer::WriteModel(const std::string& path) const {
+  const AveragesInPlace averages(&averages_);
   const runtime::ParameterStore& store = plans_.store();
   std::vector<std::vector<float>> elements;
   for (int index = 0; index < store.count(); ++index) {
@@ -280,6 +301,7 @@ absl::Status ModelTrainer::WriteModel(const std::string& path) const {
 }
 
 absl::StatusOr<std::vector<float>> ModelTrainer::Parameter(const std::string& name) const {
+  const AveragesInPlace averages(&averages_);
   const int index = plans_.store().Find(name);
   if (index != runtime::ParameterStore::kNone) return plans_.store().Elements(index);
   for (const network::ConstantPtr& constant : source_->Trainable()) {

@@ -8,11 +8,13 @@
 #define ENGINE_FACADE_MODEL_TRAINER_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/base/aligned_buffer.h"
 #include "engine/facade/dropout_masks.h"
+#include "engine/facade/parameter_averages.h"
 #include "engine/facade/plan_tensors.h"
 #include "engine/facade/training_plans.h"
 #include "engine/facade/training_setup.h"
@@ -40,6 +42,8 @@ class ModelTrainer final : public Trainer {
   absl::StatusOr<Evaluation> Evaluate(absl::Span<const InputTensor> inputs,
                                       absl::Span<const InputTensor> targets,
                                       const RunOptions& options) const override;
+  absl::Status Recalibrate(absl::Span<const InputTensor> inputs,
+                           const RunOptions& options) override;
   absl::Status WriteModel(const std::string& path) const override;
   absl::StatusOr<std::vector<float>> Parameter(const std::string& name) const override;
 
@@ -69,7 +73,9 @@ class ModelTrainer final : public Trainer {
   absl::StatusOr<UpdateResult> Skip(UpdateResult result);
   void TakeStep(const TrainingPlan& planned, const UpdateResult& result,
                 const threading::Team& team);
-  void MoveStatistics(const TrainingPlan& planned, const AllOutputBytes& outputs);
+  // Moves running statistics by their own momentum, or by this one.
+  void MoveStatistics(const TrainingPlan& planned, const AllOutputBytes& outputs,
+                      std::optional<double> momentum = std::nullopt);
 
   const std::shared_ptr<const reader::OnnxModel> source_;
   const std::shared_ptr<EngineShared> shared_;
@@ -84,8 +90,10 @@ class ModelTrainer final : public Trainer {
   };
   std::vector<State> states_;  // of the optimizer, by the store's indices
   DropoutMasks masks_;
+  mutable ParameterAverages averages_;
   int64_t updates_ = 0, steps_ = 0;
   int skipped_in_a_row_ = 0;
+  int64_t recalibrated_ = 0;  // batches since the last update
 };
 
 }  // namespace tilewire

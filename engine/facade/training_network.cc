@@ -129,6 +129,18 @@ void AddOutput(ValueId value, Network* network) {
   network->output_dims.push_back(network->values[value].dims);
 }
 
+// Leaves these values, and what Network::statistics has, as the only outputs.
+void GiveStatistics(const std::vector<ValueId>& losses, Network* network) {
+  network->outputs.clear();
+  network->output_dims.clear();
+  for (ValueId loss : losses) AddOutput(loss, network);
+  for (const network::RunningStatistics& statistics : network->statistics) {
+    AddOutput(statistics.batch_mean, network);
+    AddOutput(statistics.batch_variance, network);
+  }
+  network::RemoveDead(network);
+}
+
 }  // namespace
 
 bool BatchShape::operator==(const BatchShape& other) const {
@@ -164,14 +176,16 @@ absl::StatusOr<Network> NetworkOfUpdate(const TrainingSource& source, const Batc
     learns |= gradients[i] != network::kNoValue;
   }
   if (!learns) return InvalidArgument("no loss depends on a parameter that is not frozen");
-  network.outputs.clear();
-  network.output_dims.clear();
-  for (ValueId loss : losses) AddOutput(loss, &network);
-  for (const network::RunningStatistics& statistics : network.statistics) {
-    AddOutput(statistics.batch_mean, &network);
-    AddOutput(statistics.batch_variance, &network);
-  }
-  network::RemoveDead(&network);
+  GiveStatistics(losses, &network);
+  return network;
+}
+
+absl::StatusOr<Network> NetworkOfStatistics(const TrainingSource& source, const BatchShape& shape) {
+  ABSL_ASSIGN_OR_RETURN(
+      Network network, source.model.SpecializeForTraining(shape.inputs, {.frozen = source.frozen}));
+  if (network.statistics.empty())
+    return InvalidArgument("the model has no normalization whose statistics follow a batch");
+  GiveStatistics({}, &network);
   return network;
 }
 

@@ -46,6 +46,12 @@ struct TrainingSource {
 absl::StatusOr<network::Network> NetworkOfUpdate(const TrainingSource& source,
                                                  const BatchShape& shape);
 
+// Forward alone, by the statistics of the batch, which are the outputs: the means and variances of
+// Network::statistics, in turn. Drops nothing.
+//   kInvalidArgument  there are none; and as OnnxModel::SpecializeForTraining()
+absl::StatusOr<network::Network> NetworkOfStatistics(const TrainingSource& source,
+                                                     const BatchShape& shape);
+
 // Outputs are the model's, then the losses if `has_losses`.
 absl::StatusOr<network::Network> NetworkOfEvaluation(const TrainingSource& source,
                                                      const BatchShape& shape, bool has_losses);

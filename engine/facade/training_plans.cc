@@ -46,7 +46,7 @@ absl::StatusOr<std::shared_ptr<const TrainingPlan>> TrainingPlans::GetOrMake(
   ABSL_ASSIGN_OR_RETURN(auto planned, Make(purpose, shape, interrupted));
   entries_.push_front({purpose, shape, planned});
   std::vector<GivenTargets>& targets = entries_.front().shape.targets;
-  if (purpose != Purpose::kOutputs && targets.empty()) {
+  if (targets.empty()) {
     for (const TensorSpec& one : planned->targets)
       targets.push_back({one.dims, *ElementCount(one.dims) * SizeOf(one.type)});
   }
@@ -54,13 +54,25 @@ absl::StatusOr<std::shared_ptr<const TrainingPlan>> TrainingPlans::GetOrMake(
   return planned;
 }
 
+absl::StatusOr<network::Network> TrainingPlans::NetworkOf(Purpose purpose,
+                                                          const BatchShape& shape) const {
+  switch (purpose) {
+    case Purpose::kUpdate:
+      return NetworkOfUpdate(source_, shape);
+    case Purpose::kEvaluation:
+      return NetworkOfEvaluation(source_, shape, /*has_losses=*/true);
+    case Purpose::kOutputs:
+      return NetworkOfEvaluation(source_, shape, /*has_losses=*/false);
+    case Purpose::kStatistics:
+      break;
+  }
+  return NetworkOfStatistics(source_, shape);
+}
+
 absl::StatusOr<std::shared_ptr<const TrainingPlan>> TrainingPlans::Make(
     Purpose purpose, const BatchShape& shape, const std::function<absl::Status()>& interrupted) {
-  const bool has_losses = purpose != Purpose::kOutputs;
-  ABSL_ASSIGN_OR_RETURN(const network::Network network,
-                        purpose == Purpose::kUpdate
-                            ? NetworkOfUpdate(source_, shape)
-                            : NetworkOfEvaluation(source_, shape, has_losses));
+  const bool has_losses = purpose == Purpose::kUpdate || purpose == Purpose::kEvaluation;
+  ABSL_ASSIGN_OR_RETURN(const network::Network network, NetworkOf(purpose, shape));
   auto planned = std::make_shared<TrainingPlan>();
   lowering::LoweringContext context;
   context.cache = &shared_.cache;
@@ -78,6 +90,7 @@ absl::StatusOr<std::shared_ptr<const TrainingPlan>> TrainingPlans::Make(
     const network::Value& value = network.values[network.inputs[i]];
     planned->targets.push_back({value.name, value.type, value.dims});
   }
+  if (purpose == Purpose::kStatistics) ABSL_RETURN_IF_ERROR(NoteStatistics(network, planned.get()));
   if (purpose != Purpose::kUpdate) return planned;
   for (const network::Parameter& parameter : network.parameters) {
     if (parameter.gradient != network::kNoValue)

@@ -39,8 +39,8 @@ struct TrainingPlan {
   std::shared_ptr<const runtime::Plan> plan;
   int losses = 0;                             // outputs of an update begin with them
   std::vector<int> learning;                  // of the store, with the gradients of a run
-  std::vector<PlannedStatistics> statistics;  // of an update
-  std::vector<PlannedMask> masks;             // the same
+  std::vector<PlannedStatistics> statistics;  // of an update, and where they are the purpose
+  std::vector<PlannedMask> masks;             // of an update
   std::vector<TensorSpec> targets;            // with the types that the plan reads
   std::vector<std::string> notes;             // of an update (training_notes.h)
 };
@@ -48,7 +48,8 @@ struct TrainingPlan {
 class TrainingPlans {
  public:
   static constexpr size_t kPlans = 8;
-  enum class Purpose { kUpdate, kEvaluation, kOutputs };  // kOutputs: an evaluation without losses
+  // kOutputs: an evaluation without losses; kStatistics: those of normalizations alone.
+  enum class Purpose { kUpdate, kEvaluation, kOutputs, kStatistics };
 
   TrainingPlans(TrainingSource source, EngineShared* shared);
 
@@ -68,6 +69,7 @@ class TrainingPlans {
 
   absl::StatusOr<std::shared_ptr<const TrainingPlan>> Make(
       Purpose purpose, const BatchShape& shape, const std::function<absl::Status()>& interrupted);
+  absl::StatusOr<network::Network> NetworkOf(Purpose purpose, const BatchShape& shape) const;
   absl::Status NoteStatistics(const network::Network& network, TrainingPlan* planned);
 
   const TrainingSource source_;

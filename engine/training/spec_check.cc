@@ -97,6 +97,7 @@ absl::Status CheckSpec(const TrainingSpec& spec) {
   ABSL_RETURN_IF_ERROR(CheckSchedule(spec.schedule));
   ABSL_RETURN_IF_ERROR(CheckNotNegative("clip_value", spec.clip_value));
   ABSL_RETURN_IF_ERROR(CheckNotNegative("clip_norm", spec.clip_norm));
+  ABSL_RETURN_IF_ERROR(CheckFraction("average", spec.average));
   for (const ParameterGroup& group : spec.groups) {
     const std::string name = absl::StrCat("group '", group.pattern, "': ");
     ABSL_RETURN_IF_ERROR(CheckNotNegative(absl::StrCat(name, "rate_factor"), group.rate_factor));

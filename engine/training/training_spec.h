@@ -73,6 +73,7 @@ struct TrainingSpec {
   std::vector<ParameterGroup> groups;
   double clip_value = 0;           // of each element of a gradient; 0: no bound
   double clip_norm = 0;            // of all gradients together; 0: no bound
+  double average = 0;              // decay of the average that is evaluated and written; 0: none
   bool frozen_statistics = false;  // normalize by the file's statistics, and keep them
   uint64_t seed = 0;               // of dropout, for nodes that have none of their own
 };

@@ -40,6 +40,7 @@ class FakeTrainer final : public Trainer {
   };
 
   std::vector<Given> updates;
+  std::vector<std::vector<float>> recalibrated;  // the inputs
   mutable std::vector<Given> evaluations;
   // Called in each update, which counts from 1, before it is made.
   std::function<absl::StatusOr<UpdateResult>(const UpdateResult& usual)> in_update =
@@ -82,6 +83,10 @@ class FakeTrainer final : public Trainer {
     return evaluation;
   }
 
+  absl::Status Recalibrate(absl::Span<const InputTensor> inputs, const RunOptions&) override {
+    recalibrated.push_back(ElementsOf<float>(inputs.at(0)));
+    return absl::OkStatus();
+  }
   absl::Status WriteModel(const std::string&) const override { return absl::OkStatus(); }
   absl::StatusOr<std::vector<float>> Parameter(const std::string& name) const override {
     return absl::NotFoundError(name);

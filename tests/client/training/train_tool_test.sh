@@ -59,6 +59,9 @@ expect 2 'momentum has no effect here: it belongs to --optimizer=sgd' \
 expect 2 'nesterov has no effect here: it needs a --momentum' "${train[@]}" -o "$new" --nesterov
 expect 2 'least_lr=0.1 is above the learning rate, --lr=0.01' \
   "${train[@]}" -o "$new" --schedule=cosine --least_lr=0.1
+expect 2 'recalibrate has no effect here: --frozen_statistics keeps' \
+  "${train[@]}" -o "$new" --frozen_statistics --recalibrate
+expect 2 "average.*'1' is not a number from 0 to below 1" "${train[@]}" -o "$new" --average=1
 expect 2 'torchvision has no effect here' "${train[@]}" -o "$new" --torchvision=resnet50
 
 # Examples that do not fit the model, or each other.
@@ -113,6 +116,10 @@ expect 0 '"written": ".*two.onnx"' "${run[@]}" --threads=2 --json -o "$TEST_TMPD
 cmp "$new" "$TEST_TMPDIR/two.onnx" || failed 'two threads wrote other bits'
 expect 0 '^written' "${run[@]}" --seed=4 -o "$TEST_TMPDIR/other.onnx"
 ! cmp -s "$new" "$TEST_TMPDIR/other.onnx" || failed 'another seed wrote the same bits'
+for flags in --average=0.9 --recalibrate; do
+  expect 0 '^written' "${run[@]}" "$flags" -o "$TEST_TMPDIR/other.onnx"
+  ! cmp -s "$new" "$TEST_TMPDIR/other.onnx" || failed "$flags changed nothing"
+done
 cp -L deploy/models/digits/pictures/3.png "$TEST_TMPDIR/pictures/three/text.png"
 expect 0 'has 2 class folders; no example is of the other 8 of 10' \
   train "$model" --folder="$TEST_TMPDIR/pictures" --epochs=1 -o "$new"

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "client/training/held_out.h"
 #include "tests/client/training/fake_trainer.h"
@@ -210,6 +211,24 @@ TEST(RunTraining, AFailureKeepsTheRecordOfWhatWasBefore) {
   EXPECT_EQ(record.epochs.size(), 1);
 }
 
+TEST(RunTraining, StatisticsAreTakenAfterTheLastUpdateAndBeforeTheLastLook) {
+  FakeTrainer trainer;
+  size_t looks_before = 0;
+  trainer.in_evaluation = [&] {
+    if (trainer.recalibrated.empty()) ++looks_before;
+    return absl::OkStatus();
+  };
+  RunSettings settings{.epochs = 2, .batch = 3, .recalibrates = true};
+  ASSERT_OK_AND_ASSIGN(const TrainingRecord record, TrainNumbers(&trainer, 10, 0.2, settings));
+  EXPECT_EQ(record.updates(), 6);
+  ASSERT_EQ(trainer.recalibrated.size(), 3);
+  EXPECT_EQ(looks_before, 2) << "before training and after the first epoch";
+  std::vector<float> all;
+  for (const auto& batch : trainer.recalibrated) all.insert(all.end(), batch.begin(), batch.end());
+  EXPECT_EQ(all.size(), 8) << "each example that is trained on, once";
+  EXPECT_EQ(std::set<float>(all.begin(), all.end()).size(), 8);
+}
+
 TEST(RunTraining, TellsOfUpdatesAndEpochs) {
   FakeTrainer trainer;
   std::vector<int64_t> updates, epochs;
@@ -253,6 +272,9 @@ class FixedTrainer {
                                           absl::Span<const InputTensor>,
                                           const RunOptions&) override {
         return UpdateResult();
+      }
+      absl::Status Recalibrate(absl::Span<const InputTensor>, const RunOptions&) override {
+        return absl::OkStatus();
       }
       absl::Status WriteModel(const std::string&) const override { return absl::OkStatus(); }
       absl::StatusOr<std::vector<float>> Parameter(const std::string&) const override {
