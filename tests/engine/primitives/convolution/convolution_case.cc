@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 
 #include "engine/kernels/elements/element_conversion.h"
+#include "engine/memory/index_walk.h"
+#include "engine/memory/separable_offsets.h"
 #include "engine/primitives/reorder/reorder.h"
 #include "gtest/gtest.h"
+#include "tests/support/padded_tail.h"
 #include "tests/support/random_tensor.h"
 #include "tests/support/status_matchers.h"
 
@@ -19,25 +21,10 @@ Dims OrFill(const Dims& values, size_t size, int64_t value) {
   return values.empty() ? Dims(size, value) : values;
 }
 
-// Visits the indices below `size` in row-major order.
-void ForEachIndex(const Dims& size, const std::function<void(const Dims&)>& visit) {
-  int64_t left = *ElementCount(size);
-  Dims index(size.size(), 0);
-  for (; left > 0; --left) {
-    visit(index);
-    for (int d = static_cast<int>(size.size()) - 1; d >= 0 && ++index[d] == size[d]; --d)
-      index[d] = 0;
-  }
-}
-
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 int64_t ElementsIn(const AlignedBuffer& buffer, DataType type) {
   return static_cast<int64_t>(buffer.size()) / SizeOf(type);
-}
-
-float At(const MemoryDesc& desc, const AlignedBuffer& buffer, const Dims& index) {
-  return LoadElement(desc.data_type(), buffer.data(), desc.Offset(index));
 }
 
 // Packs the values. Memory that belongs to other tensors, between the images of this one, is NaN.
@@ -45,36 +32,33 @@ AlignedBuffer Pack(const MemoryDesc& desc, const std::vector<float>& values, flo
   AlignedBuffer buffer = *AlignedBuffer::Allocate(desc.SizeBytes());
   const DataType type = desc.data_type();
   const auto store = [&](int64_t at, float value) { StoreElement(type, value, buffer.data(), at); };
+  const SeparableOffsets offsets(desc);
   const bool dense = desc.IsDense();
   for (int64_t i = 0; i < ElementsIn(buffer, type); ++i) store(i, dense ? tail : kNan);
   if (!dense)
-    ForEachIndex(desc.padded_dims(), [&](const Dims& index) { store(desc.Offset(index), tail); });
+    ForEachIndex(desc.padded_dims(),
+                 [&](const Dims& index) { store(offsets.Offset(index), tail); });
   const float* from = values.data();
-  ForEachIndex(desc.dims(), [&](const Dims& index) { store(desc.Offset(index), *from++); });
+  ForEachIndex(desc.dims(), [&](const Dims& index) { store(offsets.Offset(index), *from++); });
   return buffer;
 }
 
 std::vector<float> Unpack(const MemoryDesc& desc, const AlignedBuffer& buffer) {
   std::vector<float> values;
-  ForEachIndex(desc.dims(), [&](const Dims& index) { values.push_back(At(desc, buffer, index)); });
-  return values;
-}
-
-bool TailIsZero(const MemoryDesc& desc, const AlignedBuffer& buffer) {
-  bool zero = true;
-  ForEachIndex(desc.padded_dims(), [&](const Dims& index) {
-    bool inside = true;
-    for (int d = 0; d < desc.rank(); ++d) inside = inside && index[d] < desc.dim(d);
-    if (!inside && At(desc, buffer, index) != 0.0f) zero = false;
+  const SeparableOffsets offsets(desc);
+  ForEachIndex(desc.dims(), [&](const Dims& index) {
+    values.push_back(LoadElement(desc.data_type(), buffer.data(), offsets.Offset(index)));
   });
-  return zero;
+  return values;
 }
 
 void ExpectUntouchedBetweenElements(const MemoryDesc& desc, const AlignedBuffer& buffer) {
   if (desc.IsDense()) return;
   const DataType type = desc.data_type();
   std::vector<bool> others(ElementsIn(buffer, type), true);
-  ForEachIndex(desc.padded_dims(), [&](const Dims& index) { others[desc.Offset(index)] = false; });
+  const SeparableOffsets offsets(desc);
+  ForEachIndex(desc.padded_dims(),
+               [&](const Dims& index) { others[offsets.Offset(index)] = false; });
   for (size_t i = 0; i < others.size(); ++i) {
     ASSERT_TRUE(!others[i] || std::isnan(LoadElement(type, buffer.data(), i)))
         << "wrote to element " << i << " of the buffer";
@@ -218,7 +202,7 @@ std::vector<float> Execute(const Primitive& primitive, const Contents& contents,
   if (scratchpad.size() > 0) args.Set(kArgScratchpad, scratchpad.data());
   if (!primitive.Execute(args, team).ok()) return {};
   ExpectUntouchedBetweenElements(primitive.Desc(kArgDst), dst);
-  if (tail_is_zero != nullptr) *tail_is_zero = TailIsZero(primitive.Desc(kArgDst), dst);
+  if (tail_is_zero != nullptr) *tail_is_zero = PaddingIsZero(primitive.Desc(kArgDst), dst.data());
   return Unpack(primitive.Desc(kArgDst), dst);
 }
 
