@@ -8,7 +8,7 @@
 #include <string>
 
 #include "client/client.h"
-#include "client/tool/primitive_runs.h"
+#include "client/tool/primitive/primitive_runs.h"
 
 namespace tilewire::client {
 

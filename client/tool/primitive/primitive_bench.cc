@@ -8,7 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "client/amount_text.h"
 #include "client/tool/command.h"
-#include "client/tool/primitive_runs.h"
+#include "client/tool/primitive/primitive_runs.h"
 
 namespace tilewire::client {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/tool/primitive_runs.h"
+#include "client/tool/primitive/primitive_runs.h"
 
 #include <optional>
 

@@ -9,8 +9,8 @@
 #include "client/amount_text.h"
 #include "client/tool/command.h"
 #include "client/tool/open_layouts.h"
-#include "client/tool/primitive_help.h"
-#include "client/tool/primitive_runs.h"
+#include "client/tool/primitive/primitive_help.h"
+#include "client/tool/primitive/primitive_runs.h"
 
 namespace tilewire::client {
 namespace {

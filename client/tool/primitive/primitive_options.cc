@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/primitive_parser.h"
 #include "client/tool/command.h"
-#include "client/tool/primitive_help.h"
-#include "client/tool/primitive_runs.h"
+#include "client/tool/primitive/primitive_help.h"
+#include "client/tool/primitive/primitive_runs.h"
 
 namespace tilewire::client {
 namespace {

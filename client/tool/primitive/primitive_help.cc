@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/tool/primitive_help.h"
+#include "client/tool/primitive/primitive_help.h"
 
 #include <utility>
 #include <vector>
