@@ -3,10 +3,8 @@
 // `tilewire train`: trains an ONNX file with the engine of this process; no server is asked.
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -17,6 +15,7 @@
 #include "client/ending_signal.h"
 #include "client/progress.h"
 #include "client/tool/command.h"
+#include "client/tool/model_place.h"
 #include "client/tool/train_flags.h"
 #include "client/training/example_order.h"
 #include "client/training/model_fit.h"
@@ -175,13 +174,6 @@ int ReportFailure(const TrainFlags& flags, const TrainingReport& report) {
   absl::FPrintF(stderr, "No model was written.\n");
   PrintReport(flags, report);
   return 1;
-}
-
-// The file itself where `path` is a symbolic link, which stays one.
-std::string Followed(const std::string& path) {
-  std::error_code error;
-  const std::filesystem::path file = std::filesystem::canonical(path, error);
-  return error ? path : file.string();
 }
 
 // The error of the training, or of the attempt to write what was learned.

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/tool/train_flags.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <limits>
 #include <system_error>
@@ -15,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/tool/command.h"
+#include "client/tool/model_place.h"
 #include "client/training/array_file.h"
 #include "client/training/example_order.h"
 
@@ -269,26 +265,6 @@ std::vector<FlagEffect> TrainEffects(const TrainFlags& flags) {
   };
 }
 
-// Tries whether the file can be made, so that a long training does not end without one.
-absl::Status CheckModelPlace(const std::string& path) {
-  if (path.empty()) return absl::InvalidArgumentError("--output: a file's name is required");
-  std::error_code error;
-  if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--output=", path, " is not a regular file, and would be replaced by one"));
-  }
-  // A name as long as that of the file that is written before it gets its own.
-  const std::string trial = absl::StrCat(path, ".", getpid(), ".trial.new");
-  const int descriptor = open(trial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (descriptor < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--output=", path, " cannot be written: ", std::strerror(errno)));
-  }
-  close(descriptor);
-  unlink(trial.c_str());
-  return absl::OkStatus();
-}
-
 // Files that are read stay as they are, also where they have another name.
 absl::Status CheckWrittenFiles(const TrainFlags& flags) {
   const std::pair<const char*, std::string> written[] = {{"--output", flags.output},
@@ -345,7 +321,7 @@ absl::Status CheckTrainFlags(const CLI::App& command, const TrainFlags& flags) {
         absl::StrCat("--least_lr=", flags.least_rate, " is above the learning rate, --lr=", rate));
   }
   if (absl::Status status = CheckWrittenFiles(flags); !status.ok()) return status;
-  return CheckModelPlace(flags.output);
+  return CheckModelPlace("--output", flags.output);
 }
 
 std::vector<std::pair<std::string, std::string>> GivenFlags(const CLI::App& command) {

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The place of a model's file that a long command writes at its end.
+#ifndef CLIENT_TOOL_MODEL_PLACE_H_
+#define CLIENT_TOOL_MODEL_PLACE_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace tilewire::client {
+
+// Tries whether the file can be made, so that a long command does not end without one.
+//   kInvalidArgument  no name, not a regular file, or what the system says; with `flag`
+absl::Status CheckModelPlace(const std::string& flag, const std::string& path);
+
+// The file itself where `path` is a symbolic link, which stays one.
+std::string Followed(const std::string& path);
+
+}  // namespace tilewire::client
+
+#endif  // CLIENT_TOOL_MODEL_PLACE_H_
