@@ -24,6 +24,7 @@ ROOMS = {
     "engine/lowering": ["engine/runtime"],
     "engine": ["engine/primitives", "engine/cache", "engine/training"],
     "engine/facade": ["engine", "engine/onnx", "engine/lowering"],
+    "engine/tuning": ["engine", "engine/onnx"],
     "service/observe": [],
     "service/schedule": ["service/observe"],
     "service/wire": ["engine/memory", "protos"],
@@ -40,10 +41,12 @@ ROOMS = {
 
 # Single headers beyond the room's row.
 HEADERS = {
-    # `tilewire check` reads a file as a server would, and `tilewire train` trains one; both without a server.
-    "client": ["engine/engine.h", "engine/memory/dims.h", "engine/model.h",
-               "engine/onnx/model_check.h", "engine/trainer.h", "service/models/model_config.h",
-               "service/models/repository_scan.h", "service/models/served_tensors.h"],
+    # `tilewire check` reads a file as a server would, `tilewire train` trains one, and `tilewire tune` makes a faster
+    # one of it; all without a server.
+    "client": ["engine/engine.h", "engine/error_budget.h", "engine/memory/dims.h", "engine/model.h",
+               "engine/onnx/model_check.h", "engine/trainer.h", "engine/tuner.h",
+               "service/models/model_config.h", "service/models/repository_scan.h",
+               "service/models/served_tensors.h"],
     "service/observe": ["engine/base/control_groups.h", "engine/base/line_writer.h",
                         "engine/base/utf8.h",
                         "engine/threading/mutex.h"],

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Makes a faster model of an exact one: which layers compute in 8-bit integers, so that the outputs
+// stay within a budget of error. The result is an ONNX file of standard operators, in which
+// QuantizeLinear and DequantizeLinear stand around these layers (QDQ).
+//
+//   ABSL_ASSIGN_OR_RETURN(ErrorBudget budget, ErrorBudget::Parse("top1_changed<=0.5%"));
+//   ABSL_ASSIGN_OR_RETURN(TuningResult result,
+//                         Tune(engine, "cats.onnx", examples, TuningSpec(budget)));
+//   ABSL_RETURN_IF_ERROR(WriteTunedModel(result, "cats_int8.onnx"));
+#ifndef ENGINE_TUNER_H_
+#define ENGINE_TUNER_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "engine/engine.h"
+#include "engine/error_budget.h"
+#include "engine/model.h"
+
+namespace tilewire {
+
+struct NamedTensor {
+  std::string name;  // of an input
+  InputTensor tensor;
+};
+
+// The inputs of one run, in any order. The bytes are borrowed.
+using TuningExample = std::vector<NamedTensor>;
+
+struct TuningProgress {
+  double fraction = 0;  // of the work, as far as it is known
+  std::string text;
+};
+
+struct TuningSpec {
+  explicit TuningSpec(ErrorBudget error_budget) : budget(std::move(error_budget)) {}
+
+  ErrorBudget budget;
+  bool may_stay_exact = true;  // else all layers that can be are int8, whatever the budget says
+  double hold_out = 0.5;       // share of the examples that only the last check sees
+  uint64_t seed = 0;           // of which examples these are
+  absl::Duration time = absl::Minutes(5);  // for measuring and choosing; what is begun is ended
+  std::string scratch;  // a folder for files that are tried; empty: that of the system
+  std::function<void(const TuningProgress&)> progress;  // may be empty
+  // Once true, choosing ends, with the best that was found. May be null.
+  const std::atomic<bool>* stop = nullptr;
+};
+
+enum class TunedPrecision : uint8_t { kExact, kInt8 };
+
+// A layer that can be int8: a convolution or product with known weights.
+struct TunedNode {
+  std::string node, op;
+  TunedPrecision precision = TunedPrecision::kExact;
+  std::string reason;
+  std::string input;                     // the tensor that it reads
+  float low = 0, high = 0;               // the range of that tensor's integers
+  std::string range_method;              // "extremes", "percentile", "squares"
+  double error_alone = -1;               // l2, if it alone is int8; -1: not measured
+  absl::Duration exact_time, int8_time;  // of its steps in the exact and in the all-int8 model
+};
+
+struct TuningResult {
+  std::vector<TunedNode> nodes;  // in the order of the file
+  // On the examples of the choice, and on those held out. If nothing keeps the budget, these are of
+  // the nearest that was found, and all nodes are exact.
+  MeasuredError chosen, held_out;
+  double predicted_l2 = 0;    // root of the sum of the squares of error_alone; of what is measured
+  double chosen_l2 = 0;       // measured, of the whole, on the same examples as `chosen`
+  bool keeps_budget = false;  // on the examples of the choice, and on those held out
+  bool is_stopped = false, is_out_of_time = false;
+  int64_t tried = 0;                         // assignments whose errors were measured
+  absl::Duration exact_time, tuned_time;     // medians of runs in turns
+  int64_t exact_bytes = 0, tuned_bytes = 0;  // of the files
+  std::string model;                         // the file; empty if nothing keeps the budget
+};
+
+// Blocks. The same file, examples, spec and CPU give the same ranges and errors; times are measured
+// and decide among layers, so that two calls may choose differently.
+//   kInvalidArgument    no two examples, an input that is missing, unknown or does not fit, numbers
+//                       that are not finite, an output that the budget names and the model does not
+//                       have, or that the measure does not fit, an opset below 13, weights in other
+//                       files
+//   kFailedPrecondition the model is quantized already, or has no layer that can be int8
+//   kResourceExhausted  memory, no space in the scratch folder
+//   and the errors of Engine::LoadModel() and Model::Run()
+absl::StatusOr<TuningResult> Tune(Engine* engine, const std::string& path,
+                                  absl::Span<const TuningExample> examples, const TuningSpec& spec);
+
+// The file comes to its place once it is whole. What is there is replaced.
+//   kFailedPrecondition  the result has no model
+//   and those of reader::NewFile
+absl::Status WriteTunedModel(const TuningResult& result, const std::string& path);
+
+}  // namespace tilewire
+
+#endif  // ENGINE_TUNER_H_

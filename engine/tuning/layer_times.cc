@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/tuning/layer_times.h"
+
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_split.h"
+#include "engine/tuning/qdq_file.h"
+
+namespace tilewire::tuning {
+namespace {
+
+// By node, as steps name them: "first + second" is a chain.
+absl::flat_hash_map<std::string, absl::Duration> TimesByNode(const Explanation& explanation) {
+  absl::flat_hash_map<std::string, absl::Duration> times;
+  for (const PlanStep& step : explanation.steps) {
+    const std::vector<std::string> nodes = absl::StrSplit(step.node, " + ");
+    for (const std::string& node : nodes)
+      times[node] += step.time / static_cast<double>(nodes.size());
+  }
+  return times;
+}
+
+}  // namespace
+
+std::vector<LayerTime> TimesOf(const std::vector<Layer>& layers, const Explanation& exact,
+                               const Explanation& int8) {
+  const auto of_exact = TimesByNode(exact), of_int8 = TimesByNode(int8);
+  const auto time_in = [](const auto& times, const std::string& node) {
+    const auto found = times.find(node);
+    return found == times.end() ? absl::ZeroDuration() : found->second;
+  };
+  absl::flat_hash_map<std::string, int> readers;
+  for (const Layer& layer : layers) ++readers[layer.input];
+  std::vector<LayerTime> times;
+  for (const Layer& layer : layers) {
+    const absl::Duration conversion = time_in(of_int8, QuantizeNodeOf(layer.input));
+    times.push_back({.exact = time_in(of_exact, layer.name),
+                     .int8 = time_in(of_int8, layer.name) + conversion / readers[layer.input]});
+  }
+  return times;
+}
+
+}  // namespace tilewire::tuning

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The time of each layer in an exact and in an all-int8 model, from the steps of their plans. The
+// time of a step that runs several nodes is shared out evenly among them; that of a conversion
+// among the layers that read its result. Pure function.
+#ifndef ENGINE_TUNING_LAYER_TIMES_H_
+#define ENGINE_TUNING_LAYER_TIMES_H_
+
+#include <vector>
+
+#include "absl/time/time.h"
+#include "engine/explanation.h"
+#include "engine/tuning/layers.h"
+
+namespace tilewire::tuning {
+
+struct LayerTime {
+  absl::Duration exact, int8;
+};
+
+std::vector<LayerTime> TimesOf(const std::vector<Layer>& layers, const Explanation& exact,
+                               const Explanation& int8);
+
+}  // namespace tilewire::tuning
+
+#endif  // ENGINE_TUNING_LAYER_TIMES_H_

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/tuning/layers.h"
+
+#include <optional>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/onnx/file/onnx_file.h"
+
+namespace tilewire::tuning {
+namespace {
+
+const onnx::AttributeProto* FindAttribute(const onnx::NodeProto& node, absl::string_view name) {
+  for (const onnx::AttributeProto& attribute : node.attribute()) {
+    if (attribute.name() == name) return &attribute;
+  }
+  return nullptr;
+}
+
+bool IsOfIntegers(const onnx::NodeProto& node) {
+  const std::string& op = node.op_type();
+  return absl::StrContains(op, "QuantizeLinear") || absl::StartsWith(op, "QLinear") ||
+         absl::EndsWith(op, "Integer") || op == "QGemm" || op == "MatMulNBits";
+}
+
+float FloatOf(const onnx::NodeProto& node, absl::string_view name, float otherwise) {
+  const onnx::AttributeProto* attribute = FindAttribute(node, name);
+  return attribute == nullptr ? otherwise : attribute->f();
+}
+
+int64_t IntOf(const onnx::NodeProto& node, absl::string_view name) {
+  const onnx::AttributeProto* attribute = FindAttribute(node, name);
+  return attribute == nullptr ? 0 : attribute->i();
+}
+
+// The dimension of the weights that counts the outputs; nullopt: the node is not such a layer.
+std::optional<int> OutputAxis(const onnx::NodeProto& node, const Dims& weights) {
+  if (node.op_type() == "Conv" && weights.size() >= 3) return 0;
+  if (weights.size() != 2) return std::nullopt;
+  if (node.op_type() == "MatMul") return 1;
+  if (node.op_type() != "Gemm" || IntOf(node, "transA") != 0) return std::nullopt;
+  if (FloatOf(node, "alpha", 1) != 1 || FloatOf(node, "beta", 1) != 1) return std::nullopt;
+  return IntOf(node, "transB") != 0 ? 0 : 1;
+}
+
+std::optional<Layer> LayerOf(const ModelSource& source, int index) {
+  const onnx::NodeProto& node = source.nodes()[index].proto;
+  if (!reader::IsDefaultDomain(node.domain()) || node.input_size() < 2) return std::nullopt;
+  const SourceInitializer* weights = source.Initializer(node.input(1));
+  if (weights == nullptr || weights->type != onnx::TensorProto::FLOAT ||
+      source.IsInput(node.input(1)) || source.Initializer(node.input(0)) != nullptr)
+    return std::nullopt;
+  const std::optional<int> axis = OutputAxis(node, weights->dims);
+  if (!axis || ElementCount(weights->dims).value_or(0) <= 0) return std::nullopt;
+  Layer layer{.node = index,
+              .name = node.name().empty() ? node.output(0) : node.name(),
+              .op = node.op_type(),
+              .input = node.input(0),
+              .weights = node.input(1),
+              .axis = *axis};
+  const SourceInitializer* bias =
+      node.input_size() > 2 ? source.Initializer(node.input(2)) : nullptr;
+  if (bias != nullptr && bias->type == onnx::TensorProto::FLOAT &&
+      bias->dims == Dims{weights->dims[*axis]})
+    layer.bias = node.input(2);
+  return layer;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Layer>> FindLayers(const ModelSource& source) {
+  std::vector<Layer> layers;
+  for (size_t i = 0; i < source.nodes().size(); ++i) {
+    const onnx::NodeProto& node = source.nodes()[i].proto;
+    if (IsOfIntegers(node)) {
+      return absl::FailedPreconditionError(absl::StrCat("the model is quantized already: node '",
+                                                        node.name(), "' is a ", node.op_type(),
+                                                        "; tuning starts from the f32 file"));
+    }
+    if (auto layer = LayerOf(source, static_cast<int>(i))) layers.push_back(*std::move(layer));
+  }
+  if (!layers.empty()) return layers;
+  return absl::FailedPreconditionError(
+      "no layer of the model can be int8: it has no Conv, Gemm or MatMul whose weights are an "
+      "initializer of f32");
+}
+
+}  // namespace tilewire::tuning

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/tuning/output_error.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace tilewire::tuning {
+namespace {
+
+// The index of the largest of `count` elements that are `stride` apart; the first of equals. -1 if
+// one is NaN.
+int64_t IndexOfLargest(const float* elements, int64_t count, int64_t stride) {
+  int64_t best = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    if (std::isnan(elements[i * stride])) return -1;
+    if (elements[i * stride] > elements[best * stride]) best = i;
+  }
+  return best;
+}
+
+}  // namespace
+
+void OutputError::CountChanged(const OutputFloats& exact, absl::Span<const float> other) {
+  if (exact.dims.size() < 2) return;
+  const int64_t classes = exact.dims[1];
+  int64_t inner = 1;
+  for (size_t d = 2; d < exact.dims.size(); ++d) inner *= exact.dims[d];
+  for (int64_t n = 0; n < exact.dims[0]; ++n) {
+    for (int64_t i = 0; i < inner; ++i) {
+      const int64_t at = n * classes * inner + i;
+      ++places_;
+      if (IndexOfLargest(&exact.elements[at], classes, inner) !=
+          IndexOfLargest(&other[at], classes, inner))
+        ++changed_;
+    }
+  }
+}
+
+void OutputError::Add(const OutputFloats& exact, const OutputFloats& other) {
+  for (size_t i = 0; i < exact.elements.size(); ++i) {
+    const double y = exact.elements[i], difference = other.elements[i] - y;
+    lowest_ = elements_ == 0 ? y : std::min(lowest_, y);
+    highest_ = elements_ == 0 ? y : std::max(highest_, y);
+    ++elements_;
+    squares_ += y * y;
+    differences_ +=
+        std::isnan(difference) ? std::numeric_limits<double>::infinity() : difference * difference;
+  }
+  ++examples_;
+  CountChanged(exact, other.elements);
+}
+
+MeasuredError OutputError::Of(ErrorMeasure measure) const {
+  MeasuredError error{.examples = examples_};
+  switch (measure) {
+    case ErrorMeasure::kTop1Changed:
+      if (places_ > 0) error.value = static_cast<double>(changed_) / static_cast<double>(places_);
+      if (places_ == examples_ && places_ > 0) error.interval = WilsonInterval(changed_, places_);
+      break;
+    case ErrorMeasure::kL2:
+      if (differences_ > 0) error.value = std::sqrt(differences_ / squares_);
+      break;
+    case ErrorMeasure::kPsnr: {
+      const double peak = highest_ - lowest_, mean = differences_ / static_cast<double>(elements_);
+      error.value = differences_ > 0 ? 10 * std::log10(peak * peak / mean)
+                                     : std::numeric_limits<double>::infinity();
+      break;
+    }
+  }
+  return error;
+}
+
+}  // namespace tilewire::tuning

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A model's file again, with more nodes and initializers in its graph; all that is not changed
+// stays byte for byte. Thread-compatible. Source: ONNX, QuantizeLinear and DequantizeLinear.
+#ifndef ENGINE_TUNING_QDQ_FILE_H_
+#define ENGINE_TUNING_QDQ_FILE_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "engine/network/quantization_params.h"
+#include "engine/tuning/byte_weights.h"
+#include "engine/tuning/layers.h"
+#include "engine/tuning/model_source.h"
+
+namespace tilewire::tuning {
+
+// The file with further outputs: tensors of f32 that it computes, and that are not outputs yet.
+std::string WithOutputs(const ModelSource& source, const std::vector<std::string>& tensors);
+
+// The node that quantizes a tensor in the files below.
+std::string QuantizeNodeOf(const std::string& tensor);
+
+// Keeps the integers of weights from file to file. Refers to `source` and `layers`.
+class QdqWriter {
+ public:
+  QdqWriter(const ModelSource& source, const std::vector<Layer>& layers)
+      : source_(source), layers_(layers) {}
+
+  // `tensors` become u8 and real again before all nodes that read them; weights and biases of the
+  // layers that are int8 become initializers of integers. Initializers that nothing reads any
+  // longer go.
+  //   kInvalidArgument  weights that are not finite
+  //   kInternal         an int8 layer whose input is none of `tensors`
+  absl::StatusOr<std::string> Write(
+      const std::vector<bool>& is_int8,
+      const std::map<std::string, network::QuantizationParams>& tensors);
+
+ private:
+  absl::StatusOr<const ByteWeights*> BytesOf(const Layer& layer);
+
+  const ModelSource& source_;
+  const std::vector<Layer>& layers_;
+  absl::flat_hash_map<std::string, ByteWeights> bytes_;  // by the weights' name and axis
+};
+
+}  // namespace tilewire::tuning
+
+#endif  // ENGINE_TUNING_QDQ_FILE_H_

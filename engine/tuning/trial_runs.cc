@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/tuning/trial_runs.h"
+
+#include <stdlib.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "engine/base/status_macros.h"
+#include "engine/onnx/file/new_file.h"
+
+namespace tilewire::tuning {
+namespace {
+
+constexpr int kTurns = 15;
+
+absl::Duration MedianOf(std::vector<absl::Duration> times) {
+  const auto middle = times.begin() + static_cast<int64_t>(times.size() / 2);
+  std::nth_element(times.begin(), middle, times.end());
+  return *middle;
+}
+
+OutputFloats FloatsOf(const OutputTensor& output) {
+  OutputFloats floats{.dims = output.dims};
+  floats.elements.resize(output.bytes.size() / sizeof(float));
+  memcpy(floats.elements.data(), output.bytes.data(), floats.elements.size() * sizeof(float));
+  return floats;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<TrialRuns>> TrialRuns::Create(Engine* engine, const ExampleSet* set,
+                                                             const std::string& parent,
+                                                             const std::atomic<bool>* stop) {
+  std::error_code error;
+  const std::string base =
+      parent.empty() ? std::filesystem::temp_directory_path(error).string() : parent;
+  std::string folder = absl::StrCat(base, "/tilewire-tune-XXXXXX");
+  if (error || mkdtemp(folder.data()) == nullptr) {
+    return InvalidArgument("no folder for files that are tried can be made in '", base,
+                           "': ", strerror(error ? error.value() : errno));
+  }
+  return std::unique_ptr<TrialRuns>(new TrialRuns(engine, set, std::move(folder), stop));
+}
+
+TrialRuns::~TrialRuns() {
+  std::error_code ignored;
+  std::filesystem::remove_all(folder_, ignored);
+}
+
+absl::StatusOr<std::shared_ptr<const Model>> TrialRuns::Load(const std::string& bytes) const {
+  const std::string path = absl::StrCat(folder_, "/trial.onnx");
+  ABSL_ASSIGN_OR_RETURN(reader::NewFile file, reader::NewFile::Create(path));
+  ABSL_RETURN_IF_ERROR(file.Append(bytes.data(), static_cast<int64_t>(bytes.size())));
+  ABSL_RETURN_IF_ERROR(file.Publish(/*replaces=*/true));
+  return engine_->LoadModel(path);
+}
+
+RunOptions TrialRuns::Options() const {
+  RunOptions options;
+  options.stop = stop_;
+  options.interrupted = [stop = stop_] {
+    return stop != nullptr && *stop ? absl::CancelledError("tuning was stopped") : absl::OkStatus();
+  };
+  return options;
+}
+
+absl::StatusOr<TrialOutputs> TrialRuns::Run(const Model& model, absl::Span<const int64_t> examples,
+                                            int output) const {
+  TrialOutputs trial;
+  std::vector<absl::Duration> times;
+  const OutputRequest request{.index = output};
+  for (int64_t example : examples) {
+    const absl::Time start = absl::Now();
+    ABSL_ASSIGN_OR_RETURN(const std::vector<OutputTensor> outputs,
+                          model.Run(set_->inputs[example], {request}, Options()));
+    times.push_back(absl::Now() - start);
+    trial.outputs.push_back(FloatsOf(outputs[0]));
+  }
+  trial.time = MedianOf(std::move(times));
+  return trial;
+}
+
+absl::Status TrialRuns::RunAll(const Model& model, int64_t example,
+                               const std::function<absl::Status(const OutputTensor&)>& take) const {
+  ABSL_ASSIGN_OR_RETURN(const std::vector<OutputTensor> outputs,
+                        model.Run(set_->inputs[example], {}, Options()));
+  for (const OutputTensor& output : outputs) ABSL_RETURN_IF_ERROR(take(output));
+  return absl::OkStatus();
+}
+
+absl::Status TrialRuns::TimeInTurns(const Model& a, const Model& b, absl::Duration* of_a,
+                                    absl::Duration* of_b) const {
+  std::vector<absl::Duration> times[2];
+  const std::vector<InputTensor>& inputs = set_->inputs[set_->chosen.front()];
+  // The first turn makes plans, and is not counted.
+  for (int turn = 0; turn <= kTurns; ++turn) {
+    for (int i = 0; i < 2; ++i) {
+      const absl::Time start = absl::Now();
+      ABSL_RETURN_IF_ERROR((i == 0 ? a : b).Run(inputs, {}, {}).status());
+      if (turn > 0) times[i].push_back(absl::Now() - start);
+    }
+  }
+  *of_a = MedianOf(std::move(times[0]));
+  *of_b = MedianOf(std::move(times[1]));
+  return absl::OkStatus();
+}
+
+std::vector<Dims> TrialRuns::FirstDims() const {
+  std::vector<Dims> dims;
+  for (const InputTensor& input : set_->inputs[set_->chosen.front()]) dims.push_back(input.dims);
+  return dims;
+}
+
+}  // namespace tilewire::tuning

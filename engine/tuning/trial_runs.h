@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Files that are tried: each is written into a folder of the tuner's own, loaded as any model, and
+// run on examples. The folder goes with this object. Thread-compatible.
+#ifndef ENGINE_TUNING_TRIAL_RUNS_H_
+#define ENGINE_TUNING_TRIAL_RUNS_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "engine/engine.h"
+#include "engine/model.h"
+#include "engine/tuning/example_set.h"
+#include "engine/tuning/output_error.h"
+
+namespace tilewire::tuning {
+
+struct TrialOutputs {
+  std::vector<OutputFloats> outputs;  // of each example
+  absl::Duration time;                // median of the runs
+};
+
+class TrialRuns {
+ public:
+  // `parent` is where the folder is made; empty: where the system has such folders. `set` must
+  // outlive this. `stop` may be null.
+  //   kInvalidArgument  the folder does not exist or takes no files
+  static absl::StatusOr<std::unique_ptr<TrialRuns>> Create(Engine* engine, const ExampleSet* set,
+                                                           const std::string& parent,
+                                                           const std::atomic<bool>* stop);
+  ~TrialRuns();
+
+  // Errors: those of reader::NewFile and Engine::LoadModel().
+  absl::StatusOr<std::shared_ptr<const Model>> Load(const std::string& file) const;
+
+  // One output of f32 of every example. Errors: those of Model::Run(), kCancelled by `stop`.
+  absl::StatusOr<TrialOutputs> Run(const Model& model, absl::Span<const int64_t> examples,
+                                   int output) const;
+  // All outputs of one example, to `take`.
+  absl::Status RunAll(const Model& model, int64_t example,
+                      const std::function<absl::Status(const OutputTensor&)>& take) const;
+  // Median times of runs of the two on the first example of the choice, in turns.
+  absl::Status TimeInTurns(const Model& a, const Model& b, absl::Duration* of_a,
+                           absl::Duration* of_b) const;
+  // The dims of the inputs of the first example of the choice.
+  std::vector<Dims> FirstDims() const;
+
+ private:
+  TrialRuns(Engine* engine, const ExampleSet* set, std::string folder,
+            const std::atomic<bool>* stop)
+      : engine_(engine), set_(set), folder_(std::move(folder)), stop_(stop) {}
+  RunOptions Options() const;
+
+  Engine* const engine_;
+  const ExampleSet* const set_;
+  const std::string folder_;
+  const std::atomic<bool>* const stop_;
+};
+
+}  // namespace tilewire::tuning
+
+#endif  // ENGINE_TUNING_TRIAL_RUNS_H_

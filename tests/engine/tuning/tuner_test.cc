@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/tuner.h"
+
+#include <atomic>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "engine/tuning/example_set.h"
+#include "engine/tuning/layer_times.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/engine/tuning/tuned_models.h"
+
+namespace tilewire::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+// Made-up pictures, and examples that refer to them.
+struct Examples {
+  std::vector<std::vector<float>> numbers;
+  std::vector<TuningExample> examples;
+};
+
+Examples MakeExamples(int count) {
+  Examples made;
+  for (int i = 0; i < count; ++i) made.numbers.push_back(MadeUp(kResidualInput, i + 1));
+  for (const std::vector<float>& numbers : made.numbers)
+    made.examples.push_back({{"x", ViewOf(numbers, kResidualInput)}});
+  return made;
+}
+
+std::string WriteResidualModel() {
+  std::string path = ::testing::TempDir() + "/to_be_tuned.onnx";
+  WriteFile(path, ResidualModel().Serialize());
+  return path;
+}
+
+TuningSpec SpecOf(const char* budget) { return TuningSpec(ErrorBudget::Parse(budget).value()); }
+
+int Int8Nodes(const TuningResult& result) {
+  int count = 0;
+  for (const TunedNode& node : result.nodes) count += node.precision == TunedPrecision::kInt8;
+  return count;
+}
+
+TEST(TunerTest, KeepsTheBudgetOnExamplesThatWereHeldOut) {
+  const Examples made = MakeExamples(24);
+  TuningSpec spec = SpecOf("l2<=0.02");
+  double fraction = 0;
+  std::string texts;
+  spec.progress = [&](const TuningProgress& progress) {
+    EXPECT_GE(progress.fraction, fraction);
+    fraction = progress.fraction;
+    texts += progress.text + "\n";
+  };
+  const auto result = Tune(&EngineOfTests(), WriteResidualModel(), made.examples, spec);
+  ASSERT_TRUE(result.ok()) << result.status();
+  ASSERT_TRUE(result->keeps_budget) << result->held_out.value;
+  EXPECT_LE(result->held_out.value, 0.02);
+  EXPECT_EQ(result->held_out.examples, 12);
+  EXPECT_EQ(result->chosen.examples, 12);
+  EXPECT_GT(Int8Nodes(*result), 0);
+  EXPECT_LT(result->tuned_bytes, result->exact_bytes + 4000);
+  EXPECT_EQ(fraction, 1);
+  EXPECT_THAT(texts, HasSubstr("layer 5 of 5 alone: node_y"));
+
+  // The file says what the result says, bit for bit.
+  const std::string path = ::testing::TempDir() + "/tuned.onnx";
+  ASSERT_TRUE(WriteTunedModel(*result, path).ok());
+  const auto tuned = EngineOfTests().LoadModel(path).value();
+  EXPECT_EQ(FloatsOf(*tuned, kResidualInput), FloatsOf(*LoadBytes(result->model), kResidualInput));
+  const size_t real =
+      StepsOfFloats(*tuned, "convolution").size() + StepsOfFloats(*tuned, "inner_product").size();
+  EXPECT_EQ(static_cast<int>(real) + Int8Nodes(*result), 5);
+}
+
+TEST(TunerTest, TakesFewerLayersForASmallerBudget) {
+  const Examples made = MakeExamples(8);
+  const std::string path = WriteResidualModel();
+  TuningSpec all = SpecOf("l2<=1");
+  all.may_stay_exact = false;
+  const auto int8 = Tune(&EngineOfTests(), path, made.examples, all);
+  ASSERT_TRUE(int8.ok()) << int8.status();
+  EXPECT_EQ(Int8Nodes(*int8), 5);
+  // Less than all layers lose, so that some of them must stay as they are.
+  TuningSpec half = SpecOf("l2<=1");
+  half.budget = ErrorBudget::Parse(absl::StrCat("l2<=", 0.7 * int8->chosen.value)).value();
+  const auto tuned = Tune(&EngineOfTests(), path, made.examples, half);
+  ASSERT_TRUE(tuned.ok()) << tuned.status();
+  EXPECT_LE(tuned->chosen.value, half.budget.limit());
+  EXPECT_LT(Int8Nodes(*tuned), 5);
+  for (const TunedNode& node : tuned->nodes) {
+    EXPECT_GE(node.error_alone, 0) << node.node;
+    EXPECT_THAT(node.reason, HasSubstr("at an l2 of")) << node.node;
+  }
+}
+
+TEST(TunerTest, SaysTheNearestWhereNothingKeepsTheBudget) {
+  const Examples made = MakeExamples(4);
+  const auto result =
+      Tune(&EngineOfTests(), WriteResidualModel(), made.examples, SpecOf("l2<=1e-9"));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_FALSE(result->keeps_budget);
+  EXPECT_GT(result->chosen.value, 1e-9);
+  EXPECT_EQ(Int8Nodes(*result), 0);
+  const std::string path = ::testing::TempDir() + "/never.onnx";
+  EXPECT_EQ(WriteTunedModel(*result, path).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST(TunerTest, AStopEndsItWithWhatWasFound) {
+  const Examples made = MakeExamples(6);
+  std::atomic<bool> stop = false;
+  TuningSpec spec = SpecOf("l2<=1");
+  spec.stop = &stop;
+  spec.progress = [&](const TuningProgress& progress) {
+    if (progress.text.find("layer 2 of") == 0) stop = true;
+  };
+  const auto result = Tune(&EngineOfTests(), WriteResidualModel(), made.examples, spec);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(result->is_stopped);
+  EXPECT_TRUE(result->keeps_budget);  // all layers by one method were measured by then
+  EXPECT_EQ(Int8Nodes(*result), 5);
+}
+
+TEST(TunerTest, TheTimeEndsIt) {
+  const Examples made = MakeExamples(4);
+  TuningSpec spec = SpecOf("l2<=1");
+  spec.time = absl::Nanoseconds(1);
+  const auto result = Tune(&EngineOfTests(), WriteResidualModel(), made.examples, spec);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(result->is_out_of_time);
+  EXPECT_EQ(result->tried, 1);
+  EXPECT_TRUE(result->keeps_budget);
+}
+
+TEST(TunerTest, LeavesNoFilesOfTrials) {
+  const std::string scratch = ::testing::TempDir() + "/scratch";
+  std::filesystem::create_directory(scratch);
+  const Examples made = MakeExamples(3);
+  TuningSpec spec = SpecOf("l2<=1");
+  spec.scratch = scratch;
+  ASSERT_TRUE(Tune(&EngineOfTests(), WriteResidualModel(), made.examples, spec).ok());
+  EXPECT_TRUE(std::filesystem::is_empty(scratch));
+}
+
+TEST(TunerTest, RefusesByName) {
+  const std::string path = WriteResidualModel();
+  const Examples made = MakeExamples(3);
+  std::vector<TuningExample> unnamed = made.examples, shaped = made.examples;
+  unnamed[1][0].name = "image";
+  shaped[2][0].tensor.dims = {1, 8, 12, 24};
+  std::vector<float> holed = made.numbers[1];
+  holed[7] = std::nanf("");
+  std::vector<TuningExample> nan = made.examples;
+  nan[1][0].tensor = ViewOf(holed, kResidualInput);
+  TuningSpec unknown = SpecOf("l2(z)<=1"), all_held = SpecOf("l2<=1"), nowhere = SpecOf("l2<=1");
+  all_held.hold_out = 1;
+  nowhere.scratch = "/no/such/folder";
+  const struct {
+    std::vector<TuningExample> examples;
+    TuningSpec spec;
+    const char* message;
+  } kCases[] = {
+      {{made.examples[0]}, SpecOf("l2<=1"), "1 example: at least 2 are needed"},
+      {unnamed, SpecOf("l2<=1"),
+       "example 1 must have input 'x' once; the model has the inputs 'x'"},
+      {shaped, SpecOf("l2<=1"), "example 2: input 'x' is of shape [1,8,12,24]"},
+      {nan, SpecOf("l2<=1"), "example 1: element 7 of input 'x' is not finite"},
+      {made.examples, unknown, "the model has no output 'z'; it has 'y'"},
+      {made.examples, all_held, "a share of 1 held out is not between 0 and 1"},
+      {made.examples, nowhere, "can be made in '/no/such/folder'"},
+  };
+  for (const auto& test : kCases) {
+    const auto result = Tune(&EngineOfTests(), path, test.examples, test.spec);
+    ASSERT_FALSE(result.ok()) << test.message;
+    EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument) << result.status();
+    EXPECT_THAT(std::string(result.status().message()), HasSubstr(test.message));
+  }
+}
+
+TEST(TunerTest, TheSeedDecidesWhatIsHeldOut) {
+  const Examples made = MakeExamples(40);
+  ModelSignature signature;
+  signature.inputs = {{"x", DataType::kF32, {-1, 8, 12, 12}}};
+  const auto one = tuning::ExampleSet::Create(signature, made.examples, 0.25, 1).value();
+  const auto again = tuning::ExampleSet::Create(signature, made.examples, 0.25, 1).value();
+  const auto other = tuning::ExampleSet::Create(signature, made.examples, 0.25, 2).value();
+  EXPECT_EQ(one.held_out.size(), 10u);
+  EXPECT_EQ(one.chosen.size(), 30u);
+  EXPECT_EQ(one.held_out, again.held_out);
+  EXPECT_NE(one.held_out, other.held_out);
+}
+
+TEST(LayerTimesTest, ShareOutChainsAndConversions) {
+  std::vector<tuning::Layer> layers(2);
+  layers[0].name = "a";
+  layers[1].name = "b";
+  layers[0].input = layers[1].input = "x";
+  Explanation exact, int8;
+  exact.steps = {{.node = "a + b", .time = absl::Microseconds(10)}};
+  int8.steps = {{.node = "x_QuantizeLinear", .time = absl::Microseconds(2)},
+                {.node = "a", .time = absl::Microseconds(3)},
+                {.node = "b", .time = absl::Microseconds(6)}};
+  const auto times = tuning::TimesOf(layers, exact, int8);
+  EXPECT_EQ(times[0].exact, absl::Microseconds(5));
+  EXPECT_EQ(times[0].int8, absl::Microseconds(4));
+  EXPECT_EQ(times[1].int8, absl::Microseconds(7));
+}
+
+std::string ReadDigits(const std::string& name) {
+  std::ifstream file("deploy/models/digits/" + name, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// The built-in model on its own pictures: the whole of a user's way, with the layers that save time
+// here and with all layers.
+TEST(TunerTest, DigitsKeepTheirAnswers) {
+  const std::string images = ReadDigits("heldout/images.u8");
+  constexpr int64_t kPixels = 3 * 24 * 20;
+  const auto count = static_cast<int64_t>(images.size()) / kPixels;
+  ASSERT_EQ(count, 360);
+  std::vector<std::vector<float>> numbers(count, std::vector<float>(kPixels));
+  std::vector<TuningExample> examples;
+  for (int64_t i = 0; i < count; ++i) {
+    for (int64_t k = 0; k < kPixels; ++k)
+      numbers[i][k] = static_cast<float>(static_cast<uint8_t>(images[i * kPixels + k])) / 255.0f;
+    examples.push_back({{"image", ViewOf(numbers[i], {1, 3, 24, 20})}});
+  }
+  for (bool may_stay_exact : {true, false}) {
+    TuningSpec spec = SpecOf("top1_changed(logits)<=1%");
+    spec.may_stay_exact = may_stay_exact;
+    const auto result = Tune(&EngineOfTests(), "deploy/models/digits/1/model.onnx", examples, spec);
+    ASSERT_TRUE(result.ok()) << result.status();
+    ASSERT_TRUE(result->keeps_budget) << result->held_out.value;
+    EXPECT_LE(result->held_out.value, 0.01);
+    EXPECT_EQ(result->held_out.examples, 180);
+    ASSERT_TRUE(result->held_out.interval.has_value());
+    EXPECT_LE(result->held_out.interval->low, result->held_out.value);
+    EXPECT_GE(result->held_out.interval->high, result->held_out.value);
+    ASSERT_EQ(result->nodes.size(), 11u);
+    if (!may_stay_exact) {
+      EXPECT_EQ(Int8Nodes(*result), 11);
+    }
+    const auto tuned = LoadBytes(result->model);
+    const size_t real =
+        StepsOfFloats(*tuned, "convolution").size() + StepsOfFloats(*tuned, "inner_product").size();
+    EXPECT_EQ(real + Int8Nodes(*result), 11u) << may_stay_exact;
+  }
+}
+
+}  // namespace
+}  // namespace tilewire::testing
