@@ -36,6 +36,7 @@ void AddLoadCommand(CLI::App* app, const Server& server, int* exit_code);
 void AddReportCommand(CLI::App* app, int* exit_code);
 void AddCheckCommand(CLI::App* app, int* exit_code);
 void AddTrainCommand(CLI::App* app, int* exit_code);
+void AddTuneCommand(CLI::App* app, int* exit_code);
 void AddExplainCommand(CLI::App* app, const Server& server, int* exit_code);
 void AddSlowCommand(CLI::App* app, const Server& server, int* exit_code);
 void AddTopCommand(CLI::App* app, const Server& server, int* exit_code);

@@ -32,6 +32,7 @@ constexpr char kDescription[] =
   tilewire check exported/*.onnx
   tilewire check /srv/models
   tilewire train cats.onnx --folder=pictures --hold_out=0.1 -o trained.onnx
+  tilewire tune cats.onnx --images=pictures --budget="l2<=1e-2" --qdq=int8.onnx
   tilewire primitive convolution --src=1x64x56x56 --weights=64x64x3x3 --padding=1 --relu
   tilewire implementations
   tilewire probe)";
@@ -39,7 +40,7 @@ constexpr char kDescription[] =
 constexpr char kFooter[] = R"(`tilewire COMMAND --help` explains a command's options.
 
 Exit status: 0 success, 1 the server, an answer or a checked file failed, 2 bad command line,
-130 and 143 a load, a top or a training that Ctrl-C or SIGTERM ended)";
+130 and 143 a load, a top, a training or a tuning that Ctrl-C or SIGTERM ended)";
 
 std::string CommandNames(const CLI::App& app) {
   return absl::StrJoin(
@@ -58,6 +59,7 @@ void AddCommands(CLI::App* app, const tilewire::client::Server& server, int* exi
   tilewire::client::AddTopCommand(app, server, exit_code);
   tilewire::client::AddCheckCommand(app, exit_code);
   tilewire::client::AddTrainCommand(app, exit_code);
+  tilewire::client::AddTuneCommand(app, exit_code);
   tilewire::client::AddPrimitiveCommand(app, server, exit_code);
   tilewire::client::AddImplementationsCommand(app, server, exit_code);
   tilewire::client::AddProbeCommand(app, server, exit_code);

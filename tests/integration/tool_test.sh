@@ -200,7 +200,7 @@ primitive 'dst .*nChw16c' reorder --src=1x17x5x5 --dst=1x17x5x5:nChw16c
 expect 2 'which primitive' primitive --src=1x2
 
 # Every help fits a terminal of 80 columns.
-for command in '' models infer evaluate load report explain slow top check train primitive 'primitive bench' \
+for command in '' models infer evaluate load report explain slow top check train tune primitive 'primitive bench' \
   'primitive convolution' implementations probe; do
   read -ra words <<<"$command"
   expect 0 'Usage: ' ${words[@]+"${words[@]}"} --help

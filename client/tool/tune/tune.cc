@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `tilewire tune`: makes a faster file of a model with the engine of this process; no server is
+// asked.
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/amount_text.h"
+#include "client/ending_signal.h"
+#include "client/progress.h"
+#include "client/tool/command.h"
+#include "client/tool/model_place.h"
+#include "client/tool/train_flags.h"
+#include "client/tool/tune/tune_flags.h"
+#include "client/tuning/tuning_report.h"
+#include "engine/engine.h"
+
+namespace tilewire::client {
+namespace {
+
+constexpr char kTuneExamples[] =
+    R"(  tilewire tune deploy/models/digits/1/model.onnx --shape=3x24x20 \
+      --array=deploy/models/digits/heldout/images.u8 \
+      --budget="top1_changed<=1%" --qdq=digits_int8.onnx
+  tilewire tune resnet50.onnx --images=pictures --torchvision=resnet50 \
+      --budget="top1_changed<=0.5%" --qdq=resnet50_int8.onnx --html=tuning.html
+  tilewire tune model.onnx --array=scores=a.npy --array=mask=b.npy \
+      --budget="l2(result)<=1e-2" --time=20m --qdq=model_int8.onnx
+
+Needs no server, and no labels: errors are differences from the model itself. A few
+hundred inputs like those that will come are enough. Half of them choose the layers
+that compute in 8-bit integers; the other half, which the choice has not seen, says
+whether the budget is kept. The file that is written has QuantizeLinear and
+DequantizeLinear around these layers: a server takes it as any model, and so do
+other runtimes. Times are measured on this machine.
+
+Ctrl-C (or SIGTERM) ends the choice: the best that was found so far is checked and
+written, and the status is 130 (143). A second one ends the tool at once. Else it
+is 0, 1 if nothing keeps the budget or the writing failed, 2 if flags, files or the
+model do not fit.)";
+
+absl::StatusOr<TuningResult> TuneWithProgress(Engine* engine, const TuneFlags& flags,
+                                              const std::vector<OwnedExample>& examples,
+                                              TuningSpec spec) {
+  Progress progress;
+  spec.stop = &HasEndingSignal();
+  spec.progress = [&](const TuningProgress& so_far) {
+    progress.Show(so_far.fraction, ShownText(so_far.text));
+  };
+  return Tune(engine, flags.model, ViewsOf(examples), spec);
+}
+
+// The exit status where there is no result; the message names the file.
+int ReportNoResult(const std::string& model, const absl::Status& status) {
+  Refuse(absl::Status(status.code(), absl::StrCat(model, ": ", status.message())));
+  if (absl::IsCancelled(status)) {
+    absl::FPrintF(stderr, "A signal ended the tuning before anything was found.\n");
+    return StatusOfEndingSignal();
+  }
+  const bool is_of_files = absl::IsInvalidArgument(status) || absl::IsNotFound(status) ||
+                           absl::IsUnimplemented(status) || absl::IsFailedPrecondition(status);
+  return is_of_files ? 2 : 1;
+}
+
+int ConcludeTuning(const TuneFlags& flags, TuningReport report) {
+  const TuningResult& result = report.result;
+  if (result.keeps_budget) {
+    const absl::Status written = WriteTunedModel(result, Followed(flags.qdq));
+    if (!written.ok()) return Refuse(written), 1;
+    report.written = flags.qdq;
+  }
+  absl::PrintF("%s", flags.json ? TuningJson(report) : TuningText(report));
+  if (!flags.html.empty()) {
+    const absl::Status written = WriteFile(flags.html, TuningHtml(report));
+    if (!written.ok()) return Refuse(written);
+  }
+  if (!result.keeps_budget) {
+    absl::FPrintF(stderr, "tilewire: nothing keeps %s; nothing was written\n",
+                  ShownText(report.budget.ToString()));
+  }
+  if (!result.is_stopped) return result.keeps_budget ? 0 : 1;
+  absl::FPrintF(stderr, "tilewire: a signal ended the choice after %s\n",
+                CountText(result.tried, "trial"));
+  return StatusOfEndingSignal();
+}
+
+int RunTune(const CLI::App& command, const TuneFlags& flags) {
+  const auto spec = TuningSpecOf(command, flags);
+  if (!spec.ok()) return Refuse(spec.status());
+  const auto engine = Engine::Create({.threads = flags.threads});
+  if (!engine.ok()) return Refuse(engine.status());
+  const auto model = (*engine)->LoadModel(flags.model);
+  if (!model.ok()) return ReportNoResult(flags.model, model.status());
+  const auto examples = ReadTuningExamples(flags, (*model)->signature());
+  if (!examples.ok()) return Refuse(examples.status());
+  if (flags.is_made_up()) {
+    absl::FPrintF(stderr,
+                  "warning: no --images and no --array: %d inputs are made up, and ranges and "
+                  "errors say little about real ones\n",
+                  flags.made_up);
+  }
+  CatchEndingSignals();
+  auto result = TuneWithProgress(engine->get(), flags, *examples, *spec);
+  if (!result.ok()) return ReportNoResult(flags.model, result.status());
+  return ConcludeTuning(flags, {.model = flags.model,
+                                .settings = GivenFlags(command),
+                                .budget = spec->budget,
+                                .is_made_up = flags.is_made_up(),
+                                .result = *std::move(result)});
+}
+
+}  // namespace
+
+void AddTuneCommand(CLI::App* app, int* exit_code) {
+  CLI::App* command =
+      app->add_subcommand("tune", "Make a faster file of a model, within a budget of error");
+  command->footer(kTuneExamples);
+  auto flags = std::make_shared<TuneFlags>();
+  AddTuneOptions(command, flags.get());
+  command->callback([=] {
+    flags->normalizes =
+        command->count("--scale") + command->count("--mean") + command->count("--std") > 0;
+    *exit_code = RunTune(*command, *flags);
+  });
+}
+
+}  // namespace tilewire::client

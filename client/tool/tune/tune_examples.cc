@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The examples of `tilewire tune`.
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "client/amount_text.h"
+#include "client/picture_input.h"
+#include "client/preparation.h"
+#include "client/primitive_text.h"
+#include "client/progress.h"
+#include "client/tool/command.h"
+#include "client/tool/tune/tune_flags.h"
+#include "client/training/array_file.h"
+#include "client/training/model_fit.h"
+
+namespace tilewire::client {
+namespace {
+
+// All files below the folder by name, without hidden ones.
+absl::StatusOr<std::vector<std::string>> FilesBelow(const std::string& folder) {
+  std::vector<std::string> files;
+  std::error_code error;
+  std::filesystem::recursive_directory_iterator at(folder, error), end;
+  while (!error && at != end) {
+    const bool is_hidden = at->path().filename().string().front() == '.';
+    if (is_hidden && at->is_directory()) at.disable_recursion_pending();
+    if (!is_hidden && at->is_regular_file()) files.push_back(at->path().string());
+    at.increment(error);
+  }
+  if (error)
+    return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot read --images=", folder));
+  if (files.empty())
+    return absl::InvalidArgumentError(absl::StrCat("--images=", folder, " has no picture"));
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+absl::StatusOr<std::vector<OwnedExample>> ReadPictureExamples(const TuneFlags& flags,
+                                                              const ModelSignature& signature) {
+  const auto input = OnlyInput(signature);
+  if (!input.ok()) return input.status();
+  const auto files = FilesBelow(flags.images);
+  if (!files.ok()) return files.status();
+  int64_t side = flags.free_size;
+  if (!flags.pictures.torchvision.empty()) {
+    const auto preparation = TorchvisionPreparation(flags.pictures.torchvision);
+    if (!preparation.ok()) return preparation.status();
+    side = preparation->crop;
+  }
+  const TensorMetadata metadata = MetadataOf(*input);
+  auto form = PictureInputOf(metadata, /*batch=*/1, side, Layout::kNchw);
+  if (!form.ok()) return form.status();
+  form->tensor.name = input->name;
+  std::vector<OwnedExample> examples;
+  Progress progress;
+  for (const std::string& file : *files) {
+    auto bytes = ReadPicture(file, metadata, *form, flags.pictures);
+    if (!bytes.ok()) return bytes.status();
+    Tensor tensor = form->tensor;
+    tensor.bytes = *std::move(bytes);
+    examples.push_back({OwnedOf(std::move(tensor))});
+    progress.Show(static_cast<double>(examples.size()) / static_cast<double>(files->size()),
+                  absl::StrFormat("%d of %d pictures read", examples.size(), files->size()));
+  }
+  return examples;
+}
+
+// The input that an --array is for, and its file.
+absl::StatusOr<std::pair<TensorSpec, std::string>> InputNamed(const std::string& array,
+                                                              const ModelSignature& signature) {
+  for (const TensorSpec& input : signature.inputs) {
+    const std::string prefix = absl::StrCat(input.name, "=");
+    if (array.rfind(prefix, 0) == 0) return std::pair(input, array.substr(prefix.size()));
+  }
+  if (signature.inputs.size() == 1 && array.find('=') == std::string::npos)
+    return std::pair(signature.inputs[0], array);
+  const std::string names =
+      absl::StrJoin(signature.inputs, ", ", [](std::string* text, const TensorSpec& input) {
+        absl::StrAppend(text, "'", ShownText(input.name), "'");
+      });
+  return absl::InvalidArgumentError(
+      absl::StrCat("--array=", array, " names none of the model's inputs, which are ", names));
+}
+
+absl::StatusOr<InputArray> ReadInputArray(const TuneFlags& flags, const std::string& file) {
+  std::vector<int64_t> example;
+  if (!HasShape(file)) {
+    const auto shape = ParseDims(flags.shape);
+    if (!shape.ok() || shape->empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--array=", file, " has no header: --shape=CxHxW of one example is required"));
+    }
+    example = *shape;
+  }
+  auto bytes = ReadFile(file);
+  if (!bytes.ok()) return bytes.status();
+  auto array = ParseArray(file, *std::move(bytes), example);
+  if (!array.ok())
+    return absl::InvalidArgumentError(absl::StrCat("--array: ", array.status().message()));
+  return InputArray{.source = absl::StrCat("--array=", file),
+                    .array = *std::move(array),
+                    .normalization = flags.pictures.normalization,
+                    .is_normalized_by_user = flags.normalizes};
+}
+
+absl::StatusOr<std::vector<OwnedExample>> ReadArrayExamples(const TuneFlags& flags,
+                                                            const ModelSignature& signature) {
+  std::vector<OwnedExample> examples;
+  for (const std::string& one : flags.arrays) {
+    const auto target = InputNamed(one, signature);
+    if (!target.ok()) return target.status();
+    auto array = ReadInputArray(flags, target->second);
+    if (!array.ok()) return array.status();
+    const absl::Status added = AddArray(target->first, *std::move(array), &examples);
+    if (!added.ok()) return added;
+  }
+  return examples;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<OwnedExample>> ReadTuningExamples(const TuneFlags& flags,
+                                                             const ModelSignature& signature) {
+  if (!flags.images.empty()) return ReadPictureExamples(flags, signature);
+  if (!flags.arrays.empty()) return ReadArrayExamples(flags, signature);
+  return MakeUpExamples(signature, flags.made_up, flags.free_size, flags.seed);
+}
+
+}  // namespace tilewire::client

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/tool/tune/tune_flags.h"
+
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "client/tool/command.h"
+#include "client/tool/model_place.h"
+#include "client/training/array_file.h"
+
+namespace tilewire::client {
+namespace {
+
+constexpr char kBothPrecisions[] = "exact,int8";
+constexpr char kInt8Alone[] = "int8";
+
+void AddInputOptions(CLI::App* command, TuneFlags* flags) {
+  constexpr char kInputs[] = "Inputs";
+  CLI::Option* images = command->add_option(
+      "--images", flags->images, "folder of pictures (PGM, PPM, PNG, JPEG), and folders in it");
+  images->check(CLI::ExistingDirectory)->group(kInputs);
+  command
+      ->add_option("--array", flags->arrays,
+                   "[INPUT=]FILE of inputs [count, ...]: .npy, or .u8 or .f32 without a header; "
+                   "one for each input of the model")
+      ->allow_extra_args(false)
+      ->excludes(images)
+      ->group(kInputs);
+  command
+      ->add_option("--shape", flags->shape, "CxHxW of one example of an --array without a header")
+      ->group(kInputs);
+  command
+      ->add_option("--free_size", flags->free_size,
+                   "height and width where the model leaves them open")
+      ->check(AtLeastOne())
+      ->capture_default_str()
+      ->group(kInputs);
+  command
+      ->add_option("--made_up", flags->made_up,
+                   "how many inputs are made up if there are neither pictures nor arrays")
+      ->check(CLI::Range(int64_t{2}, int64_t{1} << 20))
+      ->capture_default_str()
+      ->group(kInputs);
+  AddPreparationOptions(command, &flags->pictures);
+}
+
+void AddChoiceOptions(CLI::App* command, TuneFlags* flags) {
+  constexpr char kChoice[] = "Choice";
+  command
+      ->add_option("--budget", flags->budget,
+                   "the error that outputs may have: top1_changed<=0.5%, l2<=1e-2 or psnr>=40; "
+                   "l2(NAME)<=1e-2 is of the output NAME")
+      ->required()
+      ->group(kChoice);
+  command
+      ->add_option("--precisions", flags->precisions,
+                   "among which each layer gets one; int8 alone: all layers that can be are")
+      ->check(CLI::IsMember({kBothPrecisions, kInt8Alone}))
+      ->capture_default_str()
+      ->group(kChoice);
+  command
+      ->add_option("--hold_out", flags->hold_out,
+                   "share of the inputs that is not used for choosing, and checks the result")
+      ->check(Between(0.01, 0.99))
+      ->capture_default_str()
+      ->group(kChoice);
+  command->add_option("--time", flags->time, "for measuring and choosing, such as 90s, 5m or 1h")
+      ->capture_default_str()
+      ->group(kChoice);
+  command->add_option("--seed", flags->seed, "of which inputs are held out, and of made-up ones")
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 53))
+      ->capture_default_str()
+      ->group(kChoice);
+  command->add_option("--threads", flags->threads, "0: as many as cores")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str()
+      ->group(kChoice);
+}
+
+void AddTunedOptions(CLI::App* command, TuneFlags* flags) {
+  constexpr char kResult[] = "Result";
+  command->add_option("--qdq", flags->qdq, "the ONNX file that is written")
+      ->required()
+      ->check(Writable())
+      ->group(kResult);
+  command->add_option("--html", flags->html, "write a page with the report to this file")
+      ->check(Writable())
+      ->group(kResult);
+  command->add_flag("--json", flags->json, "print the report for programs")->group(kResult);
+}
+
+std::vector<FlagEffect> TuneEffects(const TuneFlags& flags) {
+  bool has_bare_array = false;
+  for (const std::string& array : flags.arrays) has_bare_array |= !HasShape(array);
+  return {
+      {"--torchvision", !flags.images.empty(), "it prepares pictures: give them as --images"},
+      {"--shape", has_bare_array, "it belongs to an --array without a header"},
+      {"--free_size", flags.arrays.empty(), "the files of --array tell their shapes"},
+      {"--free_size", flags.pictures.torchvision.empty(),
+       "--torchvision gives pictures their size"},
+      {"--made_up", flags.is_made_up(), "inputs are given"},
+  };
+}
+
+absl::Status CheckTunedPlaces(const TuneFlags& flags) {
+  std::error_code error;
+  for (const auto& [flag, file] : {std::pair{"--qdq", flags.qdq}, {"--html", flags.html}}) {
+    if (file.empty() || !std::filesystem::equivalent(file, flags.model, error)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        flag, "=", file, " is the model itself, which stays as it is: name another file"));
+  }
+  const auto normal = [&](const std::string& file) {
+    return std::filesystem::absolute(file, error).lexically_normal();
+  };
+  if (!flags.html.empty() && normal(flags.html) == normal(flags.qdq)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--qdq and --html name the same file, ", flags.qdq));
+  }
+  return CheckModelPlace("--qdq", flags.qdq);
+}
+
+}  // namespace
+
+void AddTuneOptions(CLI::App* command, TuneFlags* flags) {
+  command->add_option("model", flags->model, "the ONNX file to tune")
+      ->required()
+      ->check(CLI::ExistingFile);
+  AddInputOptions(command, flags);
+  AddChoiceOptions(command, flags);
+  AddTunedOptions(command, flags);
+}
+
+absl::StatusOr<TuningSpec> TuningSpecOf(const CLI::App& command, const TuneFlags& flags) {
+  const auto budget = ErrorBudget::Parse(flags.budget);
+  if (!budget.ok())
+    return absl::InvalidArgumentError(absl::StrCat("--budget: ", budget.status().message()));
+  TuningSpec spec(*budget);
+  if (!absl::ParseDuration(flags.time, &spec.time) || spec.time <= absl::ZeroDuration()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--time=", flags.time, " is not a time above 0, such as 90s, 5m or 1h"));
+  }
+  absl::Status status = CheckEffects(command, TuneEffects(flags));
+  if (status.ok()) status = CheckTunedPlaces(flags);
+  if (!status.ok()) return status;
+  spec.may_stay_exact = flags.precisions == kBothPrecisions;
+  spec.hold_out = flags.hold_out;
+  spec.seed = flags.seed;
+  return spec;
+}
+
+}  // namespace tilewire::client

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The options of `tilewire tune`, and the examples that they describe.
+#ifndef CLIENT_TOOL_TUNE_TUNE_FLAGS_H_
+#define CLIENT_TOOL_TUNE_TUNE_FLAGS_H_
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/tool/picture_options.h"
+#include "client/tuning/tuning_examples.h"
+#include "engine/model.h"
+#include "engine/tuner.h"
+
+namespace tilewire::client {
+
+struct TuneFlags {
+  std::string model, images, shape, budget, precisions = "exact,int8", time = "5m", qdq, html;
+  std::vector<std::string> arrays;  // [INPUT=]FILE
+  bool json = false;
+  PictureOptions pictures;
+  bool normalizes = false;  // --scale, --mean or --std was given
+  int64_t free_size = 224, made_up = 64;
+  double hold_out = 0.5;
+  uint64_t seed = 1;
+  int threads = 0;  // 0: as many as the cores that this process is granted
+
+  bool is_made_up() const { return images.empty() && arrays.empty(); }
+};
+void AddTuneOptions(CLI::App* command, TuneFlags* flags);
+
+// The spec without its callbacks.
+//   kInvalidArgument  a budget or a time that is not one, a flag without an effect, a file that
+//                     cannot be written or is the model itself
+absl::StatusOr<TuningSpec> TuningSpecOf(const CLI::App& command, const TuneFlags& flags);
+
+//   kInvalidArgument  pictures or arrays that do not fit the model, a folder without pictures
+//   what reading them fails with
+absl::StatusOr<std::vector<OwnedExample>> ReadTuningExamples(const TuneFlags& flags,
+                                                             const ModelSignature& signature);
+
+}  // namespace tilewire::client
+
+#endif  // CLIENT_TOOL_TUNE_TUNE_FLAGS_H_

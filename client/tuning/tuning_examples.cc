@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/tuning/tuning_examples.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/amount_text.h"
+#include "client/load/random_input.h"
+
+namespace tilewire::client {
+
+OwnedTensor OwnedOf(Tensor tensor) {
+  return {std::move(tensor.name),
+          {Dims(tensor.shape.begin(), tensor.shape.end()), ::tilewire::Layout::kNchw,
+           std::move(tensor.bytes)}};
+}
+
+absl::Status AddArray(const TensorSpec& input, InputArray array,
+                      std::vector<OwnedExample>* examples) {
+  const std::string source = array.source;
+  const int64_t rows = array.array.shape.empty() ? 0 : array.array.shape[0];
+  if (examples->empty()) examples->resize(rows);
+  if (rows != static_cast<int64_t>(examples->size())) {
+    return absl::InvalidArgumentError(absl::StrCat(source, " has ", CountText(rows, "example"),
+                                                   "; other inputs have ", examples->size()));
+  }
+  auto fitted = FitInputs(input, std::move(array));
+  if (!fitted.ok()) return fitted.status();
+  // A target of one byte, which nothing reads.
+  const Dataset dataset(std::move(fitted->tensors), std::move(fitted->values),
+                        {.bytes = std::string(rows, '\0'), .size = 1});
+  for (int64_t i = 0; i < rows; ++i)
+    (*examples)[i].push_back({input.name, dataset.Take({i}).input});
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<OwnedExample>> MakeUpExamples(const ModelSignature& signature,
+                                                         int64_t count, int64_t free_size,
+                                                         uint64_t seed) {
+  std::vector<OwnedExample> examples(count);
+  for (int64_t i = 0; i < count; ++i) {
+    for (const TensorSpec& input : signature.inputs) {
+      auto tensor = RandomInput(MetadataOf(input), 1, free_size, Layout::kNchw,
+                                seed + static_cast<uint64_t>(i));
+      if (!tensor.ok()) return tensor.status();
+      examples[i].push_back(OwnedOf(*std::move(tensor)));
+    }
+  }
+  return examples;
+}
+
+std::vector<TuningExample> ViewsOf(const std::vector<OwnedExample>& examples) {
+  std::vector<TuningExample> views;
+  for (const OwnedExample& example : examples) {
+    TuningExample& view = views.emplace_back();
+    for (const OwnedTensor& one : example) view.push_back({one.name, one.tensor.View()});
+  }
+  return views;
+}
+
+}  // namespace tilewire::client

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/amount_text.h"
+#include "client/load/report/html_page.h"
+#include "client/load/report/svg_chart.h"
+#include "client/tuning/tuning_report.h"
+
+namespace tilewire::client {
+namespace {
+
+std::string FactRow(absl::string_view name, absl::string_view text) {
+  return absl::StrCat("<tr><td>", name, "<td>", HtmlText(text), "</tr>\n");
+}
+
+std::string FactTable(const TuningReport& report) {
+  const TuningResult& result = report.result;
+  const ErrorMeasure measure = report.budget.measure();
+  std::string rows = FactRow("budget", report.budget.ToString());
+  if (result.held_out.examples > 0) {
+    absl::StrAppend(&rows, FactRow("held out", MeasuredText(measure, result.held_out)),
+                    FactRow("chosen on", MeasuredText(measure, result.chosen)),
+                    FactRow("l2", L2Text(result)),
+                    FactRow("time", absl::StrFormat("%.3g ms exact, %.3g ms tuned",
+                                                    absl::ToDoubleMilliseconds(result.exact_time),
+                                                    absl::ToDoubleMilliseconds(result.tuned_time))),
+                    FactRow("file", absl::StrCat(BytesText(result.exact_bytes), " exact, ",
+                                                 BytesText(result.tuned_bytes), " tuned")));
+  }
+  return HtmlTable("Result", "<th><th>", rows, " class=facts");
+}
+
+std::string LayerTable(const TuningResult& result) {
+  std::string rows;
+  for (const TunedNode& node : result.nodes) {
+    absl::StrAppend(&rows, "<tr><td>", HtmlText(node.node), "<td>", HtmlText(node.op), "<td>",
+                    node.precision == TunedPrecision::kInt8 ? "int8" : "exact", "<td>",
+                    HtmlText(node.reason), "<td>", HtmlText(node.input), "<td>",
+                    absl::StrFormat("%.4g to %.4g, by %s", node.low, node.high, node.range_method),
+                    "</tr>\n");
+  }
+  return HtmlTable("Layers", "<th>layer<th>operator<th>precision<th>why<th>reads<th>range", rows,
+                   " class=facts");
+}
+
+// Each layer by the time that it saves and the error that it causes alone.
+std::string ErrorFigure(const TuningResult& result) {
+  ChartSeries int8{"int8", 0, LineStyle::kDots, {}}, exact{"exact", 1, LineStyle::kDots, {}};
+  for (const TunedNode& node : result.nodes) {
+    const double saved = absl::ToDoubleMicroseconds(node.exact_time - node.int8_time);
+    if (node.error_alone <= 0 || saved < 0) continue;
+    (node.precision == TunedPrecision::kInt8 ? int8 : exact)
+        .points.emplace_back(saved, node.error_alone);
+  }
+  if (int8.points.empty() && exact.points.empty()) return "";
+  return HtmlFigure("The error that each layer causes alone (l2), and the time that it saves",
+                    LineChart({.label = "us saved"}, {}, {int8, exact}));
+}
+
+std::string TuningSettings(const TuningReport& report) {
+  std::string rows;
+  for (const auto& [name, value] : report.settings)
+    absl::StrAppend(&rows, FactRow(HtmlText(name), value));
+  return HtmlTable("Settings", "<th>flag<th>value", rows, " class=facts");
+}
+
+}  // namespace
+
+std::string TuningHtml(const TuningReport& report) {
+  std::string notes;
+  for (const std::string& note : TuningNotes(report))
+    absl::StrAppend(&notes, "<li>", HtmlText(note), "</li>\n");
+  if (!notes.empty()) notes = absl::StrCat("<h2>Notes</h2><ul>\n", notes, "</ul>\n");
+  const std::string summary = report.written.empty()
+                                  ? "nothing was written"
+                                  : absl::StrCat("written to ", HtmlText(report.written));
+  return HtmlPage(absl::StrCat("Tuning of ", report.model),
+                  absl::StrCat("<p>", summary, "</p>\n", FactTable(report), notes,
+                               "<div class=charts>\n", ErrorFigure(report.result), "</div>\n",
+                               LayerTable(report.result), TuningSettings(report),
+                               "<footer>tilewire tune. Errors of the result are of examples that "
+                               "were not used for choosing; times are of this machine.</footer>"));
+}
+
+}  // namespace tilewire::client

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The outcome of tuning: as lines of text, as JSON, and as one page that needs nothing else. Pure
+// functions; names of files and nodes are shown without what a terminal or a browser would obey.
+#ifndef CLIENT_TUNING_TUNING_REPORT_H_
+#define CLIENT_TUNING_TUNING_REPORT_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/error_budget.h"
+#include "engine/tuner.h"
+
+namespace tilewire::client {
+
+struct TuningReport {
+  std::string model, written;  // files; `written` is empty if there is none
+  std::vector<std::pair<std::string, std::string>> settings;  // as the flags have them
+  ErrorBudget budget;
+  bool is_made_up = false;  // the inputs
+  TuningResult result;
+};
+
+// "0.56 % of 180 examples, between 0.10 % and 3.08 %": with the interval, if there is one.
+std::string MeasuredText(ErrorMeasure measure, const MeasuredError& error);
+
+// "1.20e-02, predicted 1.10e-02".
+std::string L2Text(const TuningResult& result);
+
+// The caveats that a reader has to know beside the figures, a sentence each.
+std::vector<std::string> TuningNotes(const TuningReport& report);
+
+std::string TuningText(const TuningReport& report);
+std::string TuningJson(const TuningReport& report);
+std::string TuningHtml(const TuningReport& report);
+
+}  // namespace tilewire::client
+
+#endif  // CLIENT_TUNING_TUNING_REPORT_H_

@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# `tilewire tune` as a user runs it, on the digits; what it writes is served.
+set -uo pipefail
+
+source tests/support/expect.sh
+source tests/integration/start_server.sh
+digits=deploy/models/digits
+model=$TEST_TMPDIR/digits.onnx new=$TEST_TMPDIR/digits_int8.onnx
+cp -L "$digits/1/model.onnx" "$model"
+images=$digits/heldout/images.u8 labels=$digits/heldout/labels.u8
+array=(--array="$images" --shape=3x24x20)
+budget=(--budget='top1_changed<=1%')
+# One thread: with several, each run waits until the machine has a core for all of them.
+tune=(tune "$model" "${array[@]}" "${budget[@]}" --threads=1)
+
+failed() {
+  echo "FAILED: $1"
+  failures=$((failures + 1))
+}
+
+expect 0 'tilewire tune resnet50.onnx --images' tune --help
+
+# Flags that are wrong or have no effect, files that do not fit.
+expect 2 'budget.* is required' tune "$model" "${array[@]}" --qdq="$new"
+expect 2 'qdq.* is required' "${tune[@]}"
+expect 2 "budget: 'l3' is not a measure; a budget is top1_changed<=0.5%" \
+  tune "$model" "${array[@]}" --budget='l3<=1' --qdq="$new"
+expect 2 "budget: 'l2>=1': l2 is compared by <=" tune "$model" "${array[@]}" --budget='l2>=1' --qdq="$new"
+expect 2 'time=5 is not a time above 0, such as 90s' "${tune[@]}" --qdq="$new" --time=5
+expect 2 'is the model itself, which stays as it is' "${tune[@]}" --qdq="$model"
+expect 2 '--qdq and --html name the same file' "${tune[@]}" --qdq="$new" --html="$new"
+expect 2 'there is no folder' "${tune[@]}" --qdq="$TEST_TMPDIR/none/new.onnx"
+mkfifo "$TEST_TMPDIR/pipe"
+expect 2 'pipe is not a regular file, and would be replaced by one' "${tune[@]}" --qdq="$TEST_TMPDIR/pipe"
+expect 2 'hold_out.*1.5' "${tune[@]}" --qdq="$new" --hold_out=1.5
+expect 2 'precisions.*bf16' "${tune[@]}" --qdq="$new" --precisions=bf16
+expect 2 'torchvision has no effect here' "${tune[@]}" --qdq="$new" --torchvision=resnet50
+expect 2 'made_up has no effect here: inputs are given' "${tune[@]}" --qdq="$new" --made_up=9
+expect 2 'shape has no effect here' tune "$model" "${budget[@]}" --qdq="$new" --shape=3x24x20
+expect 2 'has no header: --shape=CxHxW of one example is required' \
+  tune "$model" --array="$images" "${budget[@]}" --qdq="$new"
+expect 2 "array=mask=$images names none of the model's inputs, which are 'image'" \
+  tune "$model" --array="mask=$images" --shape=3x24x20 "${budget[@]}" --qdq="$new"
+expect 2 'do not fit the input .image.' tune "$model" --array="$images" --shape=3x20x24 "${budget[@]}" --qdq="$new"
+head -c 1440 "$images" >"$TEST_TMPDIR/one.u8"
+expect 2 '1 example: at least 2 are needed' \
+  tune "$model" --array="$TEST_TMPDIR/one.u8" --shape=3x24x20 "${budget[@]}" --qdq="$new"
+expect 2 'example 0: element 0 of input .image. is not finite' "${tune[@]}" --scale=3e38 --std=1e-38 --qdq="$new"
+expect 2 "the model has no output 'scores'; it has 'logits', 'features'" \
+  tune "$model" "${array[@]}" --budget='l2(scores)<=1' --qdq="$new"
+expect 2 'labels.u8: not a model' tune "$labels" "${array[@]}" "${budget[@]}" --qdq="$new"
+mkdir "$TEST_TMPDIR/empty"
+expect 2 'images=.*/empty has no picture' tune "$model" --images="$TEST_TMPDIR/empty" "${budget[@]}" --qdq="$new"
+
+# A budget that nothing keeps: the nearest is told, and nothing is written.
+small=(tune "$model" --images="$digits/pictures" --hold_out=0.3 --threads=1)
+expect 1 'held out +the nearest: ' "${small[@]}" --budget='l2<=1e-9' --qdq="$new"
+[[ ! -e $new ]] || failed 'something was written'
+expect 0 'warning: no --images and no --array: 4 inputs are made up' \
+  tune "$model" --made_up=4 --threads=1 --budget='l2<=1' --precisions=int8 --qdq="$TEST_TMPDIR/made_up.onnx"
+
+# The whole: tuned, loaded, served, and as right as before.
+expect 0 'of 11 layers int8, written to .*digits_int8.onnx$' \
+  "${tune[@]}" --qdq="$new" --html="$TEST_TMPDIR/page.html"
+grep -qE '^held out   [0-9.]+ % of 180 examples, between' "$out" || failed 'no error with its interval'
+grep -q 'Tuning of ' "$TEST_TMPDIR/page.html" || failed 'no page'
+expect 0 '^loads ' check "$new"
+expect 2 'the model is quantized already' tune "$new" "${array[@]}" "${budget[@]}" --qdq="$TEST_TMPDIR/twice.onnx"
+start_server --model=digits_int8="$new"
+expect 0 'all outputs agree bit for bit' evaluate --server="$server_address" --model=digits_int8 \
+  --images="$images" --labels="$labels" --shape=3x24x20 --min_accuracy=0.97
+expect 0 '_QuantizeLinear$' explain digits_int8 --server="$server_address"
+stop_server
+
+# Ctrl-C: the best that was found by then is checked and written.
+mkdir "$TEST_TMPDIR/scratch"
+TMPDIR=$TEST_TMPDIR/scratch "$tilewire" "${tune[@]}" --time=1h --qdq="$TEST_TMPDIR/stopped.onnx" \
+  >"$out" 2>"$TEST_TMPDIR/told" &
+tuner=$!
+until [[ -n $(ls "$TEST_TMPDIR/scratch") ]] || ! kill -0 $tuner 2>/dev/null; do read -rt 0.02 <>"$TEST_TMPDIR/pipe"; done
+kill -INT $tuner
+wait $tuner
+got=$?
+[[ $got -eq 130 ]] || failed "status $got after Ctrl-C"
+grep -qi 'a signal ended the' "$TEST_TMPDIR/told" || failed "Ctrl-C was not told of: $(cat "$TEST_TMPDIR/told")"
+[[ -z $(ls "$TEST_TMPDIR/scratch") ]] || failed 'files of trials are left'
+! ls "$TEST_TMPDIR"/*.new 2>/dev/null || failed 'a trial file is left'
+
+exit $((failures > 0))

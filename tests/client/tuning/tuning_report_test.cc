@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/tuning/tuning_report.h"
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tilewire::client::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+TuningReport MakeTuningReport() {
+  TuningReport report{.model = "cats.onnx",
+                      .written = "int8.onnx",
+                      .settings = {{"--budget", "top1_changed<=1%"}},
+                      .budget = ErrorBudget::Parse("top1_changed<=1%").value()};
+  TuningResult& result = report.result;
+  result.keeps_budget = true;
+  result.chosen = {.value = 0, .examples = 400, .interval = ShareInterval{0, 0.0095}};
+  result.held_out = {.value = 0.0025, .examples = 400, .interval = ShareInterval{0.0004, 0.0095}};
+  result.exact_time = absl::Milliseconds(12);
+  result.tuned_time = absl::Milliseconds(8);
+  result.exact_bytes = 40'000'000;
+  result.tuned_bytes = 10'100'000;
+  result.nodes = {{.node = "conv<1>\x1b[2J",
+                   .op = "Conv",
+                   .precision = TunedPrecision::kInt8,
+                   .reason = "int8 saves 40 us, at an l2 of 1.0e-03 alone",
+                   .input = "x",
+                   .low = -1,
+                   .high = 2,
+                   .range_method = "squares",
+                   .error_alone = 1e-3,
+                   .exact_time = absl::Microseconds(100),
+                   .int8_time = absl::Microseconds(60)},
+                  {.node = "gemm", .op = "Gemm", .reason = "its time was not measured"}};
+  return report;
+}
+
+TEST(TuningReportTest, TextHasTheFiguresAndTheInterval) {
+  const std::string text = TuningText(MakeTuningReport());
+  EXPECT_THAT(text, HasSubstr("cats.onnx: 1 of 2 layers int8, written to int8.onnx\n"));
+  EXPECT_THAT(text, HasSubstr("budget     top1_changed<=1%\n"));
+  EXPECT_THAT(text, HasSubstr("held out   0.25 % of 400 examples, between 0.04 % and 0.95 %\n"));
+  EXPECT_THAT(text, HasSubstr("time       12 ms exact, 8 ms tuned: 1.50x\n"));
+  EXPECT_THAT(text, HasSubstr("file       40.0 MB exact, 10.1 MB tuned\n"));
+  EXPECT_THAT(text,
+              HasSubstr("int8           100.0       60.0   1.0e-03  squares     Conv conv<1>"));
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(text, Not(HasSubstr("note:")));
+}
+
+TEST(TuningReportTest, NotesSayWhatLimitsTheResult) {
+  TuningReport report = MakeTuningReport();
+  EXPECT_THAT(TuningNotes(report), IsEmpty());
+  report.is_made_up = true;
+  report.result.held_out.interval->high = 0.03;
+  report.result.tuned_time = absl::Milliseconds(12);
+  report.result.is_out_of_time = true;
+  EXPECT_THAT(TuningNotes(report),
+              ElementsAre(HasSubstr("the inputs were made up"),
+                          HasSubstr("400 held-out examples cannot show more: with a confidence of "
+                                    "95 %, up to 3.00 % may change"),
+                          HasSubstr("int8 is not faster than the exact model on this machine"),
+                          HasSubstr("--time gives more")));
+}
+
+TEST(TuningReportTest, NothingThatKeepsTheBudgetIsSaidWithTheNearest) {
+  TuningReport report = MakeTuningReport();
+  report.written.clear();
+  report.result.keeps_budget = false;
+  report.result.nodes[0].precision = TunedPrecision::kExact;
+  const std::string text = TuningText(report);
+  EXPECT_THAT(text,
+              HasSubstr("cats.onnx: nothing was found that keeps top1_changed<=1%; nothing is "
+                        "written\n"));
+  EXPECT_THAT(text, HasSubstr("held out   the nearest: 0.25 % of 400 examples"));
+  EXPECT_THAT(TuningHtml(report), HasSubstr("<p>nothing was written</p>"));
+}
+
+TEST(TuningReportTest, JsonIsForPrograms) {
+  TuningReport report = MakeTuningReport();
+  report.budget = ErrorBudget::Parse("psnr>=40").value();
+  report.result.chosen = {.value = std::numeric_limits<double>::infinity(), .examples = 4};
+  const auto object = nlohmann::json::parse(TuningJson(report));
+  EXPECT_EQ(object["written"], "int8.onnx");
+  EXPECT_EQ(object["budget"], "psnr>=40");
+  EXPECT_TRUE(object["chosen_on"]["value"].is_null());
+  EXPECT_FALSE(object["chosen_on"].contains("interval"));
+  EXPECT_EQ(object["held_out"]["interval"][1], 0.0095);
+  EXPECT_EQ(object["nodes"][0]["precision"], "int8");
+  EXPECT_EQ(object["nodes"][0]["exact_us"], 100);
+  EXPECT_TRUE(object["nodes"][1]["l2_alone"].is_null());
+  EXPECT_EQ(object["settings"]["--budget"], "top1_changed<=1%");
+}
+
+TEST(TuningReportTest, PageShowsTextsAsTexts) {
+  const std::string page = TuningHtml(MakeTuningReport());
+  EXPECT_THAT(page, HasSubstr("conv&lt;1&gt;"));
+  EXPECT_THAT(page, Not(HasSubstr("conv<1>")));
+  EXPECT_THAT(page, HasSubstr("-1 to 2, by squares"));
+  EXPECT_THAT(page, HasSubstr("top1_changed&lt;=1%"));
+}
+
+}  // namespace
+}  // namespace tilewire::client::testing
