@@ -53,13 +53,14 @@ absl::Status ValidateSpatial(const DeconvolutionDesc& desc, int i) {
   constexpr int64_t kLargest = int64_t{1} << 30;  // no sum or product below overflows
   const int64_t kernel = desc.weights.dim(desc.weights.rank() - desc.src.rank() + 2 + i);
   const int64_t in = desc.src.dim(2 + i), out = desc.dst.dim(2 + i);
-  for (int64_t value : {desc.strides[i] - 1, desc.dilations[i], desc.padding_left[i],
-                        desc.padding_right[i], in - 1, kernel - 1}) {
-    if (value < 0 || value >= kLargest) {
-      return Invalid("spatial dimension ", i, ": src ", in, ", kernel ", kernel, ", stride ",
-                     desc.strides[i], ", dilation ", desc.dilations[i], ", padding ",
-                     desc.padding_left[i], " and ", desc.padding_right[i]);
-    }
+  const auto fits = [](int64_t value, int64_t least) {
+    return value >= least && value <= kLargest;
+  };
+  if (!fits(desc.strides[i], 1) || !fits(desc.dilations[i], 0) || !fits(desc.padding_left[i], 0) ||
+      !fits(desc.padding_right[i], 0) || !fits(in, 1) || !fits(kernel, 1)) {
+    return Invalid("spatial dimension ", i, ": src ", in, ", kernel ", kernel, ", stride ",
+                   desc.strides[i], ", dilation ", desc.dilations[i], ", padding ",
+                   desc.padding_left[i], " and ", desc.padding_right[i]);
   }
   const int64_t expected = (in - 1) * desc.strides[i] + (kernel - 1) * (desc.dilations[i] + 1) + 1 -
                            desc.padding_left[i] - desc.padding_right[i];

@@ -50,19 +50,20 @@ Samples::Samples(const ResamplingDesc& desc, int d)
   for (int64_t o = 0; o < outputs_; ++o) table_.push_back(Compute(o));
 }
 
+// Without inputs there are no outputs to be computed, and the sample is of no use.
 Sample Samples::Compute(int64_t output) const {
+  const int64_t last = std::max<int64_t>(inputs_ - 1, 0);
   const double inputs = static_cast<double>(inputs_);
   const double s =
       (static_cast<double>(output) + 0.5) * inputs / static_cast<double>(outputs_) - 0.5;
   if (algorithm_ == ResamplingAlgorithm::kNearest) {
-    const int64_t i = std::clamp<int64_t>(std::llround(s), 0, inputs_ - 1);
+    const int64_t i = std::clamp<int64_t>(std::llround(s), 0, last);
     return {{i, i}, {1, 0}};
   }
-  const double clamped = std::clamp(s, 0.0, inputs - 1);
+  const double clamped = std::clamp(s, 0.0, static_cast<double>(last));
   const int64_t i = static_cast<int64_t>(clamped);
   const double weight = clamped - static_cast<double>(i);
-  return {{i, std::min(i + 1, inputs_ - 1)},
-          {static_cast<float>(1 - weight), static_cast<float>(weight)}};
+  return {{i, std::min(i + 1, last)}, {static_cast<float>(1 - weight), static_cast<float>(weight)}};
 }
 
 }  // namespace resampling

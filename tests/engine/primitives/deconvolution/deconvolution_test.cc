@@ -6,6 +6,7 @@
 #include "engine/primitives/deconvolution/deconvolution.h"
 
 #include <cmath>
+#include <limits>
 
 #include "tests/engine/primitives/row_test.h"
 
@@ -330,6 +331,9 @@ TEST(DeconvolutionErrorsTest, CreationNamesWhatDoesNotFit) {
               StatusIs(kInvalid, "channels"));
   EXPECT_THAT(status([](DeconvolutionDesc* d) { d->strides[0] = 0; }),
               StatusIs(kInvalid, "stride 0"));
+  EXPECT_THAT(
+      status([](DeconvolutionDesc* d) { d->strides[0] = std::numeric_limits<int64_t>::min(); }),
+      StatusIs(kInvalid, "stride -9223372036854775808"));
   EXPECT_THAT(status([](DeconvolutionDesc* d) { d->dilations[1] = -1; }),
               StatusIs(kInvalid, "dilation -1"));
   EXPECT_THAT(status([](DeconvolutionDesc* d) { d->strides = {1}; }),

@@ -86,6 +86,7 @@ TEST(ResamplingBackwardErrorsTest, CreationNamesWhatDoesNotFit) {
   EXPECT_THAT(status({kData, kLinear, any_src, dst}), IsOk());
   EXPECT_THAT(status({kData, kLinear, any_src, *MemoryDesc::CreateAny({1, 2, 6}, DataType::kF32)}),
               IsOk());
+  EXPECT_THAT(status({kData, kLinear, Plain({0, 2, 0}), Plain({0, 2, 6})}), IsOk());
   const MemoryDesc bytes = Plain({1, 2, 3}, DataType::kU8);
   EXPECT_THAT(status({kData, kLinear, bytes, bytes}), StatusIs(kUnimplemented, "not u8"));
 }
