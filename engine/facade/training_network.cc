@@ -8,6 +8,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/network/passes/passes.h"
 #include "engine/network/training/differentiate.h"
+#include "engine/network/training/frozen_trunk.h"
 
 namespace tilewire {
 namespace {
@@ -70,6 +71,14 @@ absl::StatusOr<DataType> TypeOfClasses(const LossSpec& spec, const Value& output
   return Misfit(output, targets,
                 absl::StrCat("labels ", DimsToString(labels), " of s64 or s32, or probabilities ",
                              DimsToString(output.dims), " of f32"));
+}
+
+// Without losses.
+absl::StatusOr<Network> ForwardNetwork(const TrainingSource& source, const BatchShape& shape,
+                                       const reader::TrainingPurpose& purpose) {
+  ABSL_ASSIGN_OR_RETURN(Network network, source.model.SpecializeForTraining(shape.inputs, purpose));
+  network::RunPassesOnTrunk(&network);
+  return network;
 }
 
 // `given` are null where those that fit are wanted.
@@ -154,10 +163,10 @@ bool BatchShape::operator==(const BatchShape& other) const {
 
 absl::StatusOr<Network> NetworkOfUpdate(const TrainingSource& source, const BatchShape& shape) {
   ABSL_ASSIGN_OR_RETURN(Network network,
-                        source.model.SpecializeForTraining(
-                            shape.inputs, {.uses_given_statistics = source.spec.frozen_statistics,
-                                           .drops = true,
-                                           .frozen = source.frozen}));
+                        ForwardNetwork(source, shape,
+                                       {.uses_given_statistics = source.spec.frozen_statistics,
+                                        .drops = true,
+                                        .frozen = source.frozen}));
   std::vector<GradientSeed> seeds;
   ABSL_ASSIGN_OR_RETURN(const std::vector<ValueId> losses,
                         AddLosses(source, shape, &network, &seeds));
@@ -192,8 +201,8 @@ absl::StatusOr<Network> NetworkOfStatistics(const TrainingSource& source, const 
 absl::StatusOr<Network> NetworkOfEvaluation(const TrainingSource& source, const BatchShape& shape,
                                             bool has_losses) {
   ABSL_ASSIGN_OR_RETURN(
-      Network network, source.model.SpecializeForTraining(
-                           shape.inputs, {.uses_given_statistics = true, .frozen = source.frozen}));
+      Network network,
+      ForwardNetwork(source, shape, {.uses_given_statistics = true, .frozen = source.frozen}));
   if (!has_losses) return network;
   ABSL_ASSIGN_OR_RETURN(const std::vector<ValueId> losses,
                         AddLosses(source, shape, &network, nullptr));

@@ -83,6 +83,10 @@ absl::StatusOr<std::shared_ptr<const TrainingPlan>> TrainingPlans::Make(
   context.team = threading::Team(&shared_.arena);
   context.between_operations = interrupted;
   ABSL_ASSIGN_OR_RETURN(planned->plan, lowering::LowerNetwork(network, context));
+  // Also statistics that are folded into what a plan reads.
+  for (const network::Parameter& parameter : network.parameters) {
+    if (!parameter.learns) ABSL_RETURN_IF_ERROR(Keep(parameter.initial, &store_).status());
+  }
   planned->losses = has_losses ? static_cast<int>(source_.spec.losses.size()) : 0;
   for (const network::DropoutMask& mask : network.masks)
     planned->masks.push_back({mask, network.values[mask.value].dims});

@@ -364,6 +364,30 @@ TEST(TrainerTest, ANormalizationThatIsFrozenKeepsItsStatistics) {
   }
 }
 
+// Folding and fusion round otherwise; nothing else changes. A rate of 0 leaves a layer as it is,
+// too, but does not freeze it.
+TEST(TrainerTest, AFrozenTrunkComputesWhatItDidBefore) {
+  TrainingSpec frozen = With({.momentum = 0.9}, 0.05), still = frozen;
+  still.frozen_statistics = true;
+  for (const char* name : {"c1", "cb1", "scale", "shift"}) {
+    frozen.groups.push_back({.pattern = name, .frozen = true});
+    still.groups.push_back({.pattern = name, .rate_factor = 0});
+  }
+  ASSERT_OK_AND_ASSIGN(auto trunk, TrainerOf(ConvolutionNet(), frozen));
+  ASSERT_OK_AND_ASSIGN(auto whole, TrainerOf(ConvolutionNet(), still));
+  const Learned of_trunk = Learn(*trunk, {Images(1), Images(2)}, 6);
+  const Learned of_whole = Learn(*whole, {Images(1), Images(2)}, 6);
+  for (size_t i = 0; i < 6; ++i) EXPECT_NEAR(of_trunk.losses[i], of_whole.losses[i], 1e-5) << i;
+  for (const char* name : {"c2", "w", "b"}) {
+    const std::vector<float>& got = of_trunk.parameters.at(name);
+    for (size_t i = 0; i < got.size(); ++i)
+      EXPECT_NEAR(got[i], of_whole.parameters.at(name)[i], 1e-5) << name << ", " << i;
+  }
+  const std::vector<std::string> statistics = {"mean", "variance"};
+  EXPECT_EQ(ParametersOf(*trunk, statistics).at("mean"), std::vector<float>(8, 0));
+  EXPECT_EQ(ParametersOf(*trunk, statistics).at("variance"), std::vector<float>(8, 1));
+}
+
 TEST(TrainerTest, LossesOfSeveralOutputsAreAdded) {
   OnnxBuilder model = Perceptron();
   model.Node("Tanh", {"h"}, {"hidden"}).Output("hidden");
