@@ -27,6 +27,7 @@
 #include "engine/primitives/convolution/geometry.h"
 #include "engine/primitives/convolution/implementations.h"
 #include "engine/primitives/convolution/requirements.h"
+#include "engine/primitives/convolution/winograd/winograd_cost.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/deconvolution/implementations.h"
 #include "engine/primitives/reorder/reorder.h"
@@ -180,11 +181,10 @@ absl::StatusOr<std::unique_ptr<Primitive>> Wrap(const Request<ConvolutionDesc>& 
                                         request.attributes.post_ops);
 }
 
-// The convolution of diff_dst. It is one of training: Winograd's weights are transformed in every
-// run.
+// The convolution of diff_dst.
 absl::StatusOr<ConvolutionDesc> ConvolutionOf(const ConvolutionDesc& desc) {
   ConvolutionDesc inner = desc;
-  inner.prop_kind = PropKind::kForwardTraining;
+  inner.prop_kind = PropKind::kForwardInference;
   std::swap(inner.src, inner.dst);
   ABSL_ASSIGN_OR_RETURN(inner.weights, AnyExchangedWeights(desc));
   if (Spreads(desc)) {
@@ -211,10 +211,22 @@ absl::StatusOr<ConvolutionDesc> ConvolutionOf(const ConvolutionDesc& desc) {
 // The row of the table that runs inside.
 absl::StatusOr<Candidate<ConvolutionDesc>> InnerConvolution(
     const Request<ConvolutionDesc>& request) {
-  ABSL_ASSIGN_OR_RETURN(const ConvolutionDesc inner, ConvolutionOf(request.desc));
-  return FindInnerRow<ConvolutionDesc>(
-      ConvolutionImplementations(), {inner},
-      {inner, AttributesInside(request), request.facts, request.machine});
+  ABSL_ASSIGN_OR_RETURN(ConvolutionDesc inner, ConvolutionOf(request.desc));
+  const Attributes inside = AttributesInside(request);
+  const auto find = [&](const ConvolutionDesc& desc) {
+    return FindInnerRow<ConvolutionDesc>(ConvolutionImplementations(), {desc},
+                                         {desc, inside, request.facts, request.machine});
+  };
+  ABSL_ASSIGN_OR_RETURN(Candidate<ConvolutionDesc> found, find(inner));
+  const MemoryDesc& weights = found.resolved.weights;
+  if (weights.format_kind() != FormatKind::kWinograd ||
+      inner.algorithm == ConvolutionAlgorithm::kWinograd)
+    return found;
+  inner.algorithm = ConvolutionAlgorithm::kDirect;
+  absl::StatusOr<Candidate<ConvolutionDesc>> direct = find(inner);
+  const double of_weights = WinogradWeightsCycles(weights.SizeBytes());
+  if (direct.ok() && direct->Compared() < found.Compared() + of_weights) return direct;
+  return found;
 }
 
 // The deconvolution of diff_dst. What is left of src after the last window gets padding, which may
