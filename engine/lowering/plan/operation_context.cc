@@ -136,6 +136,16 @@ absl::Status OperationContext::EmitGradientInPlace(Created primitive, Bindings s
   return EmitInto(dst, *std::move(primitive), std::move(sources), kArgDiffSrc);
 }
 
+absl::Status OperationContext::EmitGradientOnto(const Place& before,
+                                                std::shared_ptr<const Primitive> primitive,
+                                                Bindings sources, const PostOps& post_ops) {
+  ConsumeSources();
+  sources.push_back({kArgDiffSrc, before.buffer});
+  Emit(std::move(primitive), std::move(sources), "adds to the gradients before it", post_ops);
+  plan_.NoteAdded(dst());
+  return BindResult(before);
+}
+
 absl::StatusOr<Place> OperationContext::Copy(const Place& from, const MemoryDesc& desc,
                                              absl::string_view remark) {
   ABSL_ASSIGN_OR_RETURN(auto reorder, Create(ReorderDesc{from.desc, desc}));

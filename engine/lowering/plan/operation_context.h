@@ -91,6 +91,10 @@ class OperationContext {
   // The same for a primitive that works in place: it writes over diff_dst if that is dead.
   absl::Status EmitGradientInPlace(Created primitive, Bindings sources);
 
+  // The same for a primitive that adds the gradient to what `before` holds.
+  absl::Status EmitGradientOnto(const Place& before, std::shared_ptr<const Primitive> primitive,
+                                Bindings sources, const PostOps& post_ops);
+
   // A copy of `from` in the layout of `desc`, in a new place that belongs to no value yet.
   absl::StatusOr<Place> Copy(const Place& from, const MemoryDesc& desc, absl::string_view remark);
 

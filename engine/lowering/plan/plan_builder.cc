@@ -27,7 +27,8 @@ PlanBuilder::PlanBuilder(const network::Network& network, ValueFacts facts,
     : network_(network),
       context_(context),
       remaining_uses_(std::move(facts.uses)),
-      is_bf16_(std::move(facts.is_bf16)) {
+      is_bf16_(std::move(facts.is_bf16)),
+      is_added_(network.values.size(), false) {
   draft_.places.resize(network.values.size());
   for (ValueId input : network.inputs)
     draft_.plan.inputs.push_back({network.values[input].name, -1, {}});
@@ -129,6 +130,20 @@ bool PlanBuilder::MayOverwrite(const Place& place) const {
   const std::vector<ValueId>& values = draft_.buffer_values[draft_.plan.WholeOf(place.buffer)];
   return std::all_of(values.begin(), values.end(),
                      [&](ValueId id) { return remaining_uses_[id] == 0; });
+}
+
+bool PlanBuilder::MayAddTo(const Place& place, absl::Span<const ValueId> terms) const {
+  const PlanBuffer& buffer = draft_.plan.buffers[place.buffer];
+  if (buffer.first < 0 || buffer.persistent >= 0 || buffer.constant != nullptr) return false;
+  const bool are_here = absl::c_all_of(terms, [&](ValueId id) {
+    return draft_.places[id].size() == 1 && draft_.places[id].front().buffer == place.buffer &&
+           remaining_uses_[id] == 1;
+  });
+  const auto is_dead_or_term = [&](ValueId id) {
+    return remaining_uses_[id] == 0 || absl::c_linear_search(terms, id);
+  };
+  return are_here &&
+         absl::c_all_of(draft_.buffer_values[draft_.plan.WholeOf(place.buffer)], is_dead_or_term);
 }
 
 Place PlanBuilder::NewPlace(const MemoryDesc& desc) {

@@ -37,6 +37,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "engine/cache/primitive_cache.h"
 #include "engine/lowering/bands/band_fusion.h"
 #include "engine/lowering/plan/plan_draft.h"
@@ -111,6 +112,12 @@ class PlanBuilder {
   // Whether no later operation reads what the buffer holds, and it is neither a constant nor, most
   // likely, memory of the request: an input in a layout that requests have is read where it came.
   bool MayOverwrite(const Place& place) const;
+  // Whether a step may add to what the place holds: the values `terms`, each of which is nowhere
+  // else and has one use left, and nothing else that is read again.
+  bool MayAddTo(const Place& place, absl::Span<const ValueId> terms) const;
+  // The value is a term of a Sum, and its place holds the sum of all terms up to it.
+  void NoteAdded(ValueId id) { is_added_[id] = true; }
+  bool IsAdded(ValueId id) const { return is_added_[id]; }
   // A new buffer for a tensor of `desc`.
   Place NewPlace(const MemoryDesc& desc);
   // A place that holds `bytes` in every run and is never overwritten.
@@ -166,6 +173,7 @@ class PlanBuilder {
   PlanDraft draft_;
   std::vector<int> remaining_uses_;  // per value; an output counts as one that is never consumed
   const std::vector<bool> is_bf16_;  // per value
+  std::vector<bool> is_added_;       // per value
 };
 
 }  // namespace tilewire::lowering

@@ -11,11 +11,28 @@
 namespace tilewire::lowering {
 namespace {
 
+bool HasDimsOf(const MemoryDesc& packed, ValueId weights, const OperationContext& context) {
+  return packed.dims() == context.value(weights).dims;
+}
+
+// A parameter that nothing has read settles in the layout in which its gradient is computed: direct
+// rows read that one too, others a copy that is packed in every run.
+absl::Status SettleParameter(ConvolutionDesc desc, OperationContext& context) {
+  const ValueId weights = context.src(1);
+  if (!context.plan().IsParameter(weights) || !context.plan().IsUnplaced(weights))
+    return absl::OkStatus();
+  desc.prop_kind = PropKind::kBackwardWeights;
+  desc.algorithm = ConvolutionAlgorithm::kDirect;
+  ABSL_ASSIGN_OR_RETURN(const auto gradient, context.Create(desc));
+  const MemoryDesc& home = gradient->Desc(kArgDiffWeights);
+  if (!HasDimsOf(home, weights, context)) return absl::OkStatus();
+  return context.InLayout(weights, home).status();
+}
+
 // The value, seen with the dims of `packed`, in that layout.
 absl::StatusOr<Place> PackInRun(ValueId weights, const MemoryDesc& packed,
                                 OperationContext& context) {
-  // A parameter may have its home in that layout.
-  if (context.plan().IsParameter(weights) && packed.dims() == context.value(weights).dims)
+  if (context.plan().IsParameter(weights) && HasDimsOf(packed, weights, context))
     return context.InLayout(weights, packed);
   ABSL_ASSIGN_OR_RETURN(const Place given, context.RowMajor(weights));
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc plain,
@@ -26,14 +43,18 @@ absl::StatusOr<Place> PackInRun(ValueId weights, const MemoryDesc& packed,
                       "packs weights that are computed, in every run");
 }
 
+// By Winograd for parameters alone: images of a batch that trains share the transform of the
+// weights, which for a single image takes longer than it gains.
 absl::StatusOr<ConvolutionDesc> DescOf(const network::ComputedConvolution& convolution,
-                                       const OperationContext& context) {
-  // Not by Winograd: transforming its weights takes longer than one run gains.
-  ConvolutionDesc desc{.algorithm = ConvolutionAlgorithm::kDirect,
-                       .strides = convolution.strides,
+                                       OperationContext& context) {
+  ConvolutionDesc desc{.strides = convolution.strides,
                        .dilations = convolution.dilations,
                        .padding_left = convolution.padding_left,
                        .padding_right = convolution.padding_right};
+  const bool trains = context.plan().IsParameter(context.src(1));
+  desc.prop_kind = trains ? PropKind::kForwardTraining : PropKind::kForwardInference;
+  desc.algorithm =
+      trains ? context.settings().convolution_algorithm : ConvolutionAlgorithm::kDirect;
   const Dims weights = GroupedDims(context.src_value(1).dims, convolution.groups);
   ABSL_ASSIGN_OR_RETURN(desc.src, context.AnyDesc(context.src(0)));
   ABSL_ASSIGN_OR_RETURN(desc.dst, context.AnyDesc(context.dst()));
@@ -70,10 +91,12 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateWithActivation(
 
 }  // namespace
 
-// The weights are computed, so that they are packed for the primitive in every run.
+// The weights are computed, so that they are packed for the primitive in every run, unless they are
+// a parameter whose home the primitive reads.
 absl::Status LowerComputedConvolution(const network::ComputedConvolution& convolution,
                                       OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(ConvolutionDesc desc, DescOf(convolution, context));
+  ABSL_RETURN_IF_ERROR(SettleParameter(desc, context));
   const network::Operation* activation = ActivationOf(context);
   ABSL_ASSIGN_OR_RETURN(auto primitive, CreateWithActivation(desc, &activation, context));
   if (primitive->Desc(kArgWeights).format_kind() == FormatKind::kPlanes) {

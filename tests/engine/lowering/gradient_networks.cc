@@ -43,6 +43,30 @@ Network GradientsOfProducts(int64_t n) {
   return b.Finish({conv, by_src, by_first});
 }
 
+// Sums of gradients: the terms of one add to the first of them, one has a term that is read again,
+// and one a term between two that do not add.
+Network GradientsOfBranches(int64_t n) {
+  NetworkBuilder b;
+  const ComputedConvolution window{1, {1, 1}, {0, 0}, {1, 1}, {1, 1}};
+  const ComputedConvolution strided{1, {2, 2}, {0, 0}, {1, 1}, {1, 1}};
+  const ValueId x = b.Input("x", {n, 20, 8, 7});
+  const Dims dims = {n, 24, 8, 7};
+  const ValueId half = b.Conv("half", x, 20, {.stride = 2});
+  const auto by = [&](const std::string& name, ValueId dy, const ComputedConvolution& forward) {
+    const ValueId weights = RandomLiteral(b, name + ".w", {20, 24, 3, 3});
+    return b.AddOperation(name, ConvolutionDataGradient{forward}, {dy, weights}, dims);
+  };
+  const ValueId first = b.Conv("first", x, 24);
+  const ValueId whole = b.SumOf("whole", {first, by("a", half, strided), by("c", x, window)});
+  const ValueId again = b.Conv("again", whole, 24);
+  const ValueId kept = b.SumOf("kept", {again, by("d", half, strided)});
+  const ValueId tanh = b.Elementwise("tanh", again, {EltwiseAlgorithm::kTanh});
+  const ValueId added = by("e", x, window);
+  const ValueId last = b.Elementwise("last", x, {EltwiseAlgorithm::kLinear, 2, 0});
+  const ValueId narrow = b.Conv("narrow", last, 24, {.kernel = 1, .padding = 0});
+  return b.Finish({kept, b.SumOf("mixed", {tanh, added, narrow})});
+}
+
 // Derivatives that follow from x and from the value of a function, over a dead gradient and over
 // one that is read again.
 Network GradientsOfElements(int64_t n) {
@@ -110,6 +134,7 @@ Network GradientsOfPlaces(int64_t n) {
 
 absl::Span<const NetworkCase> GradientNetworks() {
   static constexpr NetworkCase kCases[] = {{"GradientsOfProducts", GradientsOfProducts},
+                                           {"GradientsOfBranches", GradientsOfBranches},
                                            {"GradientsOfElements", GradientsOfElements},
                                            {"GradientsOfPlaces", GradientsOfPlaces}};
   return kCases;
