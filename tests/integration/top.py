@@ -184,6 +184,8 @@ def a_stopped_tool_gives_the_screen_back():
         terminal.await_text(b'digits', more=2)
         terminal.process.send_signal(signal.SIGTSTP)
         terminal.await_text(LEAVE)
+        # A signal to go on that comes before the stop is lost.
+        os.waitid(os.P_PID, terminal.process.pid, os.WSTOPPED)
         terminal.process.send_signal(signal.SIGCONT)
         terminal.await_text(ENTER)
         terminal.await_text(b'digits', more=2)
