@@ -58,7 +58,7 @@ void AddChoiceOptions(CLI::App* command, TuneFlags* flags) {
   command
       ->add_option("--precisions", flags->precisions,
                    "among which each layer gets one; int8 alone: all layers that can be are")
-      ->check(CLI::IsMember({kBothPrecisions, kInt8Alone}))
+      ->check(CLI::IsMember({kBothPrecisions, kInt8Alone}).description("exact,int8 or int8"))
       ->capture_default_str()
       ->group(kChoice);
   command
