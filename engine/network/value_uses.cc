@@ -4,18 +4,29 @@
 #include <utility>
 #include <variant>
 
+#include "engine/network/operation_rows.h"
+
 namespace tilewire::network {
 
+namespace {
+
+// The steps that are fused into an operation of one kind; null where the kind takes none.
+template <typename Params>
+struct FusedRow {
+  static const std::vector<FusedStep>* Steps(const Operation& operation) {
+    if constexpr (requires(const Params& params) { params.fused; }) {
+      return &std::get<Params>(operation.params).fused;
+    } else {
+      return nullptr;
+    }
+  }
+  static constexpr auto kRow = &FusedRow::Steps;
+};
+
+}  // namespace
+
 const std::vector<FusedStep>* FusedSteps(const Operation& operation) {
-  return std::visit(
-      [](const auto& params) -> const std::vector<FusedStep>* {
-        if constexpr (requires { params.fused; }) {
-          return &params.fused;
-        } else {
-          return nullptr;
-        }
-      },
-      operation.params);
+  return RowOf<FusedRow>(operation)(operation);
 }
 
 std::vector<FusedStep>* FusedSteps(Operation& operation) {

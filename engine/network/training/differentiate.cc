@@ -9,6 +9,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/network/operation_rows.h"
 #include "engine/network/training/gradient_context.h"
 #include "engine/network/training/gradients/gradients.h"
 #include "engine/network/training/merged_gradients.h"
@@ -28,6 +29,21 @@ bool IsContinuousIn(const Operation& operation, size_t i) {
     return window->result == MaxWindow::Result::kElement;
   return !std::holds_alternative<Gather>(operation.params) || i == 0;
 }
+
+// Appends the gradients of the sources of an operation of one kind. The operation is a copy, since
+// the network grows.
+template <typename Params>
+struct GradientRow {
+  static absl::Status Append(const Operation& operation, GradientContext& context) {
+    const Params& params = std::get<Params>(operation.params);
+    if constexpr (requires { AppendGradients(params, context); }) {
+      return AppendGradients(params, context);
+    } else {
+      return Unimplemented("what computes with integers, and losses, have no gradient here");
+    }
+  }
+  static constexpr auto kRow = &GradientRow::Append;
+};
 
 // One call of Differentiate().
 class Differentiation {
@@ -144,24 +160,14 @@ class Differentiation {
         absl::c_any_of(operation.srcs, [this](ValueId src) { return is_wanted_[src]; });
     if (!is_on_way) return absl::OkStatus();
     ABSL_ASSIGN_OR_RETURN(const ValueId gradient, GradientOf(dst));
-    const OperationParams params = network_.operations[index].params;
+    const Operation copy = network_.operations[index];
     GradientContext context(&network_, index, gradient, is_wanted_, &contributions_);
-    const absl::Status status =
-        std::visit([&context](const auto& one) { return Append(one, context); }, params);
+    const absl::Status status = RowOf<GradientRow>(copy)(copy, context);
     if (absl::IsUnimplemented(status)) {
       Refuse(index, status.message());
       return absl::OkStatus();
     }
     return status;
-  }
-
-  template <typename Params>
-  static absl::Status Append(const Params& params, GradientContext& context) {
-    if constexpr (requires { AppendGradients(params, context); }) {
-      return AppendGradients(params, context);
-    } else {
-      return Unimplemented("what computes with integers, and losses, have no gradient here");
-    }
   }
 
   // Goes on as if there were gradients, so that the operations before are seen, too.
