@@ -26,8 +26,8 @@ namespace tilewire::tuning {
 
 class Calibration {
  public:
-  // `all` are the conversions where all layers are int8; `examples` are those to observe. `seen` is
-  // called after each.
+  // `all` are the conversions where all layers are int8. The examples of the choice are observed;
+  // `seen` is called after each.
   //   kInvalidArgument  numbers that are not finite; the message names the tensor and the example
   //   and the errors of TrialRuns
   static absl::StatusOr<Calibration> Observe(const ModelSource& source, const Conversions& all,

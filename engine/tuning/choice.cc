@@ -51,7 +51,6 @@ absl::Status Choice::Measure(Assignment* assignment, int64_t most_examples) {
     error.Add(in_.exact_outputs.outputs[i], trial.outputs[i]);
   assignment->error = error.Of(in_.spec.budget.measure());
   assignment->l2 = error.Of(ErrorMeasure::kL2).value;
-  assignment->time = trial.time;
   ++tried_;
   return absl::OkStatus();
 }

@@ -43,7 +43,6 @@ struct Assignment {
   std::vector<RangeMethod> methods;  // of each group of tensors
   MeasuredError error;
   double l2 = 0;
-  absl::Duration time;  // median of runs
 };
 
 // All that a choice works with, and that outlives it.
@@ -71,7 +70,7 @@ class Choice {
   // Ends early, with what it has, at the deadline and when the spec's `stop` is set.
   absl::Status Run();
 
-  // The fastest that was found to keep the budget; nullopt: none.
+  // The last one taken that keeps the budget; nullopt: none.
   const std::optional<Assignment>& best() const { return best_; }
   // The one nearest to the budget of all that were measured; nullopt: none was.
   const std::optional<Assignment>& nearest() const { return nearest_; }

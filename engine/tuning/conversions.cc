@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/tuning/conversions.h"
 
-#include <algorithm>
-
 #include "absl/algorithm/container.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/string_view.h"
 

@@ -2,7 +2,6 @@
 #include "engine/error_budget.h"
 
 #include <cmath>
-#include <limits>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "engine/tuning/qdq_file.h"
 
@@ -35,7 +36,10 @@ std::vector<LayerTime> TimesOf(const std::vector<Layer>& layers, const Explanati
   std::vector<LayerTime> times;
   for (const Layer& layer : layers) {
     const absl::Duration conversion = time_in(of_int8, QuantizeNodeOf(layer.input));
-    times.push_back({.exact = time_in(of_exact, layer.name),
+    // Steps call a node without a name by its place in the file.
+    const std::string exact_name =
+        of_exact.contains(layer.name) ? layer.name : absl::StrCat("#", layer.node);
+    times.push_back({.exact = time_in(of_exact, exact_name),
                      .int8 = time_in(of_int8, layer.name) + conversion / readers[layer.input]});
   }
   return times;

@@ -118,6 +118,7 @@ absl::Status ModelSource::AddNode(const FieldPlace& place) {
   const int index = static_cast<int>(nodes_.size());
   for (const std::string& input : node.proto.input()) readers_[input].push_back(index);
   for (const std::string& output : node.proto.output()) {
+    if (output.empty()) continue;  // an optional one that is left out
     producers_[output] = index;
     names_.insert(output);
   }

@@ -38,6 +38,12 @@ void OutputError::CountChanged(const OutputFloats& exact, absl::Span<const float
 }
 
 void OutputError::Add(const OutputFloats& exact, const OutputFloats& other) {
+  // Dims may follow from elements: the count of the boxes that are kept.
+  if (other.dims != exact.dims) {
+    differences_ = std::numeric_limits<double>::infinity();
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    return Add(exact, {exact.dims, std::vector<float>(exact.elements.size(), nan)});
+  }
   for (size_t i = 0; i < exact.elements.size(); ++i) {
     const double y = exact.elements[i], difference = other.elements[i] - y;
     lowest_ = elements_ == 0 ? y : std::min(lowest_, y);

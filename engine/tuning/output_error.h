@@ -22,7 +22,7 @@ struct OutputFloats {
 
 class OutputError {
  public:
-  // Both of the same dims, and `exact` of finite numbers. A NaN in `other` is as far as can be.
+  // `exact` is of finite numbers. A NaN in `other`, or other dims, is as far as can be.
   void Add(const OutputFloats& exact, const OutputFloats& other);
 
   MeasuredError Of(ErrorMeasure measure) const;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/tuning/qdq_file.h"
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -78,6 +77,9 @@ class QdqEdits {
   void Replace(const Layer& layer, const Dims& dims, const ByteWeights& weights,
                absl::Span<const float> biases, float src_scale) {
     Rewire(layer.node, layer.weights, AddWeights(layer, dims, weights));
+    // Nodes shift in the file: one without a name gets one to be found by.
+    onnx::NodeProto& node = rewired_.at(layer.node);
+    if (node.name().empty()) node.set_name(layer.name);
     const auto integers =
         biases.empty() ? std::nullopt : ToIntegers(biases, src_scale, weights.scale);
     if (!integers) return;

@@ -2,6 +2,7 @@
 #include "engine/tuning/trial_runs.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -59,7 +60,10 @@ absl::StatusOr<std::shared_ptr<const Model>> TrialRuns::Load(const std::string& 
   ABSL_ASSIGN_OR_RETURN(reader::NewFile file, reader::NewFile::Create(path));
   ABSL_RETURN_IF_ERROR(file.Append(bytes.data(), static_cast<int64_t>(bytes.size())));
   ABSL_RETURN_IF_ERROR(file.Publish(/*replaces=*/true));
-  return engine_->LoadModel(path);
+  auto model = engine_->LoadModel(path);
+  // The model keeps the file open: only an empty folder is left of a process that is killed later.
+  unlink(path.c_str());
+  return model;
 }
 
 RunOptions TrialRuns::Options() const {
@@ -74,16 +78,12 @@ RunOptions TrialRuns::Options() const {
 absl::StatusOr<TrialOutputs> TrialRuns::Run(const Model& model, absl::Span<const int64_t> examples,
                                             int output) const {
   TrialOutputs trial;
-  std::vector<absl::Duration> times;
   const OutputRequest request{.index = output};
   for (int64_t example : examples) {
-    const absl::Time start = absl::Now();
     ABSL_ASSIGN_OR_RETURN(const std::vector<OutputTensor> outputs,
                           model.Run(set_->inputs[example], {request}, Options()));
-    times.push_back(absl::Now() - start);
     trial.outputs.push_back(FloatsOf(outputs[0]));
   }
-  trial.time = MedianOf(std::move(times));
   return trial;
 }
 

@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -25,7 +26,6 @@ namespace tilewire::tuning {
 
 struct TrialOutputs {
   std::vector<OutputFloats> outputs;  // of each example
-  absl::Duration time;                // median of the runs
 };
 
 class TrialRuns {

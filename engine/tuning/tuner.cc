@@ -42,8 +42,15 @@ absl::StatusOr<int> OutputOf(const ModelSignature& signature, const ErrorBudget&
   return InvalidArgument("the model has no output '", budget.output(), "'; it has ", names);
 }
 
-absl::Status CheckExact(const TrialOutputs& exact, absl::Span<const int64_t> examples) {
+absl::Status CheckExact(const TrialOutputs& exact, absl::Span<const int64_t> examples,
+                        ErrorMeasure measure) {
   for (size_t i = 0; i < exact.outputs.size(); ++i) {
+    const Dims& dims = exact.outputs[i].dims;
+    if (measure == ErrorMeasure::kTop1Changed && (dims.size() < 2 || dims[1] < 2)) {
+      return InvalidArgument("the exact model gives ", DimsToString(dims), " for example ",
+                             examples[i],
+                             ", which has no classes along dimension 1 for top1_changed");
+    }
     for (float element : exact.outputs[i].elements) {
       if (std::isfinite(element)) continue;
       return InvalidArgument("the exact model gives ", element, " for example ", examples[i],
@@ -80,7 +87,7 @@ class Tuning {
     ABSL_ASSIGN_OR_RETURN(runs_, TrialRuns::Create(engine_, &set_, spec_.scratch, spec_.stop));
     Report("the exact model");
     ABSL_ASSIGN_OR_RETURN(const TrialOutputs exact, runs_->Run(*exact_, set_.chosen, output_));
-    ABSL_RETURN_IF_ERROR(CheckExact(exact, set_.chosen));
+    ABSL_RETURN_IF_ERROR(CheckExact(exact, set_.chosen, spec_.budget.measure()));
     const Conversions all =
         FindConversions(source, layers_, std::vector<bool>(layers_.size(), true));
     int64_t observed = 0;
@@ -129,7 +136,7 @@ class Tuning {
     if (spec_.progress) spec_.progress({1, "the check on examples that are held out"});
     ABSL_ASSIGN_OR_RETURN(const auto tuned, runs->Load(file));
     ABSL_ASSIGN_OR_RETURN(const TrialOutputs exact, runs->Run(*exact_, set_.held_out, output_));
-    ABSL_RETURN_IF_ERROR(CheckExact(exact, set_.held_out));
+    ABSL_RETURN_IF_ERROR(CheckExact(exact, set_.held_out, spec_.budget.measure()));
     ABSL_ASSIGN_OR_RETURN(const TrialOutputs other, runs->Run(*tuned, set_.held_out, output_));
     OutputError error;
     for (size_t i = 0; i < exact.outputs.size(); ++i) error.Add(exact.outputs[i], other.outputs[i]);
