@@ -33,6 +33,29 @@ absl::Status CheckModelPlace(const std::string& flag, const std::string& path) {
   return absl::OkStatus();
 }
 
+absl::Status CheckWrittenFiles(const NamedFiles& written, const NamedFiles& read) {
+  std::error_code error;
+  for (const auto& [flag, file] : written) {
+    for (const auto& [what, other] : read) {
+      if (file.empty() || other.empty() || !std::filesystem::equivalent(file, other, error))
+        continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat(flag, "=", file, " is ", what, ", which stays as it is: name another file"));
+    }
+  }
+  const auto normal = [&](const std::string& file) {
+    return std::filesystem::absolute(file, error).lexically_normal();
+  };
+  const auto& [model_flag, model] = written.front();
+  for (size_t i = 1; i < written.size(); ++i) {
+    const auto& [flag, file] = written[i];
+    if (file.empty() || normal(file) != normal(model)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(model_flag, " and ", flag, " name the same file, ", model));
+  }
+  return absl::OkStatus();
+}
+
 std::string Followed(const std::string& path) {
   std::error_code error;
   const std::filesystem::path file = std::filesystem::canonical(path, error);

@@ -166,7 +166,7 @@ int PrintReport(const TrainFlags& flags, const TrainingReport& report) {
   }
   if (flags.html.empty()) return 0;
   const absl::Status written = WriteFile(flags.html, TrainingHtml(report));
-  return written.ok() ? 0 : Refuse(written);
+  return written.ok() ? 0 : (Refuse(written), 1);
 }
 
 int ReportFailure(const TrainFlags& flags, const TrainingReport& report) {

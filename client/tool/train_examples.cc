@@ -16,8 +16,6 @@
 #include "client/training/model_fit.h"
 
 namespace tilewire::client {
-namespace {
-
 absl::StatusOr<std::vector<int64_t>> ParseShapeFlag(const std::string& text) {
   auto shape = ParseDims(text);
   if (shape.ok() && std::all_of(shape->begin(), shape->end(), [](int64_t dim) { return dim > 0; }))
@@ -35,6 +33,8 @@ absl::StatusOr<NpyArray> ReadArrayFile(const std::string& flag, const std::strin
     return absl::InvalidArgumentError(absl::StrCat(flag, ": ", array.status().message()));
   return array;
 }
+
+namespace {
 
 // Channels, rows and columns that the pictures of a folder get; only these of the result.
 absl::StatusOr<PictureInput> PictureForm(const TrainFlags& flags, const TensorMetadata& input) {

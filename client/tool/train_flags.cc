@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <limits>
 #include <system_error>
 
@@ -265,30 +264,6 @@ std::vector<FlagEffect> TrainEffects(const TrainFlags& flags) {
   };
 }
 
-// Files that are read stay as they are, also where they have another name.
-absl::Status CheckWrittenFiles(const TrainFlags& flags) {
-  const std::pair<const char*, std::string> written[] = {{"--output", flags.output},
-                                                         {"--html", flags.html}};
-  const std::pair<const char*, std::string> others[] = {{"the model itself", flags.model},
-                                                        {"the file of --images", flags.images},
-                                                        {"the file of --labels", flags.labels}};
-  std::error_code error;
-  for (const auto& [flag, file] : written) {
-    for (const auto& [what, other] : others) {
-      if (file.empty() || other.empty() || !std::filesystem::equivalent(file, other, error))
-        continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat(flag, "=", file, " is ", what, ", which stays as it is: name another file"));
-    }
-  }
-  const auto normal = [&](const std::string& file) {
-    return std::filesystem::absolute(file, error).lexically_normal();
-  };
-  if (flags.html.empty() || normal(flags.html) != normal(flags.output)) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("--output and --html name the same file, ", flags.output));
-}
-
 }  // namespace
 
 void AddTrainOptions(CLI::App* command, TrainFlags* flags) {
@@ -320,8 +295,11 @@ absl::Status CheckTrainFlags(const CLI::App& command, const TrainFlags& flags) {
     return absl::InvalidArgumentError(
         absl::StrCat("--least_lr=", flags.least_rate, " is above the learning rate, --lr=", rate));
   }
-  if (absl::Status status = CheckWrittenFiles(flags); !status.ok()) return status;
-  return CheckModelPlace("--output", flags.output);
+  absl::Status places = CheckWrittenFiles({{"--output", flags.output}, {"--html", flags.html}},
+                                          {{"the model itself", flags.model},
+                                           {"the file of --images", flags.images},
+                                           {"the file of --labels", flags.labels}});
+  return places.ok() ? CheckModelPlace("--output", flags.output) : places;
 }
 
 std::vector<std::pair<std::string, std::string>> GivenFlags(const CLI::App& command) {

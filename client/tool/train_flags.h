@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "client/npy.h"
 #include "client/tool/picture_options.h"
 #include "client/training/class_folder.h"
@@ -56,6 +57,12 @@ std::vector<std::pair<std::string, std::string>> GivenFlags(const CLI::App& comm
 
 LossSpec LossOf(const TrainFlags& flags);
 TrainingSpec SpecOf(const TrainFlags& flags, int64_t updates_of_epoch);
+
+// A --shape of numbers from 1, and the array in the file of `flag`, of tune, too.
+//   kInvalidArgument  it is not one
+absl::StatusOr<std::vector<int64_t>> ParseShapeFlag(const std::string& text);
+absl::StatusOr<NpyArray> ReadArrayFile(const std::string& flag, const std::string& file,
+                                       absl::Span<const int64_t> example);
 
 // The examples as far as they can be told before the model is read.
 struct ExampleFiles {

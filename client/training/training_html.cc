@@ -53,13 +53,6 @@ std::string EpochTable(const TrainingRecord& record) {
                    rows);
 }
 
-std::string SettingTable(const TrainingReport& report) {
-  std::string rows;
-  for (const auto& [name, value] : report.settings)
-    absl::StrAppend(&rows, "<tr><td>", HtmlText(name), "<td>", HtmlText(value), "</tr>\n");
-  return HtmlTable("Settings", "<th>flag<th>value", rows, " class=facts");
-}
-
 std::string ParameterTable(const TrainingReport& report) {
   std::string rows;
   for (const ParameterSpec& parameter : report.parameters) {
@@ -75,13 +68,6 @@ std::string ClassTable(const TrainingReport& report) {
   for (size_t i = 0; i < report.classes.size(); ++i)
     absl::StrAppend(&rows, "<tr><td>", i, "<td>", HtmlText(report.classes[i]), "</tr>\n");
   return rows.empty() ? "" : HtmlTable("Classes", "<th>class<th>folder", rows, " class=facts");
-}
-
-std::string NoteList(const TrainingReport& report) {
-  std::string items;
-  for (const std::string& note : report.notes)
-    absl::StrAppend(&items, "<li>", HtmlText(note), "</li>\n");
-  return items.empty() ? "" : absl::StrCat("<h2>Notes</h2><ul>\n", items, "</ul>\n");
 }
 
 std::string Summary(const TrainingReport& report) {
@@ -104,8 +90,8 @@ std::string TrainingHtml(const TrainingReport& report) {
   return HtmlPage(
       absl::StrCat("Training of ", report.model),
       absl::StrCat(Summary(report), "<div class=charts>\n", LossFigure(record),
-                   AccuracyFigure(record), "</div>\n", EpochTable(record), NoteList(report),
-                   ClassTable(report), SettingTable(report), ParameterTable(report),
+                   AccuracyFigure(record), "</div>\n", EpochTable(record), HtmlNotes(report.notes),
+                   ClassTable(report), HtmlSettings(report.settings), ParameterTable(report),
                    "<footer>tilewire train. The loss of what is trained on is the mean over the "
                    "updates of a stretch, each with the parameters before it; that of what is "
                    "held out is of the parameters after an epoch.</footer>"));

@@ -57,29 +57,19 @@ std::string ErrorFigure(const TuningResult& result) {
                     LineChart({.label = "us saved"}, {}, {int8, exact}));
 }
 
-std::string TuningSettings(const TuningReport& report) {
-  std::string rows;
-  for (const auto& [name, value] : report.settings)
-    absl::StrAppend(&rows, FactRow(HtmlText(name), value));
-  return HtmlTable("Settings", "<th>flag<th>value", rows, " class=facts");
-}
-
 }  // namespace
 
 std::string TuningHtml(const TuningReport& report) {
-  std::string notes;
-  for (const std::string& note : TuningNotes(report))
-    absl::StrAppend(&notes, "<li>", HtmlText(note), "</li>\n");
-  if (!notes.empty()) notes = absl::StrCat("<h2>Notes</h2><ul>\n", notes, "</ul>\n");
   const std::string summary = report.written.empty()
                                   ? "nothing was written"
                                   : absl::StrCat("written to ", HtmlText(report.written));
-  return HtmlPage(absl::StrCat("Tuning of ", report.model),
-                  absl::StrCat("<p>", summary, "</p>\n", FactTable(report), notes,
-                               "<div class=charts>\n", ErrorFigure(report.result), "</div>\n",
-                               LayerTable(report.result), TuningSettings(report),
-                               "<footer>tilewire tune. Errors of the result are of examples that "
-                               "were not used for choosing; times are of this machine.</footer>"));
+  return HtmlPage(
+      absl::StrCat("Tuning of ", report.model),
+      absl::StrCat("<p>", summary, "</p>\n", FactTable(report), HtmlNotes(TuningNotes(report)),
+                   "<div class=charts>\n", ErrorFigure(report.result), "</div>\n",
+                   LayerTable(report.result), HtmlSettings(report.settings),
+                   "<footer>tilewire tune. Errors of the result are of examples that "
+                   "were not used for choosing; times are of this machine.</footer>"));
 }
 
 }  // namespace tilewire::client

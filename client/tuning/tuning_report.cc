@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/tuning/tuning_report.h"
 
-#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 

@@ -20,3 +20,9 @@ expect() {
     failures=$((failures + 1))
   fi
 }
+
+# failed WHAT: counts and tells of a failure.
+failed() {
+  echo "FAILED: $1"
+  failures=$((failures + 1))
+}

@@ -44,6 +44,19 @@ std::string HtmlTable(absl::string_view title, absl::string_view head, absl::str
                       "</tr>\n", rows, "</table></div>\n");
 }
 
+std::string HtmlSettings(const std::vector<std::pair<std::string, std::string>>& settings) {
+  std::string rows;
+  for (const auto& [name, value] : settings)
+    absl::StrAppend(&rows, "<tr><td>", HtmlText(name), "<td>", HtmlText(value), "</tr>\n");
+  return HtmlTable("Settings", "<th>flag<th>value", rows, " class=facts");
+}
+
+std::string HtmlNotes(const std::vector<std::string>& notes) {
+  std::string items;
+  for (const std::string& note : notes) absl::StrAppend(&items, "<li>", HtmlText(note), "</li>\n");
+  return items.empty() ? "" : absl::StrCat("<h2>Notes</h2><ul>\n", items, "</ul>\n");
+}
+
 std::string HtmlFigure(absl::string_view caption, absl::string_view chart) {
   if (chart.empty()) return "";
   return absl::StrCat("<figure><figcaption>", caption, "</figcaption>", chart, "</figure>\n");

@@ -6,6 +6,8 @@
 #define CLIENT_LOAD_REPORT_HTML_PAGE_H_
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 
@@ -18,6 +20,12 @@ std::string HtmlPage(absl::string_view title_text, absl::string_view body);
 // " class=facts", whose columns stand left.
 std::string HtmlTable(absl::string_view title, absl::string_view head, absl::string_view rows,
                       absl::string_view attributes = "");
+
+// Flags with their values, as text.
+std::string HtmlSettings(const std::vector<std::pair<std::string, std::string>>& settings);
+
+// A list of notes, which are text; empty without notes.
+std::string HtmlNotes(const std::vector<std::string>& notes);
 
 // The chart with its caption; empty without a chart.
 std::string HtmlFigure(absl::string_view caption, absl::string_view chart);

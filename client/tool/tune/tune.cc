@@ -54,7 +54,7 @@ absl::StatusOr<TuningResult> TuneWithProgress(Engine* engine, const TuneFlags& f
   return Tune(engine, flags.model, ViewsOf(examples), spec);
 }
 
-// The exit status where there is no result; the message names the file.
+// Says why there is no result, naming the file, and returns the exit status.
 int ReportNoResult(const std::string& model, const absl::Status& status) {
   Refuse(absl::Status(status.code(), absl::StrCat(model, ": ", status.message())));
   if (absl::IsCancelled(status)) {
@@ -76,7 +76,7 @@ int ConcludeTuning(const TuneFlags& flags, TuningReport report) {
   absl::PrintF("%s", flags.json ? TuningJson(report) : TuningText(report));
   if (!flags.html.empty()) {
     const absl::Status written = WriteFile(flags.html, TuningHtml(report));
-    if (!written.ok()) return Refuse(written);
+    if (!written.ok()) return Refuse(written), 1;
   }
   if (!result.keeps_budget) {
     absl::FPrintF(stderr, "tilewire: nothing keeps %s; nothing was written\n",
@@ -93,10 +93,11 @@ int RunTune(const CLI::App& command, const TuneFlags& flags) {
   if (!spec.ok()) return Refuse(spec.status());
   const auto engine = Engine::Create({.threads = flags.threads});
   if (!engine.ok()) return Refuse(engine.status());
-  const auto model = (*engine)->LoadModel(flags.model);
+  auto model = (*engine)->LoadModel(flags.model);
   if (!model.ok()) return ReportNoResult(flags.model, model.status());
   const auto examples = ReadTuningExamples(flags, (*model)->signature());
   if (!examples.ok()) return Refuse(examples.status());
+  model->reset();  // Tune() loads it, too
   if (flags.is_made_up()) {
     absl::FPrintF(stderr,
                   "warning: no --images and no --array: %d inputs are made up, and ranges and "

@@ -12,9 +12,9 @@
 #include "client/amount_text.h"
 #include "client/picture_input.h"
 #include "client/preparation.h"
-#include "client/primitive_text.h"
 #include "client/progress.h"
 #include "client/tool/command.h"
+#include "client/tool/train_flags.h"
 #include "client/tool/tune/tune_flags.h"
 #include "client/training/array_file.h"
 #include "client/training/model_fit.h"
@@ -29,8 +29,9 @@ absl::StatusOr<std::vector<std::string>> FilesBelow(const std::string& folder) {
   std::filesystem::recursive_directory_iterator at(folder, error), end;
   while (!error && at != end) {
     const bool is_hidden = at->path().filename().string().front() == '.';
-    if (is_hidden && at->is_directory()) at.disable_recursion_pending();
-    if (!is_hidden && at->is_regular_file()) files.push_back(at->path().string());
+    std::error_code unknown;  // a link that leads nowhere is no file
+    if (is_hidden && at->is_directory(unknown)) at.disable_recursion_pending();
+    if (!is_hidden && at->is_regular_file(unknown)) files.push_back(at->path().string());
     at.increment(error);
   }
   if (error)
@@ -91,18 +92,16 @@ absl::StatusOr<std::pair<TensorSpec, std::string>> InputNamed(const std::string&
 absl::StatusOr<InputArray> ReadInputArray(const TuneFlags& flags, const std::string& file) {
   std::vector<int64_t> example;
   if (!HasShape(file)) {
-    const auto shape = ParseDims(flags.shape);
-    if (!shape.ok() || shape->empty()) {
+    if (flags.shape.empty()) {
       return absl::InvalidArgumentError(absl::StrCat(
           "--array=", file, " has no header: --shape=CxHxW of one example is required"));
     }
-    example = *shape;
+    auto shape = ParseShapeFlag(flags.shape);
+    if (!shape.ok()) return shape.status();
+    example = *std::move(shape);
   }
-  auto bytes = ReadFile(file);
-  if (!bytes.ok()) return bytes.status();
-  auto array = ParseArray(file, *std::move(bytes), example);
-  if (!array.ok())
-    return absl::InvalidArgumentError(absl::StrCat("--array: ", array.status().message()));
+  auto array = ReadArrayFile("--array", file, example);
+  if (!array.ok()) return array.status();
   return InputArray{.source = absl::StrCat("--array=", file),
                     .array = *std::move(array),
                     .normalization = flags.pictures.normalization,

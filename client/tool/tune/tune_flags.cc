@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/tool/tune/tune_flags.h"
 
-#include <filesystem>
 #include <system_error>
 #include <utility>
 
@@ -97,6 +96,9 @@ std::vector<FlagEffect> TuneEffects(const TuneFlags& flags) {
   for (const std::string& array : flags.arrays) has_bare_array |= !HasShape(array);
   return {
       {"--torchvision", !flags.images.empty(), "it prepares pictures: give them as --images"},
+      {"--scale", !flags.is_made_up(), "inputs that are made up are not normalized"},
+      {"--mean", !flags.is_made_up(), "inputs that are made up are not normalized"},
+      {"--std", !flags.is_made_up(), "inputs that are made up are not normalized"},
       {"--shape", has_bare_array, "it belongs to an --array without a header"},
       {"--free_size", flags.arrays.empty(), "the files of --array tell their shapes"},
       {"--free_size", flags.pictures.torchvision.empty(),
@@ -106,20 +108,11 @@ std::vector<FlagEffect> TuneEffects(const TuneFlags& flags) {
 }
 
 absl::Status CheckTunedPlaces(const TuneFlags& flags) {
-  std::error_code error;
-  for (const auto& [flag, file] : {std::pair{"--qdq", flags.qdq}, {"--html", flags.html}}) {
-    if (file.empty() || !std::filesystem::equivalent(file, flags.model, error)) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        flag, "=", file, " is the model itself, which stays as it is: name another file"));
-  }
-  const auto normal = [&](const std::string& file) {
-    return std::filesystem::absolute(file, error).lexically_normal();
-  };
-  if (!flags.html.empty() && normal(flags.html) == normal(flags.qdq)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--qdq and --html name the same file, ", flags.qdq));
-  }
-  return CheckModelPlace("--qdq", flags.qdq);
+  NamedFiles read = {{"the model itself", flags.model}};
+  for (const std::string& array : flags.arrays)
+    read.emplace_back("a file of --array", array.substr(array.find('=') + 1));
+  absl::Status status = CheckWrittenFiles({{"--qdq", flags.qdq}, {"--html", flags.html}}, read);
+  return status.ok() ? CheckModelPlace("--qdq", flags.qdq) : status;
 }
 
 }  // namespace

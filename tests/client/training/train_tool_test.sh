@@ -15,11 +15,6 @@ ln "$model" "$TEST_TMPDIR/same.onnx"
 pictures=(--images="$heldout/images.u8" --labels="$heldout/labels.u8" --shape=3x24x20)
 train=(train "$model" "${pictures[@]}")
 
-failed() {
-  echo "FAILED: $1"
-  failures=$((failures + 1))
-}
-
 expect 0 'tilewire train resnet50.onnx --folder' train --help
 
 # Flags that are wrong or have no effect.

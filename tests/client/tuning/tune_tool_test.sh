@@ -15,11 +15,6 @@ budget=(--budget='top1_changed<=1%')
 # One thread: with several, each run waits until the machine has a core for all of them.
 tune=(tune "$model" "${array[@]}" "${budget[@]}" --threads=1)
 
-failed() {
-  echo "FAILED: $1"
-  failures=$((failures + 1))
-}
-
 expect 0 'tilewire tune resnet50.onnx --images' tune --help
 
 # Flags that are wrong or have no effect, files that do not fit.
@@ -30,6 +25,9 @@ expect 2 "budget: 'l3' is not a measure; a budget is top1_changed<=0.5%" \
 expect 2 "budget: 'l2>=1': l2 is compared by <=" tune "$model" "${array[@]}" --budget='l2>=1' --qdq="$new"
 expect 2 'time=5 is not a time above 0, such as 90s' "${tune[@]}" --qdq="$new" --time=5
 expect 2 'is the model itself, which stays as it is' "${tune[@]}" --qdq="$model"
+cp "$images" "$TEST_TMPDIR/own.u8"
+expect 2 'is a file of --array, which stays as it is' tune "$model" --array="$TEST_TMPDIR/own.u8" \
+  --shape=3x24x20 "${budget[@]}" --qdq="$TEST_TMPDIR/own.u8"
 expect 2 '--qdq and --html name the same file' "${tune[@]}" --qdq="$new" --html="$new"
 expect 2 'there is no folder' "${tune[@]}" --qdq="$TEST_TMPDIR/none/new.onnx"
 mkfifo "$TEST_TMPDIR/pipe"
