@@ -236,13 +236,12 @@ void ModelTrainer::MoveStatistics(const TrainingPlan& planned, const AllOutputBy
                                   std::optional<double> momentum) {
   runtime::ParameterStore& store = plans_.store();
   for (const PlannedStatistics& one : planned.statistics) {
+    const double kept = momentum.value_or(one.momentum);
     const auto move = [&](int index, int output, double factor) {
       const absl::Span<float> running = store.value(index);
       const absl::Span<const float> batch = FloatsOf(outputs[output]);
-      for (size_t c = 0; c < batch.size(); ++c) {
-        const double kept = momentum.value_or(one.momentum);
+      for (size_t c = 0; c < batch.size(); ++c)
         running[c] = static_cast<float>(kept * running[c] + (1 - kept) * (factor * batch[c]));
-      }
     };
     const auto elements = static_cast<double>(one.elements);
     move(one.mean, one.batch_mean, 1);

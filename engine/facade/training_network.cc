@@ -190,8 +190,7 @@ absl::StatusOr<Network> NetworkOfUpdate(const TrainingSource& source, const Batc
 }
 
 absl::StatusOr<Network> NetworkOfStatistics(const TrainingSource& source, const BatchShape& shape) {
-  ABSL_ASSIGN_OR_RETURN(
-      Network network, source.model.SpecializeForTraining(shape.inputs, {.frozen = source.frozen}));
+  ABSL_ASSIGN_OR_RETURN(Network network, ForwardNetwork(source, shape, {.frozen = source.frozen}));
   if (network.statistics.empty())
     return InvalidArgument("the model has no normalization whose statistics follow a batch");
   GiveStatistics({}, &network);

@@ -18,13 +18,14 @@ namespace {
 
 // Exporters that fold normalizations into convolutions leave these with a bias.
 bool HasFoldedNormalizations(const network::Network& network) {
-  bool has_bias = false;
-  for (const Operation& operation : network.operations) {
-    if (std::holds_alternative<network::BatchNormalization>(operation.params)) return false;
-    const bool convolves = std::holds_alternative<network::ComputedConvolution>(operation.params);
-    has_bias |= convolves && operation.srcs.size() > 2;
-  }
-  return has_bias;
+  // A frozen trunk folds its normalizations; their statistics are still parameters.
+  const bool has_statistics =
+      !network.statistics.empty() ||
+      absl::c_any_of(network.parameters, [](const auto& parameter) { return !parameter.learns; });
+  return !has_statistics && absl::c_any_of(network.operations, [](const Operation& operation) {
+    return std::holds_alternative<network::ComputedConvolution>(operation.params) &&
+           operation.srcs.size() > 2;
+  });
 }
 
 bool IsSoftmax(ValueId value, const network::Network& network) {

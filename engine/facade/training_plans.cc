@@ -94,14 +94,12 @@ absl::StatusOr<std::shared_ptr<const TrainingPlan>> TrainingPlans::Make(
     const network::Value& value = network.values[network.inputs[i]];
     planned->targets.push_back({value.name, value.type, value.dims});
   }
-  if (purpose == Purpose::kStatistics) ABSL_RETURN_IF_ERROR(NoteStatistics(network, planned.get()));
-  if (purpose != Purpose::kUpdate) return planned;
   for (const network::Parameter& parameter : network.parameters) {
     if (parameter.gradient != network::kNoValue)
       planned->learning.push_back(store_.Find(parameter.name));
   }
   ABSL_RETURN_IF_ERROR(NoteStatistics(network, planned.get()));
-  planned->notes = NotesOf(network, *planned->plan);
+  if (purpose == Purpose::kUpdate) planned->notes = NotesOf(network, *planned->plan);
   return planned;
 }
 

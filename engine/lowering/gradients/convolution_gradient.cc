@@ -41,7 +41,7 @@ absl::StatusOr<ConvolutionDesc> GradientDescOf(const network::ComputedConvolutio
 }
 
 // The weights as the gradient of src reads them: a parameter at home, others in row-major order.
-// What packs them does so in every run, because an update changes them.
+// They are packed again in every run, because an update changes them.
 absl::StatusOr<Place> WeightsAtHome(ValueId weights, int64_t groups, OperationContext& context) {
   if (groups == 1 && context.plan().IsParameter(weights)) return context.Home(weights);
   ABSL_ASSIGN_OR_RETURN(const Place plain, context.RowMajor(weights));

@@ -15,18 +15,16 @@ bool HasDimsOf(const MemoryDesc& packed, ValueId weights, const OperationContext
   return packed.dims() == context.value(weights).dims;
 }
 
-// A parameter that nothing has read settles in the layout in which its gradient is computed: direct
-// rows read that one too, others a copy that is packed in every run.
+// A parameter of one group that nothing has read settles in the layout in which its gradient is
+// computed: direct rows read that one too, others a copy that is packed in every run.
 absl::Status SettleParameter(ConvolutionDesc desc, OperationContext& context) {
   const ValueId weights = context.src(1);
-  if (!context.plan().IsParameter(weights) || !context.plan().IsUnplaced(weights))
-    return absl::OkStatus();
+  const bool is_new = context.plan().IsParameter(weights) && context.plan().IsUnplaced(weights);
+  if (!is_new || !HasDimsOf(desc.weights, weights, context)) return absl::OkStatus();
   desc.prop_kind = PropKind::kBackwardWeights;
   desc.algorithm = ConvolutionAlgorithm::kDirect;
   ABSL_ASSIGN_OR_RETURN(const auto gradient, context.Create(desc));
-  const MemoryDesc& home = gradient->Desc(kArgDiffWeights);
-  if (!HasDimsOf(home, weights, context)) return absl::OkStatus();
-  return context.InLayout(weights, home).status();
+  return context.InLayout(weights, gradient->Desc(kArgDiffWeights)).status();
 }
 
 // The value, seen with the dims of `packed`, in that layout.

@@ -54,11 +54,11 @@ class TrunkCut {
     const auto rename = [&renamed](ValueId& value) { value = renamed[value]; };
     for (Operation& operation : network_.operations) absl::c_for_each(operation.srcs, rename);
     absl::c_for_each(network_.outputs, rename);
-    for (size_t i = 0; i < trunk.inputs.size(); ++i) {
-      for (DropoutMask& mask : network_.masks)
-        if (mask.value == network_.inputs[i]) mask.value = first + trunk.inputs[i];
-    }
-    for (size_t i = 0; i < trunk.inputs.size(); ++i) network_.inputs[i] = first + trunk.inputs[i];
+    // Readers are renamed already: an input on the boundary is an output of the trunk to them.
+    for (size_t i = 0; i < trunk.inputs.size(); ++i)
+      renamed[network_.inputs[i]] = first + trunk.inputs[i];
+    absl::c_for_each(network_.inputs, rename);
+    for (DropoutMask& mask : network_.masks) rename(mask.value);
     for (Operation& operation : trunk.operations) Move(first, &operation);
     absl::c_move(trunk.values, std::back_inserter(network_.values));
     absl::c_move(network_.operations, std::back_inserter(trunk.operations));

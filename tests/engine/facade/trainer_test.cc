@@ -428,6 +428,18 @@ TEST(TrainerTest, NotesSayWhatIsPeculiar) {
   bare.Node("Conv", {"x", "w", "b"}, {"c"}).Node("Flatten", {"c"}, {"f"});
   bare.Node("Softmax", {"f"}, {"y"}).Output("y");
   EXPECT_THAT(notes_of(bare), AllOf(HasSubstr(folded), HasSubstr(softmax)));
+  OnnxBuilder headed(13);
+  headed.Input("x", {-1, 3, 4, 4}).Floats("w", {2, 3, 1, 1}).Floats("scale", {2});
+  headed.Floats("shift", {2}).Floats("mean", {2}, {0, 0}).Floats("variance", {2}, {1, 1});
+  headed.Floats("w2", {2, 2, 4, 4}).Floats("b2", {2});
+  headed.Node("Conv", {"x", "w"}, {"c"});
+  headed.Node("BatchNormalization", {"c", "scale", "shift", "mean", "variance"}, {"n"});
+  headed.Node("Conv", {"n", "w2", "b2"}, {"d"}).Node("Flatten", {"d"}, {"y"}).Output("y");
+  TrainingSpec spec = CrossEntropy();
+  for (const char* name : {"w", "scale", "shift"})
+    spec.groups.push_back({.pattern = name, .frozen = true});
+  ASSERT_OK_AND_ASSIGN(auto trunk, TrainerOf(headed, spec));
+  EXPECT_THAT(absl::StrJoin(trunk->notes(), "\n"), Not(HasSubstr(folded)));
 }
 
 // Rounding trains what follows it, and nothing before it.

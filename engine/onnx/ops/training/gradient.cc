@@ -4,29 +4,24 @@
 // `y` by each of `xs`, while `zs` stay as they are. Inputs are the values of xs and zs. Source:
 // ONNX's document of ai.onnx.preview.training, opset 1.
 #include <climits>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/ops.h"
 
 namespace tilewire::reader {
 namespace {
 
-// The tensors that the attributes name, in the order in which they were captured: y, xs, zs.
-struct NamedTensors {
-  TensorId y;
-  std::vector<TensorId> xs, all;  // `all` are xs and zs
-};
-
-absl::StatusOr<NamedTensors> NamedBy(const Node& node) {
+// How many tensors xs names: the first inputs. Captured are y, xs and zs, in this order.
+absl::StatusOr<size_t> CountOfXs(const Node& node) {
   ABSL_ASSIGN_OR_RETURN(const std::vector<std::string> xs, node.Strings("xs"));
   if (xs.empty()) return node.Invalid("xs names no tensor");
   if (node.captures.empty()) return node.Invalid("y names no tensor");
-  NamedTensors named{.y = node.captures[0], .xs = {}, .all = {}};
-  named.all.assign(node.captures.begin() + 1, node.captures.end());
-  named.xs.assign(named.all.begin(), named.all.begin() + static_cast<int64_t>(xs.size()));
-  if (node.inputs == named.all) return named;
+  if (absl::MakeConstSpan(node.captures).subspan(1) == absl::MakeConstSpan(node.inputs))
+    return xs.size();
   return node.Unimplemented("inputs other than the tensors that xs and zs name, in their order");
 }
 
@@ -41,13 +36,13 @@ absl::StatusOr<ValueId> RealValue(NodeContext& context, TensorId id) {
 
 absl::Status BuildGradient(NodeContext& context) {
   const Node& node = context.node;
-  ABSL_ASSIGN_OR_RETURN(const NamedTensors named, NamedBy(node));
-  ABSL_ASSIGN_OR_RETURN(const ValueId y, RealValue(context, named.y));
-  std::vector<ValueId> xs, all;
-  for (TensorId id : named.all) {
+  ABSL_ASSIGN_OR_RETURN(const size_t count_of_xs, CountOfXs(node));
+  ABSL_ASSIGN_OR_RETURN(const ValueId y, RealValue(context, node.captures[0]));
+  std::vector<ValueId> all;
+  for (TensorId id : node.inputs) {
     ABSL_ASSIGN_OR_RETURN(all.emplace_back(), RealValue(context, id));
   }
-  xs.assign(all.begin(), all.begin() + static_cast<int64_t>(named.xs.size()));
+  const std::vector<ValueId> xs(all.begin(), all.begin() + static_cast<int64_t>(count_of_xs));
   ABSL_ASSIGN_OR_RETURN(const std::vector<ValueId> gradients, context.Differentiate(y, xs, all));
   for (int i = 0; i < static_cast<int>(xs.size()); ++i) {
     if (!node.HasOutput(i)) continue;
