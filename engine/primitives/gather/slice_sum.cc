@@ -66,7 +66,7 @@ class SliceSum final : public Primitive {
     }
   }
 
-  // Lines of a known length become vectors.
+  // The compiler turns lines of a known length into vectors: all are read before one is written.
   void AddSlice(const float* from, float* to) const {
     constexpr int64_t kLine = 16;
     int64_t i = 0;

@@ -145,7 +145,7 @@ struct BlockedGradient {
                 diff_src + n * desc.diff_src.stride(0) + first * lanes, terms,
                 std::min(kGradientPixels, image_pixels - first)});
     });
-    if (desc.diff_src.HasPadding()) ZeroPadding(desc.diff_src, run.args.Find(kArgDiffSrc));
+    ZeroPadding(desc.diff_src, run.args.Find(kArgDiffSrc));
   }
   int64_t code_bytes() const {
     return static_cast<int64_t>(terms_code->code_bytes() + gradient_code->code_bytes());
@@ -186,7 +186,7 @@ struct BlockedGradient {
     return piece.terms + block % 3 * kGradientPixels * lanes;
   }
 
-  // The values of three blocks; null where there is no such block.
+  // A block and its neighbours. `before` and `after` are null at the first and the last block.
   BlockGradientArgs Between(const float* before, const float* values, const float* after) const {
     const int64_t step_bytes = lanes * static_cast<int64_t>(sizeof(float));
     BlockGradientArgs args;

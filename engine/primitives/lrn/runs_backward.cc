@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "engine/base/check.h"
 #include "engine/base/status_macros.h"
 #include "engine/jit/generator.h"
 #include "engine/jit/loop_count.h"
@@ -142,16 +143,17 @@ struct RunsGradient {
     const auto* const diff_dst = run.First<const float>(kArgDiffDst);
     auto* const diff_src = run.First<float>(kArgDiffSrc);
     auto* const terms = reinterpret_cast<float*>(run.scratchpad);
-    walk.ForEach(run.team, [&](int64_t at, const RunWalk::Taps& taps, int64_t count) {
-      terms_code->Run({src + at, diff_dst + at, diff_src + at, terms + at, taps.data(),
-                       taps.data() + taps.size(), count});
-    });
-    walk.ForEach(run.team, [&](int64_t at, const RunWalk::Taps& taps, int64_t count) {
-      gradient_code->Run({terms + at, src + at, diff_src + at, terms + at, taps.data(),
-                          taps.data() + taps.size(), count});
-    });
-    const MemoryDesc& desc = run.primitive.Desc(kArgDiffSrc);
-    if (desc.HasPadding()) ZeroPadding(desc, run.args.Find(kArgDiffSrc));
+    const auto pass = [&](const RunGradientGenerator& code, const float* values,
+                          const float* other) {
+      walk.ForEach(run.team, [&](int64_t at, const RunWalk::Taps& taps, int64_t count) {
+        TILEWIRE_CHECK(!taps.empty(), "an element is a tap of its own");
+        code.Run({values + at, other + at, diff_src + at, terms + at, taps.data(),
+                  taps.data() + taps.size(), count});
+      });
+    };
+    pass(*terms_code, src, diff_dst);
+    pass(*gradient_code, terms, src);
+    ZeroPadding(run.primitive.Desc(kArgDiffSrc), run.args.Find(kArgDiffSrc));
   }
   int64_t code_bytes() const {
     return static_cast<int64_t>(terms_code->code_bytes() + gradient_code->code_bytes());

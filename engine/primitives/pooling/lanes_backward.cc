@@ -140,6 +140,7 @@ class LanesBackward final : public Primitive {
 
   // Adds the elements of a window whose saved place is `place`.
   static void AddWindow(const float* diff_dst, const uint8_t* places, char place, __m128d* sums) {
+    static_assert(kLanes == 8, "the places of a window are half a vector of bytes");
     const __m128i saved = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(places));
     const __m128i bytes = _mm_cmpeq_epi8(saved, _mm_set1_epi8(place));
     const __m128i words = _mm_unpacklo_epi8(bytes, bytes);

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <type_traits>
 #include <utility>
 
 #include "engine/base/status_macros.h"
@@ -77,6 +76,7 @@ class VectorWinners {
 
  private:
   static constexpr int kVectors = kLanes / 4;
+  static_assert(kVectors == 2, "Store() packs the places of two vectors");
   __m128 highest_[kVectors];
   __m128i place_[kVectors];
 };
@@ -98,29 +98,27 @@ class MaximumPlaces final : public Primitive {
       const int64_t image = index / groups;
       const float* const from = src + image * layout_.src_image + group.src;
       const int64_t at = image * layout_.dst_image + group.dst;
-      group.count == kLanes ? RunGroup<kLanes>(from, dst + at, places + at, kLanes)
-                            : RunGroup<0>(from, dst + at, places + at, group.count);
+      group.count == kLanes ? RunGroup<VectorWinners>(from, dst + at, places + at, kLanes)
+                            : RunGroup<FewWinners>(from, dst + at, places + at, group.count);
     });
   }
 
-  template <int kCount>
+  template <typename Winners>
   void RunGroup(const float* src, float* dst, uint8_t* places, int count) const {
     const auto& [depth, height, width] = layout_.axes;
     for (int64_t d = 0; d < depth.out; ++d) {
       for (int64_t h = 0; h < height.out && !threading::Stopped(); ++h) {
         for (int64_t w = 0; w < width.out; ++w) {
           const int64_t at = d * depth.dst_stride + h * height.dst_stride + w * width.dst_stride;
-          RunWindow<kCount>(src, {d, h, w}, dst + at, places + at, count);
+          RunWindow<Winners>(src, {d, h, w}, dst + at, places + at, count);
         }
       }
     }
   }
 
-  // `kCount` is `count`, or 0 where that is not known.
-  template <int kCount>
+  template <typename Winners>
   void RunWindow(const float* src, const std::array<int64_t, 3>& window, float* dst,
                  uint8_t* places, int count) const {
-    using Winners = std::conditional_t<kCount == kLanes, VectorWinners, FewWinners>;
     const auto& [depth, height, width] = layout_.axes;
     const auto [d, h, w] = window;
     Winners winners(count);

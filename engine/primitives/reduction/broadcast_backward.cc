@@ -34,11 +34,10 @@ struct BroadcastGradient {
   void Run(const DrivenRun& run) const {
     plan.Run(code->entry<ElementwiseGenerator::Function>(), run.First<float>(kArgDiffSrc),
              {run.First<const float>(kArgDiffDst)}, run.team);
-    if (diff_src.HasPadding()) ZeroPadding(diff_src, run.args.Find(kArgDiffSrc));
+    ZeroPadding(run.primitive.Desc(kArgDiffSrc), run.args.Find(kArgDiffSrc));
   }
   size_t code_bytes() const { return code->code_bytes(); }
 
-  MemoryDesc diff_src;
   ElementwisePlan plan;
   std::unique_ptr<const ShareGenerator> code;
 };
@@ -68,8 +67,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateBroadcastBackward(
   ABSL_ASSIGN_OR_RETURN(auto code,
                         jit::Compile<ShareGenerator>(request.facts.name, plan.Config(PostOps()),
                                                      static_cast<float>(share)));
-  return MakeDriven(BackwardInfoOf(request),
-                    BroadcastGradient{desc.diff_src, std::move(plan), std::move(code)});
+  return MakeDriven(BackwardInfoOf(request), BroadcastGradient{std::move(plan), std::move(code)});
 }
 
 }  // namespace tilewire::reduction

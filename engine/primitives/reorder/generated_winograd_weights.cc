@@ -84,7 +84,8 @@ struct WinogradDriver {
     transform->entry<void (*)(const WinogradWeightsArgs*)>()(&args);
   }
 
-  // The same of a block in squares, from the channel `first` on.
+  // `inputs` channels of a block in squares, from the channel `first` on, and zeros for the rest of
+  // taps.
   void CopySquares(const float* src, int64_t first, int64_t inputs, float* taps) const {
     const int64_t square = int64_t{layout.lanes} * layout.lanes;
     for (int64_t i = first; i < first + inputs; ++i) {

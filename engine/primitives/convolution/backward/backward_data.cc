@@ -208,7 +208,9 @@ absl::StatusOr<ConvolutionDesc> ConvolutionOf(const ConvolutionDesc& desc) {
   return inner;
 }
 
-// The row of the table that runs inside.
+// The row of the table that runs inside. It is asked for as one of inference, since the gradient
+// takes F(4x4), too, which training refuses; the time that Winograd's weights take in every run,
+// which costs of inference leave out, is added here.
 absl::StatusOr<Candidate<ConvolutionDesc>> InnerConvolution(
     const Request<ConvolutionDesc>& request) {
   ABSL_ASSIGN_OR_RETURN(ConvolutionDesc inner, ConvolutionOf(request.desc));
@@ -332,7 +334,8 @@ absl::StatusOr<ConvolutionDesc> ResolveBackwardDataFewOutputs(
     const Request<ConvolutionDesc>& request) {
   const int64_t channels = GeometryOf(request.desc).ic;
   const int64_t most = VectorUnit::Of(request.facts.isa).lanes() / 2;
-  if (channels > most) return Unimplemented("takes ", most, " channels of src, not ", channels);
+  if (channels > most)
+    return Unimplemented("takes up to ", most, " channels of src, not ", channels);
   return ResolveAround(request, kFewOutputsOfSrc);
 }
 

@@ -42,7 +42,7 @@ absl::StatusOr<ConvolutionDesc> Resolved(const ConvolutionDesc& desc, const Vect
   return ResolveLayouts(desc, unit, WeightsKind::kDense);
 }
 
-// All groups do, and so begin at the first lane of one.
+// Whether every group begins at the first lane of a block.
 bool GroupsFillBlocks(const Geometry& geometry, int64_t lanes) {
   return geometry.groups == 1 || (geometry.ic % lanes == 0 && geometry.oc % lanes == 0);
 }
@@ -56,14 +56,9 @@ struct AlignedGroups {
 absl::StatusOr<AlignedGroups> AlignedGroupsOf(absl::string_view name, const ConvolutionDesc& desc,
                                               const VectorUnit& unit) {
   AlignedGroups aligned;
-  aligned.src.blocks = desc.src;
-  aligned.dst.blocks = desc.dst;
-  const Geometry geometry = GeometryOf(desc);
-  if (GroupsFillBlocks(geometry, unit.lanes())) return aligned;
-  ABSL_ASSIGN_OR_RETURN(aligned.src,
-                        Regrouping::Of(name, desc.src, geometry.groups, unit, {.in = true}));
-  ABSL_ASSIGN_OR_RETURN(aligned.dst,
-                        Regrouping::Of(name, desc.dst, geometry.groups, unit, {.in = true}));
+  const int64_t groups = GeometryOf(desc).groups;
+  ABSL_ASSIGN_OR_RETURN(aligned.src, Regrouping::Of(name, desc.src, groups, unit, {.in = true}));
+  ABSL_ASSIGN_OR_RETURN(aligned.dst, Regrouping::Of(name, desc.dst, groups, unit, {.in = true}));
   return aligned;
 }
 

@@ -55,7 +55,7 @@ absl::StatusOr<Regrouping> Regrouping::Of(absl::string_view name, const MemoryDe
   const int64_t lanes = unit.lanes(), channels = tensor.dim(1) / groups;
   Regrouping regrouping;
   regrouping.blocks = tensor;
-  if (channels % lanes == 0) return regrouping;
+  if (groups == 1 || channels % lanes == 0) return regrouping;
   absl::StatusOr<MemoryDesc> blocks = InWholeBlocks(tensor, groups, lanes);
   if (!blocks.ok()) return ResourceExhausted("the scratchpad for aligned groups is too large");
   regrouping.blocks = *std::move(blocks);

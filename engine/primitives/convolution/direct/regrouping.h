@@ -27,8 +27,8 @@ struct Regrouping {
   struct Copies {
     bool in = false, out = false;
   };
-  // All images of a tensor that RequireRegrouping() accepts. Where its groups fill their blocks
-  // `blocks` is the tensor itself, and nothing is copied.
+  // All images of a tensor that RequireRegrouping() accepts. Where there is one group, or groups
+  // fill their blocks, `blocks` is the tensor itself, whatever its layout, and nothing is copied.
   //   kResourceExhausted  the copy is too large
   //   kUnimplemented      see ChannelGather
   static absl::StatusOr<Regrouping> Of(absl::string_view name, const MemoryDesc& tensor,
