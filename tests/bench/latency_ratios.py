@@ -32,6 +32,7 @@ def start_server(binary, repository):
     lines = iter(server.stdout.readline, "")
     found = re.search(r":(\d+)$", next(lines, ""))
     if not found or not any("ready" in line for line in lines):
+        server.kill()
         raise SystemExit("the server did not start")
     return server, found.group(1)
 

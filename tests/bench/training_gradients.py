@@ -66,12 +66,18 @@ def initializers(path):
     return {one.name: onnx.numpy_helper.to_array(one) for one in onnx.load(path).graph.initializer}
 
 
-def our_gradients(tool, folder, images, labels, threads):
+def train(flags, folder, images, labels, options):
+    """Trains folder/model.onnx to folder/trained.onnx, all images in one batch; returns what the tool prints."""
     numpy.save(folder / "images.npy", images.numpy())
     numpy.save(folder / "labels.npy", labels.numpy())
-    subprocess.run([tool, "train", folder / "model.onnx", f"--images={folder}/images.npy",
-                    f"--labels={folder}/labels.npy", f"--batch={len(labels)}", "--epochs=1", f"--lr={RATE:.0f}",
-                    f"--threads={threads}", "-o", folder / "trained.onnx"], check=True, stdout=subprocess.PIPE)
+    command = [flags.tool, "train", folder / "model.onnx", f"--images={folder}/images.npy",
+               f"--labels={folder}/labels.npy", f"--batch={len(labels)}", f"--threads={flags.threads}",
+               "-o", folder / "trained.onnx"]
+    return subprocess.run(command + options, check=True, stdout=subprocess.PIPE).stdout
+
+
+def our_gradients(flags, folder, images, labels):
+    train(flags, folder, images, labels, ["--epochs=1", f"--lr={RATE:.0f}"])
     before, after = initializers(folder / "model.onnx"), initializers(folder / "trained.onnx")
     return {name: (before[name].astype(float) - after[name].astype(float)) / RATE for name in before
             if before[name].dtype == numpy.float32}
@@ -89,7 +95,7 @@ def compare(name, flags):
     with tempfile.TemporaryDirectory() as there:
         folder = pathlib.Path(there)
         write_model(network, images, str(folder / "model.onnx"))
-        ours = our_gradients(flags.tool, folder, images, labels, flags.threads)
+        ours = our_gradients(flags, folder, images, labels)
     network = made(name)
     _, single = torch_gradients(network, images, labels, torch.float32)
     network = made(name)
@@ -102,7 +108,7 @@ def compare(name, flags):
         rows.append((parameter, error(ours[parameter], right), error(single[parameter], right)))
     ratios = numpy.array([mine / max(theirs, 1e-12) for _, mine, theirs in rows])
     worst = rows[int(ratios.argmax())]
-    over = [row for row in rows if row[1] > max(flags.limit * row[2], flags.floor)]
+    over = [row for row in rows if not row[1] <= max(flags.limit * row[2], flags.floor)]
     print(f"{name}: {len(rows)} parameters, error of ours over torch's: geometric mean "
           f"{numpy.exp(numpy.log(ratios).mean()):.2f}, most {ratios.max():.2f} ({worst[0]}: {worst[1]:.1e} and "
           f"{worst[2]:.1e}); largest error {max(row[1] for row in rows):.1e}, torch's "
@@ -113,19 +119,24 @@ def compare(name, flags):
     return not over
 
 
+def compare_all(parser, compare_one):
+    """Ends the process, with 0 if every network of the command line is good."""
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--tool", default="bazel-bin/client/tilewire")
+    flags = parser.parse_args()
+    warnings.filterwarnings("ignore")  # of the exporter: counters of batch norms, which nothing here needs
+    sys.exit(0 if all([compare_one(name, flags) for name in flags.networks]) else 1)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("networks", nargs="+", help="of torchvision.models")
     parser.add_argument("--images", type=int, default=4)
     parser.add_argument("--size", type=int, default=224)
-    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--limit", type=float, default=2)
     parser.add_argument("--floor", type=float, default=1e-6)
     parser.add_argument("--all", action="store_true", help="print every parameter")
-    parser.add_argument("--tool", default="bazel-bin/client/tilewire")
-    flags = parser.parse_args()
-    warnings.filterwarnings("ignore")  # of the exporter: counters of batch norms, which no gradient needs
-    sys.exit(0 if all([compare(name, flags) for name in flags.networks]) else 1)
+    compare_all(parser, compare)
 
 
 if __name__ == "__main__":

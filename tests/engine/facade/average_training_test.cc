@@ -2,6 +2,7 @@
 //
 // The average of parameters, which is evaluated and written in their place, and statistics that are
 // taken anew.
+#include <algorithm>
 #include <cmath>
 
 #include "tests/engine/facade/trained_model.h"

@@ -2,8 +2,7 @@
 //
 // Models with dropout that learn: by the formula of their masks, with the same bits on any number
 // of threads, and with nothing dropped where they are evaluated.
-#include <cmath>
-#include <optional>
+#include <cstring>
 
 #include "absl/strings/str_join.h"
 #include "engine/training/dropout.h"
@@ -48,17 +47,11 @@ struct Examples {
   std::vector<float> x, t;
   std::string inputs, targets;
 
-  explicit Examples(uint32_t seed) {
-    const auto fill = [&seed](std::vector<float>* numbers, int64_t count) {
-      for (int64_t i = 0; i < count; ++i) {
-        seed = seed * 1664525u + 1013904223u;
-        numbers->push_back(static_cast<float>(seed >> 8) / 8388608.0f - 1);
-      }
-      return Bytes(*numbers);
-    };
-    inputs = fill(&x, kExamples * kIn);
-    targets = fill(&t, kExamples * kOut);
-  }
+  explicit Examples(uint32_t seed)
+      : x(NumbersFrom(&seed, kExamples * kIn)),
+        t(NumbersFrom(&seed, kExamples * kOut)),
+        inputs(Bytes(x)),
+        targets(Bytes(t)) {}
   std::vector<InputTensor> given() const { return {{{kExamples, kIn}, Layout::kNchw, {inputs}}}; }
   std::vector<InputTensor> wanted() const {
     return {{{kExamples, kOut}, Layout::kNchw, {targets}}};

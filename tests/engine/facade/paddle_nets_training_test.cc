@@ -331,7 +331,9 @@ TEST_P(PaddleNetsTest, FiftyUpdatesAreThoseOfPlainLoops) {
   for (const auto& [parameter, want] : exact.values) {
     ASSERT_OK_AND_ASSIGN(const std::vector<float> got, trainer->Parameter(parameter));
     ASSERT_EQ(got.size(), want.size());
-    farthest = std::max(farthest, DistanceOf(got, want));
+    const double off = DistanceOf(got, want);
+    ASSERT_TRUE(std::isfinite(off)) << parameter;
+    farthest = std::max(farthest, off);
     plain_farthest = std::max(plain_farthest, DistanceOf(rounded.values[parameter], want));
   }
   EXPECT_LE(farthest, kLeast + kTimes * plain_farthest);

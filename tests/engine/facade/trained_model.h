@@ -47,15 +47,21 @@ inline OnnxBuilder ConvolutionNet() {
   return model;
 }
 
+// Pseudo-random numbers in [-1, 1); the next ones follow from what becomes of `seed`.
+inline std::vector<float> NumbersFrom(uint32_t* seed, int64_t count) {
+  std::vector<float> numbers;
+  for (int64_t i = 0; i < count; ++i) {
+    *seed = *seed * 1664525u + 1013904223u;
+    numbers.push_back(static_cast<float>(*seed >> 8) / 8388608.0f - 1);
+  }
+  return numbers;
+}
+
 // Pseudo-random inputs, and labels that follow from them.
 struct TrainingBatch {
   TrainingBatch(const Dims& dims, int64_t classes, uint32_t seed) : dims_(dims) {
     const int64_t count = *ElementCount(dims), each = count / dims[0];
-    std::vector<float> x;
-    for (int64_t i = 0; i < count; ++i) {
-      seed = seed * 1664525u + 1013904223u;
-      x.push_back(static_cast<float>(seed >> 8) / 8388608.0f - 1);
-    }
+    std::vector<float> x = NumbersFrom(&seed, count);
     std::vector<int64_t> labels;
     for (int64_t n = 0; n < dims[0]; ++n) {
       const int64_t label = (x[n * each] > 0 ? 1 : 0) + (x[n * each + 1] > 0 ? 2 : 0);

@@ -43,8 +43,8 @@ Network GradientsOfProducts(int64_t n) {
   return b.Finish({conv, by_src, by_first});
 }
 
-// Sums of gradients: the terms of one add to the first of them, one has a term that is read again,
-// and one a term between two that do not add.
+// Sums of gradients. In one, all terms add to the first; in another, a term is read again; in the
+// third, a term that adds stands between two that do not.
 Network GradientsOfBranches(int64_t n) {
   NetworkBuilder b;
   const ComputedConvolution window{1, {1, 1}, {0, 0}, {1, 1}, {1, 1}};

@@ -2,7 +2,6 @@
 //
 // Plans of an update: parameters and their gradients stay where they are read and computed, and
 // gradients of branches add up without steps of their own.
-#include <memory>
 
 #include "absl/strings/match.h"
 #include "engine/lowering/lowering.h"

@@ -40,8 +40,7 @@ int64_t PeakResidentKb() {
   return usage.ru_maxrss;
 }
 
-}  // namespace
-
+// Whether what a descriptor or an execution got is one of the refusals, with a message.
 bool IsRefusal(const absl::Status& status) {
   return (absl::IsInvalidArgument(status) || absl::IsUnimplemented(status) ||
           absl::IsResourceExhausted(status)) &&
@@ -55,6 +54,8 @@ std::string TextOf(const RandomCase& test) {
   }
   return absl::StrCat(text, " ", test.attributes.ToString());
 }
+
+}  // namespace
 
 RandomCasesTest::RandomCasesTest(const char* kind, int64_t count, double most_operations)
     : first_(static_cast<int64_t>(Setting("TILEWIRE_FIRST_DESCRIPTOR", 0))),
@@ -88,6 +89,25 @@ bool RandomCasesTest::MayExecute(const OpDesc& desc, const PrimitiveInfo& info) 
 PrimitiveEngine& RandomCasesTest::AnyEngine(Random& random) {
   const int64_t last = static_cast<int64_t>(engines_.size()) - 1;
   return engines_[Chance(random, 60) ? 0 : random.Integer(0, last)]->primitives();
+}
+
+void RandomCasesTest::CountRefusal(const absl::Status& status, const std::string& what) {
+  EXPECT_TRUE(IsRefusal(status)) << status;
+  Count(what);
+}
+
+void RandomCasesTest::Try(Random& random, const RandomCase& test,
+                          absl::FunctionRef<void(PrimitiveEngine&, const Primitive&)> execute) {
+  if (DescribedBytes(test.desc) > kMostTensorBytes) return Count("too large for the service");
+  SCOPED_TRACE(TextOf(test));
+  PrimitiveEngine& engine = AnyEngine(random);
+  const auto found = engine.GetPrimitive(test.desc, test.attributes);
+  if (!found.ok()) {
+    return CountRefusal(found.status(), absl::IsUnimplemented(found.status())
+                                            ? "refused by every implementation"
+                                            : "refused as invalid");
+  }
+  if (MayExecute(test.desc, found->primitive->info())) execute(engine, *found->primitive);
 }
 
 void RandomCasesTest::RunCase(int64_t index, uint64_t seed, absl::FunctionRef<void(Random&)> run) {

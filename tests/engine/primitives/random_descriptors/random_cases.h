@@ -28,11 +28,6 @@ namespace tilewire::testing {
 constexpr double kMostTensorBytes = 512 << 20;   // the service's bound for messages of 64 MB
 constexpr double kMostExecutedBytes = 64 << 20;  // of all tensors
 
-// Whether what a descriptor or an execution got is one of the refusals, with a message.
-bool IsRefusal(const absl::Status& status);
-
-std::string TextOf(const RandomCase& test);
-
 class RandomCasesTest : public ::testing::Test {
  protected:
   // The best instruction set of this machine, and those below it. `kind` names a case, as "random
@@ -43,14 +38,20 @@ class RandomCasesTest : public ::testing::Test {
   void RunCases(uint64_t seed, absl::FunctionRef<void(Random&)> run);
 
   void Count(const std::string& what) { ++counts_[what]; }
+  // Counts a refusal with a message; any other status fails the test.
+  void CountRefusal(const absl::Status& status, const std::string& what);
   int64_t CountOf(const std::string& what) const;
   int64_t cases() const { return count_; }
-  // Created, and not too large to be executed. Counts what is.
-  bool MayExecute(const OpDesc& desc, const PrimitiveInfo& info);
-  PrimitiveEngine& AnyEngine(Random& random);
+  // Creates the primitive of `test` on any engine, and calls execute() with both unless it is
+  // refused or too large, which is counted.
+  void Try(Random& random, const RandomCase& test,
+           absl::FunctionRef<void(PrimitiveEngine&, const Primitive&)> execute);
 
  private:
   void RunCase(int64_t index, uint64_t seed, absl::FunctionRef<void(Random&)> run);
+  // Created, and not too large to be executed. Counts what is.
+  bool MayExecute(const OpDesc& desc, const PrimitiveInfo& info);
+  PrimitiveEngine& AnyEngine(Random& random);
 
   const int64_t first_, count_;
   const double most_operations_;

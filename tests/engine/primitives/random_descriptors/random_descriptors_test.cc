@@ -28,21 +28,10 @@ class RandomDescriptorsTest : public RandomCasesTest {
 
   void RunCase(Random& random) {
     const absl::StatusOr<RandomCase> test = RandomDescriptor(random);
-    if (!test.ok()) {
-      EXPECT_TRUE(IsRefusal(test.status())) << test.status();
-      return Count("refused as a tensor");
-    }
-    if (DescribedBytes(test->desc) > kMostTensorBytes) return Count("too large for the service");
-    SCOPED_TRACE(TextOf(*test));
-    PrimitiveEngine& engine = AnyEngine(random);
-    const auto found = engine.GetPrimitive(test->desc, test->attributes);
-    if (!found.ok()) {
-      EXPECT_TRUE(IsRefusal(found.status())) << found.status();
-      return Count(absl::IsUnimplemented(found.status()) ? "refused by every implementation"
-                                                         : "refused as invalid");
-    }
-    if (MayExecute(test->desc, found->primitive->info()))
-      Execute(random, engine, *found->primitive);
+    if (!test.ok()) return CountRefusal(test.status(), "refused as a tensor");
+    Try(random, *test, [&](PrimitiveEngine& engine, const Primitive& primitive) {
+      Execute(random, engine, primitive);
+    });
   }
 
   // Gives every argument some bytes in some layout and takes the outputs in some layout.
@@ -58,9 +47,9 @@ class RandomDescriptorsTest : public RandomCasesTest {
     RunOptions limits;
     limits.max_output_bytes = static_cast<int64_t>(kMostExecutedBytes);
     const auto times = engine.ExecutePrimitive(primitive, inputs, absl::MakeSpan(outputs), limits);
-    EXPECT_TRUE(times.ok() || IsRefusal(times.status())) << times.status();
-    Count(times.ok() ? "executed" : "created, its execution refused");
-    if (times.ok()) executed_.insert(std::string(primitive.name()));
+    if (!times.ok()) return CountRefusal(times.status(), "created, its execution refused");
+    Count("executed");
+    executed_.insert(std::string(primitive.name()));
   }
 
   // The primitive's own layout, or another one whose bytes stay within bounds.

@@ -10,7 +10,6 @@
 #include <cstring>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "engine/memory/layout.h"
@@ -66,21 +65,10 @@ class RandomGradientsTest : public RandomCasesTest {
 
   void RunCase(Random& random) {
     const absl::StatusOr<RandomGradientCase> test = RandomGradient(random);
-    if (!test.ok()) {
-      EXPECT_TRUE(IsRefusal(test.status())) << test.status();
-      return Count("refused as a tensor");
-    }
-    if (DescribedBytes(test->desc) > kMostTensorBytes) return Count("too large for the service");
-    SCOPED_TRACE(TextOf(*test));
-    PrimitiveEngine& engine = AnyEngine(random);
-    const auto found = engine.GetPrimitive(test->desc, test->attributes);
-    if (!found.ok()) {
-      EXPECT_TRUE(IsRefusal(found.status())) << found.status();
-      return Count(absl::IsUnimplemented(found.status()) ? "refused by every implementation"
-                                                         : "refused as invalid");
-    }
-    if (MayExecute(test->desc, found->primitive->info()))
-      Execute(random, engine, *found->primitive, *test);
+    if (!test.ok()) return CountRefusal(test.status(), "refused as a tensor");
+    Try(random, *test, [&](PrimitiveEngine& engine, const Primitive& primitive) {
+      Execute(random, engine, primitive, *test);
+    });
   }
 
   void Execute(Random& random, PrimitiveEngine& engine, const Primitive& primitive,
@@ -95,10 +83,7 @@ class RandomGradientsTest : public RandomCasesTest {
       operands.push_back({arg.arg, desc, BytesOf(random, primitive.kind(), arg, desc, values)});
     }
     const auto outputs = Run(engine, primitive, operands);
-    if (!outputs.ok()) {
-      EXPECT_TRUE(IsRefusal(outputs.status())) << outputs.status();
-      return Count("created, its execution refused");
-    }
+    if (!outputs.ok()) return CountRefusal(outputs.status(), "created, its execution refused");
     Count("executed");
     executed_.insert(std::string(primitive.name()));
     if (values == Values::kBytes || !test.is_comparable || primitive.info().traits.is_reference)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The networks that the operators of engine/onnx/ops/control/identity.cc become, what these
-// compute, and what they refuse.
+// The networks that the operators of engine/onnx/ops/control/identity.cc become, and what these
+// compute.
 #include "tests/engine/onnx/op_case.h"
 
 namespace tilewire::reader {
