@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "absl/types/span.h"
 #include "engine/cpu/tiles.h"
 
 namespace tilewire::cpu {
@@ -20,6 +21,8 @@ constexpr uint32_t kIntel = 0x756e6547, kAmd = 0x68747541;  // "Genu", "Auth"
 
 // The first that fits counts. Rates of registers that a CPU lacks are of no account. Skylake-SP is
 // Cascade Lake and Cooper Lake, too; some have one unit for 64 bytes, which CPUID does not tell.
+// Hypervisors show the model of another CPU beside the extensions of this one: a Rocket Lake with
+// matrix tiles was met.
 constexpr Known kKnown[] = {
     {kAmd, 0x17, 0x00, 0x2f, "Zen", 1, 1, 1.75},
     {kAmd, 0x17, 0x30, 0xff, "Zen 2", 2, 2, 1.75},
@@ -33,6 +36,10 @@ constexpr Known kKnown[] = {
     {kIntel, 6, 0x7d, 0x7e, "Ice Lake", 2, 1, 1},
     {kIntel, 6, 0x8c, 0x8d, "Tiger Lake", 2, 1, 1},
     {kIntel, 6, 0xa7, 0xa7, "Rocket Lake", 2, 1, 1},
+};
+
+// CPUs with matrix tiles; any other model with tiles counts as the first.
+constexpr Known kKnownWithTiles[] = {
     {kIntel, 6, 0x8f, 0x8f, "Sapphire Rapids", 2, 2, 1},
     {kIntel, 6, 0xcf, 0xcf, "Emerald Rapids", 2, 2, 1},
     {kIntel, 6, 0xad, 0xae, "Granite Rapids", 2, 2, 1},
@@ -56,19 +63,39 @@ std::array<int64_t, 3> CacheBytes(CpuidFunction cpuid, uint32_t leaf) {
   return bytes;
 }
 
+struct Signature {
+  uint32_t vendor, family, model;
+};
+
+Signature SignatureOf(CpuidFunction cpuid) {
+  const uint32_t bits = cpuid(1, 0)[0], base = bits >> 8 & 15;
+  return {.vendor = cpuid(0, 0)[1],
+          .family = base == 15 ? base + (bits >> 20 & 255) : base,
+          .model = (bits >> 12 & 0xf0) | (bits >> 4 & 15)};
+}
+
+const Known* FindIn(absl::Span<const Known> all, const Signature& cpu) {
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Known& one) {
+    return one.vendor == cpu.vendor && one.family == cpu.family && one.first_model <= cpu.model &&
+           cpu.model <= one.last_model;
+  });
+  return found == all.end() ? nullptr : &*found;
+}
+
+// Null for a CPU that is not known.
+const Known* Find(CpuidFunction cpuid) {
+  constexpr uint32_t kFeatures = 7, kTiles = 1u << 24;
+  const Signature cpu = SignatureOf(cpuid);
+  if ((cpuid(kFeatures, 0)[3] & kTiles) == 0) return FindIn(kKnown, cpu);
+  const Known* known = FindIn(kKnownWithTiles, cpu);
+  return known == nullptr ? &kKnownWithTiles[0] : known;
+}
+
 }  // namespace
 
 Machine MachineOf(CpuidFunction cpuid) {
   Machine machine;
-  const uint32_t vendor = cpuid(0, 0)[1], signature = cpuid(1, 0)[0];
-  const uint32_t base = signature >> 8 & 15;
-  const uint32_t family = base == 15 ? base + (signature >> 20 & 255) : base;
-  const uint32_t model = (signature >> 12 & 0xf0) | (signature >> 4 & 15);
-  const auto* known = std::find_if(std::begin(kKnown), std::end(kKnown), [&](const Known& one) {
-    return one.vendor == vendor && one.family == family && one.first_model <= model &&
-           model <= one.last_model;
-  });
-  if (known != std::end(kKnown)) {
+  if (const Known* known = Find(cpuid); known != nullptr) {
     machine.kind = known->kind;
     machine.fmas_of_32_bytes = known->fmas_of_32_bytes;
     machine.fmas_of_64_bytes = known->fmas_of_64_bytes;
@@ -76,7 +103,8 @@ Machine MachineOf(CpuidFunction cpuid) {
     machine.hidden_reading = known->hidden_reading;
     machine.spilling = known->spilling;
   }
-  machine.cache_bytes = CacheBytes(cpuid, vendor == kAmd ? kCachesOfAmd : kCachesOfIntel);
+  const bool is_amd = cpuid(0, 0)[1] == kAmd;
+  machine.cache_bytes = CacheBytes(cpuid, is_amd ? kCachesOfAmd : kCachesOfIntel);
   return machine;
 }
 

@@ -28,9 +28,17 @@ Registers CascadeLake(uint32_t leaf, uint32_t subleaf) {
   if (leaf == 1) return {0x00050657, 0, 0, 0};
   return leaf == 4 && subleaf == 0 ? Registers{0x1c004121, 0x01c0003f, 63, 0} : Registers{};
 }
-Registers SapphireRapids(uint32_t leaf, uint32_t) {
+Registers WithTiles(uint32_t leaf, uint32_t signature) {
   if (leaf == 0) return {32, 0x756e6547, 0x6c65746e, 0x49656e69};
-  return leaf == 1 ? Registers{0x000806f8, 0, 0, 0} : Registers{};
+  if (leaf == 1) return {signature, 0, 0, 0};
+  return leaf == 7 ? Registers{0, 0, 0, 1u << 24} : Registers{};
+}
+Registers SapphireRapids(uint32_t leaf, uint32_t) { return WithTiles(leaf, 0x000806f8); }
+Registers GraniteRapids(uint32_t leaf, uint32_t) { return WithTiles(leaf, 0x000a06d1); }
+// As a hypervisor showed it.
+Registers RocketLakeWithTiles(uint32_t leaf, uint32_t) { return WithTiles(leaf, 0x000a0671); }
+Registers RocketLake(uint32_t leaf, uint32_t subleaf) {
+  return leaf == 7 ? Registers{} : RocketLakeWithTiles(leaf, subleaf);
 }
 Registers Nothing(uint32_t, uint32_t) { return {}; }
 
@@ -44,11 +52,10 @@ struct Case {
 
 TEST(MachineTest, IsTheOneThatCpuidTells) {
   constexpr Case kCases[] = {
-      {Milan, "Zen 3", 2, 32 << 10, 0.5, 1.43},
-      {Genoa, "Zen 4", 1, 0},
-      {CascadeLake, "Skylake-SP", 2, 32 << 10},
-      {SapphireRapids, "Sapphire Rapids", 2, 0},
-      {Nothing, "other", 2, 0},
+      {Milan, "Zen 3", 2, 32 << 10, 0.5, 1.43},       {Genoa, "Zen 4", 1, 0},
+      {CascadeLake, "Skylake-SP", 2, 32 << 10},       {SapphireRapids, "Sapphire Rapids", 2, 0},
+      {GraniteRapids, "Granite Rapids", 2, 0},        {RocketLake, "Rocket Lake", 1, 0},
+      {RocketLakeWithTiles, "Sapphire Rapids", 2, 0}, {Nothing, "other", 2, 0},
   };
   for (const Case& one : kCases) {
     SCOPED_TRACE(one.kind);
