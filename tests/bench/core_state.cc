@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/bench/core_state.h"
 
+#include <array>
+#include <cstdint>
 #include <utility>
 
 #include "engine/cpu/isa.h"
@@ -13,8 +15,17 @@ namespace {
 constexpr int kTiles = 8, kTileBytes = 1024, kRowBytes = 64;
 constexpr int kRounds = 400, kProducts = 4;  // products of a round
 
-// Sums in tiles 0 to 3, two pairs of factors in 4 to 7, loaded again for each round. Tiles are
-// configured, see WholeTiles().
+// The operand of ldtilecfg: palette 1, and the bytes of a row and the rows of each tile.
+struct alignas(kRowBytes) WholeTiles {
+  std::array<uint8_t, 16> palette{1};
+  std::array<uint16_t, 16> row_bytes{64, 64, 64, 64, 64, 64, 64, 64};
+  std::array<uint8_t, 16> rows{16, 16, 16, 16, 16, 16, 16, 16};
+};
+static_assert(sizeof(WholeTiles) == kRowBytes);
+constexpr WholeTiles kWholeTiles;
+
+// Sums in tiles 0 to 3, two pairs of factors in 4 to 7, loaded again for each round. The tiles have
+// to be whole.
 class ProductBurst final : public jit::Generator {
  public:
   ProductBurst() : Generator("bench/tile_products") {}
@@ -81,7 +92,7 @@ CoreProbe::CoreProbe() {
 CoreState CoreProbe::Now() const {
   if (products_ == nullptr || cycles_ == nullptr) return CoreState::kUnknown;
   const double cycle = TimeOf(*cycles_) / CycleCount::kCycles;
-  asm volatile("ldtilecfg (%0)" ::"r"(WholeTiles()) : "memory");
+  asm volatile("ldtilecfg (%0)" ::"r"(&kWholeTiles) : "memory");
   const double cycles = TimeOf(*products_) / cycle / (kRounds * kProducts);
   ReleaseMatrixTiles();
   if (cycles <= kQuietCycles) return CoreState::kQuiet;

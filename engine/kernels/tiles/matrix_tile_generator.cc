@@ -2,6 +2,7 @@
 #include "engine/kernels/tiles/matrix_tile_generator.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 
 #include "engine/kernels/products/integer_tile.h"
@@ -9,7 +10,7 @@
 namespace tilewire {
 namespace {
 
-constexpr int kSourceTile = 4, kShortSourceTile = 5, kWeightsTile = 6;
+constexpr int kSourceTile = 4, kShortSourceTile = 5, kWeightsTile = 6, kIdleTile = 7;
 constexpr int kOffsetBytes = 4;
 
 std::vector<PixelRun> StoredRuns(const MatrixTileConfig& config) {
@@ -111,10 +112,25 @@ void MatrixTileGenerator::MultiplyAlone() {
     add(step_, src_);
   }
   for (const MatrixProduct& product : products_) Multiply(product, step_ + 0, 0);
+  KeepStoresAwake();
   if (IsEven()) add(step_, static_cast<int>(steps[1] - steps[0]));
   add(weights_, static_cast<int>(config_.weights_step));
   dec(steps_left_);
   jnz(step, T_NEAR);
+}
+
+// Each so many steps the idle tile's only row goes to the sums in memory, whose end has run.
+void MatrixTileGenerator::KeepStoresAwake() {
+  constexpr unsigned kProducts = 16;
+  const unsigned of_step = static_cast<unsigned>(products_.size());
+  const unsigned period = std::bit_floor(std::max(1u, kProducts / of_step));
+  Xbyak::Label not_yet;
+  if (period > 1) {
+    test(steps_left_.cvt32(), period - 1);
+    jnz(not_yet, T_NEAR);
+  }
+  tilestored(ptr[end_.sums() + line_bytes_], Xbyak::Tmm(kIdleTile));
+  L(not_yet);
 }
 
 bool MatrixTileGenerator::IsEven() const {
@@ -184,6 +200,7 @@ void MatrixTileGenerator::EmitConfiguration() {
     set(SourceTile(product.half).getIdx(), rows_[product.half]);
   }
   set(kWeightsTile, kMatrixRows);
+  set(kIdleTile, 1);
   align(kMatrixLineBytes);
   L(configuration_);
   for (uint8_t byte : bytes) db(byte);

@@ -7,10 +7,16 @@
 //   tile 2 * block + half   the sums: `half` is the first or second 16 pixels
 //   tiles 4, 5              src of 16 pixels; the second only if it has fewer rows than the first
 //   tile 6                  weights of 16 outputs
+//   tile 7                  one row of zeros, which is stored from time to time
+//
+// What stores tiles falls asleep when it has not been used for about 600 ns. The next store then
+// takes 250 ns, in which nothing retires (measured, tests/bench/figures/convolution.md). Long tiles
+// store an unused row often enough to keep it awake.
 //
 // With 2 blocks and 32 pixels a step of one plane is five loads and four products; each reads one
-// tile that the one before it has read. Six tiles are in use, as the core's other hardware thread
+// tile that the one before it has read. Six tiles hold numbers, as the core's other hardware thread
 // needs some of the physical ones: with all eight, products take twice as long beside a busy one.
+// Tile 7, which is never written, needs none.
 //
 // Calls hand their ends on to each other: see matrix_tiles.h.
 #ifndef ENGINE_KERNELS_TILES_MATRIX_TILE_GENERATOR_H_
@@ -56,6 +62,7 @@ class MatrixTileGenerator final : public jit::Generator {
   void ZeroSums();
   void MultiplyBesideEnd();
   void MultiplyAlone();
+  void KeepStoresAwake();
   void Multiply(const MatrixProduct& product, const Xbyak::RegExp& step, int64_t weights_bytes);
   void LeaveSums();
   void EmitTables();

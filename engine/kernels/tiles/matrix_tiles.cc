@@ -10,7 +10,7 @@ namespace {
 struct alignas(64) TileConfiguration {
   std::array<uint8_t, 16> palette{1};
   std::array<uint16_t, 16> row_bytes{64, 64, 64, 64, 64, 64, 64, 64};
-  std::array<uint8_t, 16> rows{16, 16, 16, 16, 16, 16, 16, 16};
+  std::array<uint8_t, 16> rows{16, 16, 16, 16, 16, 16, 16, 1};
 };
 static_assert(sizeof(TileConfiguration) == 64);
 constexpr TileConfiguration kWholeTiles;

@@ -42,8 +42,8 @@ void EndMatrixTile(MatrixTiles* tiles);
 // The same, and releases the tiles. Only on a CPU with tiles.
 void FinishMatrixTiles(MatrixTiles* tiles);
 
-// The operand of ldtilecfg that gives all tiles 16 rows of 64 bytes, filled with zeros: 64 bytes
-// that stay where they are.
+// The operand of ldtilecfg that gives tiles 16 rows of 64 bytes, and the last one a single row, all
+// filled with zeros: 64 bytes that stay where they are.
 const void* WholeTiles();
 
 // Returns this thread's tiles to their initial state: until then every switch between threads saves

@@ -41,6 +41,9 @@ class TileEndParts {
   // is due, CallPart() calls parts that do nothing.
   void Take(const Xbyak::Reg64& tiles);
   void CallPart(int part);
+  // Between the last part's call and Leave(): points to a line of the sums, which are not read any
+  // more.
+  Xbyak::Reg64 sums() const { return sums_; }
 
   // Leaves this end due in `tiles`; rdi holds IntegerTileArgs.
   void Leave(const Xbyak::Reg64& tiles);

@@ -199,5 +199,34 @@ TEST_F(MatrixTileTest, PartsOfTheEndStandBetweenProducts) {
   EXPECT_EQ(products, 32);
 }
 
+// The instructions on tiles that follow the first `products` products.
+std::vector<TileInstruction> TileInstructionsAfter(int products, const jit::Generator& code) {
+  const auto* bytes = code.entry<const uint8_t*>();
+  std::vector<TileInstruction> found;
+  for (size_t i = 0; i + 16 < code.code_bytes();) {
+    const auto instruction = DecodeTileInstruction(bytes + i);
+    i += instruction ? instruction->length : 1;
+    if (!instruction) continue;
+    if (products == 0) found.push_back(*instruction);
+    if (instruction->operation == TileOperation::kMultiplyBytes && products > 0) --products;
+  }
+  return found;
+}
+
+// Its loop stores a tile that no product uses; tiles that end beside all of their steps do not.
+TEST_F(MatrixTileTest, LongTilesKeepStoresAwake) {
+  constexpr int kBesideEnd = 32, kOfLoop = 4, kIdle = 7;
+  const MatrixTile tile(kWhole);
+  const std::vector<TileInstruction> after =
+      TileInstructionsAfter(kBesideEnd + kOfLoop, tile.code());
+  ASSERT_FALSE(after.empty());
+  EXPECT_EQ(after[0].operation, TileOperation::kStore);
+  EXPECT_EQ(after[0].tile, kIdle);
+  const MatrixTile short_tile({32, 2, 0, 2, 4, false});
+  for (const TileInstruction& each : TileInstructionsAfter(0, short_tile.code())) {
+    EXPECT_FALSE(each.operation == TileOperation::kStore && each.tile == kIdle);
+  }
+}
+
 }  // namespace
 }  // namespace tilewire::testing
