@@ -13,7 +13,9 @@
 namespace tilewire {
 namespace {
 
-constexpr int64_t kChunkBytes = 4 << 20;  // of planes of weights: the share of a core in its caches
+// Bytes of planes of weights: a core's share of its caches; and of its second one, for weights that
+// are split in every run and read for several items.
+constexpr int64_t kChunkBytes = 4 << 20, kSplitChunkBytes = 1 << 20;
 constexpr int64_t kPiecesOfThread = 2, kMostRows = 512;  // of a piece
 constexpr int64_t kLineAlignment = 64;
 
@@ -37,7 +39,8 @@ PlaneProduct::PlaneProduct(const PlaneProductShape& shape, std::vector<PlaneWeig
 }
 
 int64_t PlaneProduct::ChunkGroups() const {
-  return std::max<int64_t>(1, kChunkBytes / GroupBytes());
+  const int64_t bytes = shape_.weights_are_split ? kChunkBytes : kSplitChunkBytes;
+  return std::max<int64_t>(1, bytes / GroupBytes());
 }
 
 // Whole weights, or a part of the outputs of one.

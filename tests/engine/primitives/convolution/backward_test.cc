@@ -36,6 +36,9 @@ std::vector<ConvolutionCase> GradientShapes() {
       Case("groups of 20, 1x1", {3, 60, 7, 9}, 60, {1, 1}, {.groups = 3}),
       Case("groups of 20 into whole blocks, 1x1, strided", {2, 60, 8, 9}, 48, {1, 1},
            {.groups = 3, .strides = {2, 2}}),
+      Case("as many pixels as planes pay for", {3, 33, 13, 14}, 50, {3, 3}, {.left = {1, 1}}),
+      Case("1x1, strided, planes", {2, 40, 33, 15}, 72, {1, 1}, {.strides = {2, 2}}),
+      Case("more planes than stay in cache", {2, 264, 12, 12}, 1100, {1, 1}),
       Case("groups with owners", {2, 540, 3, 3}, 1620, {1, 1}, {.groups = 3}),
       Case("no image", {0, 16, 5, 5}, 16, {3, 3}, {.left = {1, 1}}),
   };
@@ -112,6 +115,7 @@ TEST_P(ConvolutionGradientTest, AddsAndMasks) {
   CheckPostOps(
       GradientCaseOf(Case("one tap, strided", {2, 20, 7, 6}, 24, {1, 1}, {.strides = {2, 2}})));
   CheckPostOps(GradientCaseOf(Case("few channels", {2, 3, 9, 9}, 17, {3, 3}, {.left = {1, 1}})));
+  CheckPostOps(GradientCaseOf(Case("planes", {2, 40, 12, 12}, 33, {3, 3}, {.left = {1, 1}})));
   CheckPostOps(GradientCaseOf(Case("owners", {2, 264, 3, 3}, 264, {2, 2})));
 }
 
@@ -281,6 +285,27 @@ TEST(ConvolutionGradientDispatchTest, LayersHaveFastRows) {
       EXPECT_GT((*primitive)->info().code_bytes, 0) << (*primitive)->name();
     }
   }
+}
+
+int64_t ScratchpadBytes(const ConvolutionCase& shape, cpu::Isa isa) {
+  Attributes attributes;
+  attributes.scratchpad_mode = ScratchpadMode::kUser;
+  const auto primitive = CreateConvolution(Backward(DescOf(shape), PropKind::kBackwardData),
+                                           attributes, {.max_isa = isa});
+  return primitive.ok() ? (*primitive)->info().scratchpad_bytes : -1;
+}
+
+// Images of few pixels are left to vectors where there are matrix tiles; and where there are more,
+// no copy of all weights as planes is made.
+TEST(ConvolutionGradientDispatchTest, PlanesAreForManyPixels) {
+  if (!cpu::Supports(cpu::Isa::kAvx2)) GTEST_SKIP() << "the CPU lacks avx2";
+  const ConvolutionCase few = Case("7x7", {4, 512, 7, 7}, 2048, {1, 1});
+  EXPECT_EQ(ScratchpadBytes(few, cpu::Isa::kAmx), ScratchpadBytes(few, cpu::Isa::kAvx512));
+  const ConvolutionCase many = Case("28x28", {4, 512, 28, 28}, 2048, {1, 1});
+  constexpr int64_t kWeights = 512 * 2048, kF32 = 4, kPlanes = 6;
+  const int64_t of_tiles = ScratchpadBytes(many, cpu::Isa::kAmx);
+  EXPECT_GT(of_tiles, ScratchpadBytes(many, cpu::Isa::kAvx512));
+  EXPECT_LT(of_tiles, kWeights * (kF32 + kPlanes));
 }
 
 }  // namespace
