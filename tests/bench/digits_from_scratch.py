@@ -80,7 +80,7 @@ def accuracy(flags, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
-    parser.add_argument("--draws", type=int, default=64)
+    parser.add_argument("--draws", type=int, default=128)
     parser.add_argument("--threads", type=int, default=0, help="of the training; 0: as many as cores")
     parser.add_argument("--tool", default="bazel-bin/client/tilewire")
     parser.add_argument("--server", default="bazel-bin/service/tilewire-server")

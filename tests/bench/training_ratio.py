@@ -18,6 +18,7 @@ Exit status 1 if bits depend on the number of threads.
 import argparse
 import hashlib
 import json
+import multiprocessing
 import os
 import pathlib
 import resource
@@ -80,6 +81,8 @@ def our_update(folder, flags, threads=1):
 
 
 def write_inputs(folder, name, flags):
+    """In a process of its own: the peak of a child begins with the memory of the process that starts it."""
+    warnings.filterwarnings("ignore")
     import numpy  # pylint: disable=import-outside-toplevel
     import torch  # pylint: disable=import-outside-toplevel
     import training_gradients  # pylint: disable=import-outside-toplevel
@@ -122,7 +125,11 @@ def compare_torch(name, folder, flags):
 def compare(name, flags):
     with tempfile.TemporaryDirectory() as there:
         folder = pathlib.Path(there)
-        write_inputs(folder, name, flags)
+        writer = multiprocessing.get_context("spawn").Process(target=write_inputs, args=(folder, name, flags))
+        writer.start()
+        writer.join()
+        if writer.exitcode != 0:
+            raise SystemExit(f"{name}: no inputs were written")
         if not flags.without_torch:
             compare_torch(name, folder, flags)
         return flags.threads == 1 or compare_threads(name, folder, flags)
