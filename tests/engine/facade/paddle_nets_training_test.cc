@@ -302,6 +302,9 @@ class PaddleNetsTest : public ::testing::TestWithParam<NetCase> {};
 TEST_P(PaddleNetsTest, FiftyUpdatesAreThoseOfPlainLoops) {
   constexpr int kUpdates = 50, kBatches = 3;
   constexpr double kTimes = 4, kLeast = 2e-6;
+  // The images: of a seed that brings no two numbers so near to each other that another order of
+  // sums makes the other one the maximum, as 500 does on matrix tiles and 530 in plain loops.
+  constexpr int kImages = 510;
   const auto& [name, make, channels, batch, is_chaotic] = GetParam();
   const PlainNet net = make(channels);
   TrainingSpec spec = CrossEntropy(kRate);
@@ -313,7 +316,7 @@ TEST_P(PaddleNetsTest, FiftyUpdatesAreThoseOfPlainLoops) {
   for (int update = 0; update < kUpdates; ++update) {
     std::vector<float> x(batch * channels * kSize * kSize);
     std::vector<int64_t> labels(batch);
-    FillUniform(absl::MakeSpan(x), 500 + update % kBatches);
+    FillUniform(absl::MakeSpan(x), kImages + update % kBatches);
     FillIntegers(absl::MakeSpan(labels), 600 + update % kBatches, 0, kClasses - 1);
     wanted.push_back(exact.Update(x, labels));
     plain.push_back(rounded.Update(x, labels));
