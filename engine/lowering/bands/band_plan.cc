@@ -267,9 +267,8 @@ class BandPlanner {
                           DescOfRows(dst_tensor, rows.dst.size, /*dense=*/false));
     RowBands::Part part;
     ABSL_ASSIGN_OR_RETURN(
-        part.primitive, create_(DescOfPart(chain_[i], src, dst, rows.reach), chain_[i].attributes));
-    if (part.primitive->name() != whole.name())
-      return Unimplemented("a band would take another implementation");
+        part.primitive,
+        RequestLike(chain_[i], DescOfPart(chain_[i], src, dst, rows.reach), create_));
     if (part.primitive->info().scratchpad_bytes > 0)
       return Unimplemented("a primitive of the chain needs a scratchpad");
     const int64_t src_row = rows.reach.src.begin - (first ? 0 : band[i - 1].dst.begin);

@@ -38,11 +38,19 @@ absl::StatusOr<MemoryDesc> PlanBuilder::RowMajorDesc(ValueId id) const {
   return runtime::PlainDesc(value(id).dims, value(id).type, /*channels_last=*/false);
 }
 
+absl::StatusOr<PrimitiveCache::Found> PlanBuilder::Find(const OpDesc& desc,
+                                                        const Attributes& attributes,
+                                                        absl::string_view only) {
+  CreateOptions options = context_.options;
+  options.only = only;
+  return context_.cache->GetOrCreate(desc, attributes, options);
+}
+
 absl::StatusOr<std::shared_ptr<const Primitive>> PlanBuilder::Create(const OpDesc& desc,
-                                                                     Attributes attributes) {
+                                                                     Attributes attributes,
+                                                                     absl::string_view only) {
   attributes.scratchpad_mode = ScratchpadMode::kUser;
-  ABSL_ASSIGN_OR_RETURN(PrimitiveCache::Found found,
-                        context_.cache->GetOrCreate(desc, attributes, context_.options));
+  ABSL_ASSIGN_OR_RETURN(PrimitiveCache::Found found, Find(desc, attributes, only));
   draft_.requests.try_emplace(found.primitive.get(),
                               PrimitiveRequest{desc, attributes, found.primitive});
   return std::move(found.primitive);
@@ -306,7 +314,9 @@ void PlanBuilder::ReserveScratchpad(const Primitive& primitive) {
 absl::Status PlanBuilder::Restride(const Place& place, const Dims& strides) {
   return lowering::Restride(
       place, strides,
-      [this](const OpDesc& desc, const Attributes& attributes) { return Create(desc, attributes); },
+      [this](const OpDesc& desc, const Attributes& attributes, absl::string_view only) {
+        return Create(desc, attributes, only);
+      },
       &draft_);
 }
 
@@ -325,10 +335,9 @@ absl::StatusOr<std::shared_ptr<const Plan>> PlanBuilder::Finish() {
   NoteOverwrittenInputs();
   ABSL_RETURN_IF_ERROR(FuseBands(
       draft_.requests, context_.bands,
-      [this](const OpDesc& desc,
-             const Attributes& attributes) -> absl::StatusOr<std::shared_ptr<const Primitive>> {
-        ABSL_ASSIGN_OR_RETURN(PrimitiveCache::Found found,
-                              context_.cache->GetOrCreate(desc, attributes, context_.options));
+      [this](const OpDesc& desc, const Attributes& attributes,
+             absl::string_view only) -> absl::StatusOr<std::shared_ptr<const Primitive>> {
+        ABSL_ASSIGN_OR_RETURN(PrimitiveCache::Found found, Find(desc, attributes, only));
         return std::move(found.primitive);
       },
       &draft_.plan));

@@ -85,9 +85,10 @@ class PlanBuilder {
   // The value in row-major order without gaps.
   absl::StatusOr<MemoryDesc> RowMajorDesc(ValueId id) const;
 
-  // From the cache, in user scratchpad mode.
+  // From the cache, in user scratchpad mode; of one implementation only, if it is named.
   absl::StatusOr<std::shared_ptr<const Primitive>> Create(const OpDesc& desc,
-                                                          Attributes attributes = {});
+                                                          Attributes attributes = {},
+                                                          absl::string_view only = "");
 
   // Whether the value is a parameter of the network, which the run's store keeps.
   bool IsParameter(ValueId id) const { return ParameterOf(id) != nullptr; }
@@ -154,6 +155,8 @@ class PlanBuilder {
   absl::StatusOr<std::shared_ptr<const Plan>> Finish();
 
  private:
+  absl::StatusOr<PrimitiveCache::Found> Find(const OpDesc& desc, const Attributes& attributes,
+                                             absl::string_view only);
   const network::Parameter* ParameterOf(ValueId id) const;  // null: it is none
   absl::StatusOr<Place> PlaceInput(ValueId id, const MemoryDesc& desc);
   // In its home, which is that of `desc` if no plan has read the parameter, and it may be one.

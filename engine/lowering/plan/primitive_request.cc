@@ -58,14 +58,22 @@ class ChangedLayouts {
 
 }  // namespace
 
+absl::StatusOr<std::shared_ptr<const Primitive>> RequestLike(const PrimitiveRequest& request,
+                                                             const OpDesc& desc,
+                                                             RequestPrimitive create) {
+  const Primitive& whole = *request.whole;
+  ABSL_ASSIGN_OR_RETURN(std::shared_ptr<const Primitive> like,
+                        create(desc, request.attributes, /*only=*/""));
+  if (like->name() == whole.name()) return like;
+  return create(desc, request.attributes, whole.name());
+}
+
 absl::StatusOr<std::shared_ptr<const Primitive>> RequestAgain(const PrimitiveRequest& request,
                                                               absl::Span<const ArgDesc> changed,
                                                               RequestPrimitive create) {
   ABSL_ASSIGN_OR_RETURN(const OpDesc desc,
                         std::visit(ChangedLayouts(request, changed), request.desc));
-  ABSL_ASSIGN_OR_RETURN(std::shared_ptr<const Primitive> again, create(desc, request.attributes));
-  if (again->name() == request.whole->name()) return again;
-  return Unimplemented(again->name(), " would take the place of ", request.whole->name());
+  return RequestLike(request, desc, create);
 }
 
 }  // namespace tilewire::lowering
