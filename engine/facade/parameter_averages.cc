@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/facade/parameter_averages.h"
 
-#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -37,10 +36,7 @@ void ParameterAverages::Move(int64_t step, const threading::Team& team) {
 }
 
 void ParameterAverages::Exchange() {
-  for (auto& [index, average] : averages_) {
-    const absl::Span<float> value = store_.value(index), other = AverageIn(average);
-    std::swap_ranges(value.begin(), value.end(), other.begin());
-  }
+  for (auto& [index, average] : averages_) store_.ExchangeValue(index, &average);
 }
 
 }  // namespace tilewire

@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -56,6 +57,11 @@ class ParameterStore {
   // is not kept, have none.
   absl::Span<float> value(int index) { return ElementsOf(entries_[index].value); }
   absl::Span<const float> gradient(int index) { return ElementsOf(entries_[index].gradient); }
+
+  // Has `elements`, as many bytes as the value, in its place, and gives what was there.
+  void ExchangeValue(int index, AlignedBuffer* elements) {
+    std::swap(entries_[index].value, *elements);
+  }
 
   // The elements as they are now, row-major.
   //   the errors of network::LoadNumbers()

@@ -45,6 +45,27 @@ TEST(ParameterStoreTest, ElementsGoHomeAndBack) {
   }
 }
 
+// Nothing is copied: plans that run next are given the other place.
+TEST(ParameterStoreTest, ValuesAreExchangedByTheirPlaces) {
+  ParameterStore store{CreateOptions()};
+  ASSERT_OK_AND_ASSIGN(const int index, store.Add("w", kDims, Initial()));
+  ASSERT_OK_AND_ASSIGN(const MemoryDesc home,
+                       MemoryDesc::CreatePattern(kDims, DataType::kF32, "abcd"));
+  ASSERT_THAT(store.Settle(index, home), IsOk());
+  ASSERT_OK_AND_ASSIGN(AlignedBuffer other, AlignedBuffer::Allocate(home.SizeBytes()));
+  std::memset(other.data(), 0, other.size());
+  const std::byte* const first = store.Place(ParameterStore::ValueBuffer(index));
+  const std::byte* const second = other.data();
+  store.ExchangeValue(index, &other);
+  EXPECT_EQ(store.Place(ParameterStore::ValueBuffer(index)), second);
+  EXPECT_EQ(other.data(), first);
+  ASSERT_OK_AND_ASSIGN(std::vector<float> elements, store.Elements(index));
+  EXPECT_EQ(elements, std::vector<float>(135, 0));
+  store.ExchangeValue(index, &other);
+  ASSERT_OK_AND_ASSIGN(elements, store.Elements(index));
+  EXPECT_EQ(elements, Numbers(135));
+}
+
 TEST(ParameterStoreTest, BuffersForPlans) {
   ParameterStore store{CreateOptions()};
   ASSERT_OK_AND_ASSIGN(const int first, store.Add("w", kDims, Initial()));
