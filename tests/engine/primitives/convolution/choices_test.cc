@@ -16,6 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "absl/types/span.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/bench/shape_list.h"
@@ -35,6 +36,7 @@ struct Kind {
   Precision precision = Precision::kExact;
   bool pools = false;
   const char* layout = "";  // of src and dst
+  PropKind prop_kind = PropKind::kForwardInference;
 };
 
 constexpr Kind kKinds[] = {
@@ -50,6 +52,9 @@ constexpr Kind kKinds[] = {
     {"nhwc_bf16", DataType::kF32, Precision::kBf16, false, "acdb"},
 };
 
+// Training does without F(4x4) where nothing asks for it.
+constexpr Kind kTraining = {.name = "training", .prop_kind = PropKind::kForwardTraining};
+
 MemoryDesc Open(const MemoryDesc& desc, DataType type) {
   return *MemoryDesc::CreateAny(desc.dims(), type);
 }
@@ -61,6 +66,7 @@ ConvolutionDesc DescFor(const bench::Shape& shape, const Kind& kind) {
             .strides = {shape.stride, shape.stride},
             .left = {shape.padding, shape.padding}});
   ConvolutionDesc desc = DescOf(one, kind.layout, kind.layout);
+  desc.prop_kind = kind.prop_kind;
   if (kind.type == DataType::kF32) return desc;
   desc.src = Open(desc.src, kind.type);
   desc.dst = Open(desc.dst, kind.type);
@@ -98,16 +104,21 @@ std::string LineOf(const std::string& list, const bench::Shape& shape, const Kin
   return absl::StrJoin(fields, " ");
 }
 
-std::vector<std::string> LinesNow() {
-  std::vector<std::string> lines;
+void AddLinesOf(absl::Span<const Kind> kinds, std::vector<std::string>* lines) {
   for (const std::string list : kLists) {
     for (const bench::Shape& shape :
          bench::ReadShapes(absl::StrCat("tests/bench/", list, "_convs.txt"))) {
-      for (const Kind& kind : kKinds) {
-        if (!kind.pools || shape.out % 2 == 0) lines.push_back(LineOf(list, shape, kind));
+      for (const Kind& kind : kinds) {
+        if (!kind.pools || shape.out % 2 == 0) lines->push_back(LineOf(list, shape, kind));
       }
     }
   }
+}
+
+std::vector<std::string> LinesNow() {
+  std::vector<std::string> lines;
+  AddLinesOf(kKinds, &lines);
+  AddLinesOf({&kTraining, 1}, &lines);
   return lines;
 }
 
