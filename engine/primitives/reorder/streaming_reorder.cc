@@ -226,6 +226,9 @@ absl::Status ValidateStreaming(const MemoryDesc& src, const MemoryDesc& dst) {
   if (dst.IsOpaque()) {
     return Unimplemented("streaming reorder: dst is transformed, not copied");
   }
+  if (dst.HasCompensation()) {
+    return Unimplemented("streaming reorder: dst carries sums of all elements");
+  }
   if (dst.format_kind() != FormatKind::kBlocked || dst.Overlaps()) {
     return InvalidArgument("streaming reorder: dst ", dst.ToString(), " has no layout to write");
   }

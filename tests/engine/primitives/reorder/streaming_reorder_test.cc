@@ -97,6 +97,10 @@ TEST(StreamingReorderTest, WhatCannotBeStreamedIsRefused) {
   EXPECT_THAT(create(nchw, Make({1, 3, 2, 3}, "nchw")), StatusIs(kInvalid, "shapes differ"));
   EXPECT_THAT(create(nchw, Make({1, 3, 2, 2}, "nchw", DataType::kU8)),
               StatusIs(absl::StatusCode::kUnimplemented, "from f32 to u8"));
+  const MemoryDesc weights = Make({16, 4, 1, 1}, "oihw", DataType::kS8);
+  ASSERT_OK_AND_ASSIGN(const MemoryDesc compensated, weights.WithCompensation(1));
+  EXPECT_THAT(create(weights, compensated),
+              StatusIs(absl::StatusCode::kUnimplemented, "carries sums"));
 }
 
 }  // namespace
