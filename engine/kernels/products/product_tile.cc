@@ -4,6 +4,13 @@
 #include <cstddef>
 
 namespace tilewire {
+namespace {
+
+constexpr int kFetchedBytes = 64;
+// Weights that are read once, and so come from memory, are asked for so many bytes ahead.
+constexpr int kStreamAhead = 2048;
+
+}  // namespace
 
 ProductTile::Size ProductTile::SizeFor(const VectorUnit& unit, const PostOps& post_ops,
                                        int64_t most_rows) {
@@ -71,8 +78,12 @@ void ProductTile::EmitSums() {
 void ProductTile::EmitStep(int chain) {
   const int blocks = config_.epilogue.blocks, last = config_.epilogue.unit.registers() - 1;
   const int weights = last - blocks;
-  for (int b = 0; b < blocks; ++b)
-    vmovups(Vector(weights + b), ptr[weights_[b] + chain * config_.epilogue.unit.bytes()]);
+  for (int b = 0; b < blocks; ++b) {
+    const int bytes = chain * config_.epilogue.unit.bytes();
+    vmovups(Vector(weights + b), ptr[weights_[b] + bytes]);
+    if (!config_.fetches_ahead && bytes % kFetchedBytes == 0)
+      prefetcht0(ptr[weights_[b] + bytes + kStreamAhead]);
+  }
   AddProducts(chain, config_.pairs, weights, last, [&](int row) { return rows_[row] + chain * 4; });
 }
 

@@ -84,8 +84,7 @@ TILEWIRE_DEFINE_PRIMITIVE_OF_ROWS(
      {{"bf16_planes", ResolvePlanes, CreatePlanes, {.precision = Precision::kBf16}},
       {"f32_split3_planes", ResolvePlanes, CreatePlanes, {.precision = Precision::kFast}}}},
     {{cpu::Isa::kAvx512Bf16}, {{"", ResolvePairs, CreatePairs, {.precision = Precision::kBf16}}}},
-    {{cpu::Isa::kAmx},
-     {{"f32_split6_planes", ResolvePlanes, CreatePlanes, {.precision = Precision::kExact}}}},
+    // By three planes a number of weights is 6 bytes, and few rows wait for memory.
     {kAvx512AndAvx2, {{"f32", ResolvePacked, CreatePacked}}},
     {kAvx512AndAvx2, {{"f32_plain_weights", ResolvePlainWeights, CreatePlainWeights}}},
     {kAvx512AndAvx2,
