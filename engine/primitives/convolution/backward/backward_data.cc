@@ -226,15 +226,20 @@ absl::StatusOr<Candidate<ConvolutionDesc>> DirectConvolution(
   return find();
 }
 
-// The facts with which the row inside is asked. Products on matrix tiles split an image's numbers
-// again for every part of the weights, which pays from some pixels on: at 7x7, where there are
-// fewer, a gradient by planes takes 1.25 times as long as one by vectors.
+// The facts with which the row inside is asked, without matrix tiles where vectors are faster, as
+// tests/bench/figures/convolution.md has it: for few pixels, since products on tiles split an
+// image's numbers again for every part of the weights; and for windows that Winograd's convolution
+// takes, in which tiles gain less than splitting costs.
 ImplementationFacts FactsInside(const Request<ConvolutionDesc>& request,
                                 const ConvolutionDesc& inner) {
   constexpr int64_t kFewestPixels = 128;
+  const Geometry geometry = GeometryOf(inner);
+  const Spatial& out = geometry.out;
+  const bool is_for_winograd = geometry.groups == 1 && geometry.kernel == Spatial{1, 3, 3} &&
+                               geometry.tap_step == Spatial{1, 1, 1};
   ImplementationFacts facts = request.facts;
-  const Spatial pixels = GeometryOf(inner).out;
-  if (facts.isa.Includes(cpu::Isa::kAmx) && pixels[0] * pixels[1] * pixels[2] < kFewestPixels)
+  if (facts.isa.Includes(cpu::Isa::kAmx) &&
+      (is_for_winograd || out[0] * out[1] * out[2] < kFewestPixels))
     facts.isa = cpu::Isa::kAvx512Bf16;
   return facts;
 }

@@ -36,7 +36,7 @@ std::vector<ConvolutionCase> GradientShapes() {
       Case("groups of 20, 1x1", {3, 60, 7, 9}, 60, {1, 1}, {.groups = 3}),
       Case("groups of 20 into whole blocks, 1x1, strided", {2, 60, 8, 9}, 48, {1, 1},
            {.groups = 3, .strides = {2, 2}}),
-      Case("as many pixels as planes pay for", {3, 33, 13, 14}, 50, {3, 3}, {.left = {1, 1}}),
+      Case("as many pixels as planes pay for", {3, 33, 13, 14}, 50, {1, 3}, {.left = {0, 1}}),
       Case("1x1, strided, planes", {2, 40, 33, 15}, 72, {1, 1}, {.strides = {2, 2}}),
       Case("more planes than stay in cache", {2, 264, 12, 12}, 1100, {1, 1}),
       Case("groups with owners", {2, 540, 3, 3}, 1620, {1, 1}, {.groups = 3}),
@@ -115,7 +115,7 @@ TEST_P(ConvolutionGradientTest, AddsAndMasks) {
   CheckPostOps(
       GradientCaseOf(Case("one tap, strided", {2, 20, 7, 6}, 24, {1, 1}, {.strides = {2, 2}})));
   CheckPostOps(GradientCaseOf(Case("few channels", {2, 3, 9, 9}, 17, {3, 3}, {.left = {1, 1}})));
-  CheckPostOps(GradientCaseOf(Case("planes", {2, 40, 12, 12}, 33, {3, 3}, {.left = {1, 1}})));
+  CheckPostOps(GradientCaseOf(Case("planes", {2, 40, 12, 12}, 33, {1, 3}, {.left = {0, 1}})));
   CheckPostOps(GradientCaseOf(Case("owners", {2, 264, 3, 3}, 264, {2, 2})));
 }
 
@@ -295,12 +295,14 @@ int64_t ScratchpadBytes(const ConvolutionCase& shape, cpu::Isa isa) {
   return primitive.ok() ? (*primitive)->info().scratchpad_bytes : -1;
 }
 
-// Images of few pixels are left to vectors where there are matrix tiles; and where there are more,
-// no copy of all weights as planes is made.
+// Images of few pixels, and windows for Winograd's algorithm, are left to vectors where there are
+// matrix tiles; and where tiles are used, no copy of all weights as planes is made.
 TEST(ConvolutionGradientDispatchTest, PlanesAreForManyPixels) {
   if (!cpu::Supports(cpu::Isa::kAvx2)) GTEST_SKIP() << "the CPU lacks avx2";
   const ConvolutionCase few = Case("7x7", {4, 512, 7, 7}, 2048, {1, 1});
   EXPECT_EQ(ScratchpadBytes(few, cpu::Isa::kAmx), ScratchpadBytes(few, cpu::Isa::kAvx512));
+  const ConvolutionCase window = Case("3x3", {4, 64, 28, 28}, 64, {3, 3}, {.left = {1, 1}});
+  EXPECT_EQ(ScratchpadBytes(window, cpu::Isa::kAmx), ScratchpadBytes(window, cpu::Isa::kAvx512));
   const ConvolutionCase many = Case("28x28", {4, 512, 28, 28}, 2048, {1, 1});
   constexpr int64_t kWeights = 512 * 2048, kF32 = 4, kPlanes = 6;
   const int64_t of_tiles = ScratchpadBytes(many, cpu::Isa::kAmx);
