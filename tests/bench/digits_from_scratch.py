@@ -61,7 +61,7 @@ def train(flags, folder, made, seed, count):
                     f"--labels={folder}/labels.u8", "--shape=3x24x20", f"--batch={BATCH}", "--epochs=1",
                     f"--seed={seed}", f"--threads={flags.threads}", "--optimizer=adamw", "--decay=0.01",
                     "--lr=0.006", "--schedule=cosine", f"--warm_up={count // BATCH // 4}", "--label_smoothing=0.05",
-                    "-o", target], check=True, stdout=subprocess.DEVNULL)
+                    f"--average={flags.average}", "-o", target], check=True, stdout=subprocess.DEVNULL)
     return time.monotonic() - begin
 
 
@@ -81,6 +81,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--draws", type=int, default=128)
+    parser.add_argument("--average", type=float, default=0, help="of parameters, as `tilewire train` takes it")
     parser.add_argument("--threads", type=int, default=0, help="of the training; 0: as many as cores")
     parser.add_argument("--tool", default="bazel-bin/client/tilewire")
     parser.add_argument("--server", default="bazel-bin/service/tilewire-server")
