@@ -42,7 +42,9 @@ struct IntegerTileConfig {
   bool signed_src = false;    // only where bytes are widened, depthwise, and on matrix tiles
   bool fetches_next = false;  // one tap: the bytes of the next tile's src follow this one's
   bool packed_src = false;    // depthwise: the bytes after the last channel must not be read
-  // On matrix tiles: the input blocks, and what is stored, if that is not all pixels side by side.
+  // On matrix tiles: whether a quad is two numbers of bf16, and sums are f32; the input blocks, and
+  // what is stored, if that is not all pixels side by side.
+  bool is_bf16 = false;
   int64_t input_blocks = 0;
   std::vector<PixelRun> runs = {};
 };

@@ -31,7 +31,13 @@ MatrixTileGenerator::MatrixTileGenerator(absl::string_view name, const MatrixTil
 
 Xbyak::Tmm MatrixTileGenerator::SourceTile(int half) const {
   const bool is_short = !HasWholeTiles() && rows_[half] != rows_[0];
-  return Xbyak::Tmm(is_short ? kShortSourceTile : kSourceTile);
+  const bool is_apart = is_short || (config_.keeps_src && half == 1);
+  return Xbyak::Tmm(is_apart ? kShortSourceTile : kSourceTile);
+}
+
+// One plane of each half is all that a step has where it is kept.
+bool MatrixTileGenerator::LoadsSource(const MatrixProduct& product) const {
+  return config_.keeps_src ? product.block == 0 : product.loads_src;
 }
 
 bool MatrixTileGenerator::HasWholeTiles() const {
@@ -150,7 +156,7 @@ void MatrixTileGenerator::Multiply(const MatrixProduct& product, const Xbyak::Re
                          product.weights_plane * config_.weights_plane;
     tileloadd(weights, ptr[weights_ + line_bytes_ + static_cast<int>(from)]);
   }
-  if (product.loads_src) {
+  if (LoadsSource(product)) {
     const int64_t from =
         product.half * kMatrixRows * config_.src_pixel + product.src_plane * config_.src_plane;
     tileloadd(src, ptr[step + src_row_bytes_ + static_cast<int>(from)]);

@@ -45,6 +45,9 @@ struct MatrixTileConfig {
   std::vector<int64_t> steps = {};  // where they begin in src, from a tile's first pixel
   int64_t src_pixel = 0, src_plane = 0;
   int64_t weights_step = 0, weights_plane = 0, weights_block = 0;
+  // Rows of src begin inside lines of the cache, which takes several times as long to load: both
+  // halves stay loaded, in tiles 4 and 5.
+  bool keeps_src = false;
   // 16 pixels of src may be read where a tile has fewer: then all tiles have 16 rows.
   bool reads_whole_tiles = false;
   TileEndParts::Pixels pixels = TileEndParts::Pixels::kInRuns;
@@ -73,6 +76,7 @@ class MatrixTileGenerator final : public jit::Generator {
   int StepsWithEnd() const;
   Xbyak::Tmm SumTile(int block, int half) const { return Xbyak::Tmm(2 * block + half); }
   Xbyak::Tmm SourceTile(int half) const;
+  bool LoadsSource(const MatrixProduct& product) const;
   Xbyak::Address Argument(size_t offset) { return qword[args_ + static_cast<int>(offset)]; }
   Xbyak::Address Tiles(size_t offset) { return qword[tiles_ + static_cast<int>(offset)]; }
 

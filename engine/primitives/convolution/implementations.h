@@ -31,6 +31,11 @@ TILEWIRE_ROW(ConvolutionDesc, FirstLayer);
 // makes NaN of the output.
 TILEWIRE_ROW(ConvolutionDesc, Bf16FirstLayer);
 
+// The same on matrix tiles (AMX), for 3 to 8 dense taps along the width and any stride: a row of
+// taps is one step, together with as many pixels after it as make up eight, whose weights are 0.
+// Weights are bf16 in OIhW8w2i16o2i. An infinity makes NaN of outputs that it is beside.
+TILEWIRE_ROW(ConvolutionDesc, Bf16TileFirstLayer);
+
 // src and dst nChw16c; or nhwc, any strides between pixels, with AVX2 of whole vectors of channels.
 // With AVX-512 BF16, dst is bf16, nChw32c: what the row of AVX-512 computes, rounded.
 TILEWIRE_ROW(ConvolutionDesc, Depthwise);
@@ -95,6 +100,12 @@ TILEWIRE_COST(ConvolutionDesc, Pairs);
 //
 // Sums are taken modulo 2^32: they are exact up to 65793 products.
 TILEWIRE_ROW(ConvolutionDesc, Integer);
+
+// The same on matrix tiles (AMX) for first layers: up to 4 input channels, windows of 5 to 8 dense
+// taps along the width and at least 5 rows. A source of either type is copied with the padding
+// around it, and then so that two rows of taps are side by side (row_pairs.h). Weights
+// OIHW2h8w16o4i. Takes no range.
+TILEWIRE_ROW(ConvolutionDesc, IntegerFirstLayer);
 
 // The same for one channel per group. src nhwc or nChw16c, u8 or s8; weights Goihw16g; dst as
 // above.

@@ -106,6 +106,7 @@ std::vector<ConvolutionDesc> ConvolutionProbes(DataType type) {
     descs.push_back(winograd);
     descs.push_back(ProbeOf(type, to, {1, 32, 14, 14}, {32, 32, 1, 1}));
     descs.push_back(ProbeOf(type, to, {1, 64, 64, 64}, {1, 64, 3, 3}));
+    descs.push_back(ProbeOf(type, to, {1, 3, 14, 14}, {32, 3, 7, 7}));
     descs.push_back(ProbeOf(type, to, {1, 3, 14, 14}, {32, 3, 3, 3}));
     descs.push_back(descs.back());
     descs.back().dst = probes::Any({1, 32, 7, 7}, to);
@@ -135,10 +136,17 @@ std::vector<ConvolutionDesc> ConvolutionProbes(DataType type) {
 TILEWIRE_DEFINE_PRIMITIVE_OF_ROWS(
     Convolution, convolution, {{cpu::Isa::kAvx512Vnni}, {kIntegerDepthwise}},
     {{cpu::Isa::kAmx},
-     {{"u8s8_direct", ResolveInteger, CreateInteger, IntegerTraits(kMatrixTiles)}}},
+     {{"u8s8_direct", ResolveInteger, CreateInteger, IntegerTraits(kMatrixTiles)},
+      {"u8s8_first_layer", ResolveIntegerFirstLayer, CreateIntegerFirstLayer,
+       IntegerTraits(kFirstLayer)}}},
     {{cpu::Isa::kAvx512Vnni}, {kIntegerDirect}},
     {{cpu::Isa::kAvx512, cpu::Isa::kAvx2Vnni, cpu::Isa::kAvx2},
      {kIntegerDepthwise, kIntegerDirect}},
+    {{cpu::Isa::kAmx},
+     {{"bf16_first_layer",
+       ResolveBf16TileFirstLayer,
+       CreateBf16TileFirstLayer,
+       {.algorithm = kFirstLayer, .precision = Precision::kBf16}}}},
     {{cpu::Isa::kAvx512Bf16},
      {{"depthwise", ResolveDepthwise, CreateDepthwise, RealTraits(kDepthwise)},
       {"grouped", ResolveGrouped, CreateGrouped, RealTraits(kGrouped)},

@@ -18,6 +18,7 @@
 #include "engine/primitives/convolution/integer/integer_driver.h"
 #include "engine/primitives/convolution/integer/integer_stage.h"
 #include "engine/primitives/convolution/integer/pixel_sums.h"
+#include "engine/primitives/convolution/integer/row_pairs.h"
 #include "engine/primitives/convolution/requirements.h"
 #include "engine/primitives/creation.h"
 
@@ -37,6 +38,17 @@ absl::Status RequireFullTiles(const Geometry& geometry) {
   const Spatial& out = geometry.out;
   if ((is_flat ? out[0] * out[1] * out[2] : std::max(out[1], out[2])) < kFewestPixels)
     return Unimplemented("is for rows of 4 pixels and more");
+  return absl::OkStatus();
+}
+
+// Narrower windows leave most of a line empty.
+absl::Status RequireWideWindows(const Geometry& geometry) {
+  constexpr int64_t kFewestTaps = 5;
+  if (geometry.grouped_weights || geometry.ic > RowPairs::kPixelBytes)
+    return Unimplemented("is for 1 to 4 input channels and no groups");
+  if (geometry.tap_step[2] != 1 || geometry.kernel[2] < kFewestTaps ||
+      geometry.kernel[2] > RowPairs::kRowPixels || geometry.kernel[1] < kFewestTaps)
+    return Unimplemented("is for 5 to 8 dense taps along the width, and 5 rows or more");
   return absl::OkStatus();
 }
 
@@ -121,14 +133,30 @@ absl::StatusOr<ConvolutionDesc> ResolveActivations(const ConvolutionDesc& desc,
   return resolved;
 }
 
+// How the source is copied, if it is not read in place: with pairs of rows, a copy of the copy.
+struct Copies {
+  std::optional<IntegerStage> stage;
+  std::optional<RowPairs> pairs = std::nullopt;
+
+  int64_t StagedBytes() const { return RoundUp(stage->bytes(), RowPairs::kLineBytes); }
+  int64_t bytes() const { return !stage ? 0 : StagedBytes() + (pairs ? pairs->bytes() : 0); }
+
+  // Returns where the driver reads the image.
+  const std::byte* Run(const std::byte* image, std::byte* to, const threading::Team& team) const {
+    stage->Run(image, to, team);
+    if (!pairs) return to;
+    pairs->Run(to, to + StagedBytes(), team);
+    return to + StagedBytes();
+  }
+};
+
 // Immutable. With a stage, images go through the scratchpad one by one.
 class IntegerConvolution final : public Primitive {
  public:
-  IntegerConvolution(PrimitiveInfo info, const ConvolutionDesc& desc,
-                     std::optional<IntegerStage> stage, IntegerDriver driver,
-                     std::vector<float> scales)
+  IntegerConvolution(PrimitiveInfo info, const ConvolutionDesc& desc, Copies copies,
+                     IntegerDriver driver, std::vector<float> scales)
       : Primitive(std::move(info)),
-        stage_(std::move(stage)),
+        copies_(std::move(copies)),
         driver_(std::move(driver)),
         scales_(std::move(scales)),
         desc_(desc) {
@@ -162,16 +190,15 @@ class IntegerConvolution final : public Primitive {
       UseRange(range, scratchpad, &operands);
       scratchpad += RangeBytes(scales_.size());
     }
-    const int64_t images = desc_.src.dim(0), images_at_once = stage_ ? 1 : images;
+    const int64_t images = desc_.src.dim(0), images_at_once = copies_.stage ? 1 : images;
     std::byte* const pixels = scratchpad;
     if (sums_) scratchpad += PixelBytes(*sums_, images_at_once);
-    if (!stage_) {
+    if (!copies_.stage) {
       SumPixels(range, images, pixels, &operands, team);
       return driver_.Run(operands, images, team);
     }
     for (int64_t n = 0; n < images; ++n) {
-      stage_->Run(src + n * desc_.src.stride(0), scratchpad, team);
-      operands.src = scratchpad;
+      operands.src = copies_.Run(src + n * desc_.src.stride(0), scratchpad, team);
       SumPixels(range, 1, pixels, &operands, team);
       driver_.Run(operands, 1, team);
       operands.dst += desc_.dst.stride(0) * SizeOf(desc_.dst.data_type());
@@ -206,7 +233,7 @@ class IntegerConvolution final : public Primitive {
     operands->pixel_compensation = numbers;
   }
 
-  const std::optional<IntegerStage> stage_;
+  const Copies copies_;
   const IntegerDriver driver_;
   const std::vector<float> scales_;  // of every group, in whole vectors
   std::optional<PixelSums> sums_;    // where the weights have a zero point
@@ -248,17 +275,18 @@ IntegerProblem IntegerProblemOf(const Request<ConvolutionDesc>& request) {
   return problem;
 }
 
-std::unique_ptr<Primitive> Around(const ConvolutionDesc& desc, std::optional<IntegerStage> stage,
-                                  IntegerDriver driver, std::vector<float> scales,
-                                  PrimitiveInfo info) {
+std::unique_ptr<Primitive> Around(const ConvolutionDesc& desc, Copies copies, IntegerDriver driver,
+                                  std::vector<float> scales, PrimitiveInfo info) {
   info = WithCode(std::move(info), driver);
+  info.scratchpad_bytes = copies.bytes();
   if (!desc.range.IsZero())
     info.scratchpad_bytes += IntegerConvolution::RangeBytes(static_cast<int64_t>(scales.size()));
   if (desc.weights_zero_point != 0) {
     const PixelSums sums(driver.problem(), 0);
-    info.scratchpad_bytes += IntegerConvolution::PixelBytes(sums, stage ? 1 : desc.src.dim(0));
+    info.scratchpad_bytes +=
+        IntegerConvolution::PixelBytes(sums, copies.stage ? 1 : desc.src.dim(0));
   }
-  return std::make_unique<IntegerConvolution>(std::move(info), desc, std::move(stage),
+  return std::make_unique<IntegerConvolution>(std::move(info), desc, std::move(copies),
                                               std::move(driver), std::move(scales));
 }
 
@@ -275,6 +303,20 @@ absl::StatusOr<ConvolutionDesc> ResolveInteger(const Request<ConvolutionDesc>& r
   if (desc.weights_zero_point != 0 && !HasDenseChannels(resolved.src))
     return RefuseLayout("src", desc.src);
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc packed, PackedWeights(desc, request.facts));
+  return WithWeights(std::move(resolved), packed);
+}
+
+absl::StatusOr<ConvolutionDesc> ResolveIntegerFirstLayer(const Request<ConvolutionDesc>& request) {
+  const ConvolutionDesc& desc = request.desc;
+  ABSL_RETURN_IF_ERROR(RequireWideWindows(GeometryOf(desc)));
+  ABSL_RETURN_IF_ERROR(RequireNoZeroPoint(desc));
+  if (!desc.range.IsZero()) return Unimplemented("takes no range");
+  if (desc.src.rank() != 4) return Unimplemented("is for images");
+  ABSL_ASSIGN_OR_RETURN(ConvolutionDesc resolved,
+                        ResolveActivations(desc, VectorUnit::Of(request.facts.isa)));
+  ABSL_ASSIGN_OR_RETURN(
+      const MemoryDesc packed,
+      MemoryDesc::CreatePattern(desc.weights.dims(), DataType::kS8, "ABCD2c8d16a4b"));
   return WithWeights(std::move(resolved), packed);
 }
 
@@ -312,7 +354,6 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateInteger(const Request<Convoluti
   if (shifts || geometry.ic % step != 0 || !HasDenseChannels(desc.src) ||
       (problem.on_matrix_tiles && IsPadded(desc))) {
     ABSL_ASSIGN_OR_RETURN(stage, IntegerStage::Create(desc.src, geometry, shifts ? 0x80 : 0, step));
-    info.scratchpad_bytes = stage->bytes();
     problem.geometry = stage->StagedGeometry();
     problem.src = stage->StagedStrides();
   } else {
@@ -320,8 +361,26 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateInteger(const Request<Convoluti
     problem.geometry.ic /= kQuad;
   }
   ABSL_ASSIGN_OR_RETURN(IntegerDriver driver, IntegerDriver::Create(info.name, problem));
-  return Around(desc, std::move(stage), std::move(driver),
+  return Around(desc, {std::move(stage)}, std::move(driver),
                 PaddedScales(request.attributes.output_scales, geometry, unit.lanes()),
+                std::move(info));
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateIntegerFirstLayer(
+    const Request<ConvolutionDesc>& request) {
+  const ConvolutionDesc& desc = request.desc;
+  PrimitiveInfo info = InfoOf(request);
+  IntegerProblem problem = IntegerProblemOf(request);
+  const Geometry geometry = problem.geometry;
+  Copies copies;
+  ABSL_ASSIGN_OR_RETURN(copies.stage, IntegerStage::Create(desc.src, geometry, 0, kQuad));
+  ABSL_ASSIGN_OR_RETURN(copies.pairs, RowPairs::Create(copies.stage->StagedGeometry(),
+                                                       copies.stage->StagedStrides()));
+  problem.geometry = copies.pairs->PairedGeometry();
+  problem.src = copies.pairs->PairedStrides();
+  ABSL_ASSIGN_OR_RETURN(IntegerDriver driver, IntegerDriver::Create(info.name, problem));
+  return Around(desc, std::move(copies), std::move(driver),
+                PaddedScales(request.attributes.output_scales, geometry, problem.unit().lanes()),
                 std::move(info));
 }
 
@@ -341,7 +400,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateIntegerDepthwise(
   problem.weights_group = problem.weights_ic_block = 0;
   problem.weights_oc_block = desc.weights.stride(0);
   ABSL_ASSIGN_OR_RETURN(IntegerDriver driver, IntegerDriver::Create(info.name, problem));
-  return Around(desc, std::nullopt, std::move(driver),
+  return Around(desc, {std::nullopt}, std::move(driver),
                 PaddedScales(request.attributes.output_scales, problem.geometry, unit.lanes()),
                 std::move(info));
 }

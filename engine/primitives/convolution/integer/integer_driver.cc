@@ -94,6 +94,9 @@ IntegerTileConfig IntegerDriver::ConfigOf(const Range& tile, const Range& oc_gro
   config.epilogue.tail_lanes = last ? static_cast<int>(geometry.oc % lanes) : 0;
   config.signed_src = problem_.signed_src;
   config.packed_src = problem_.packed_src;
+  config.is_bf16 = problem_.is_bf16;
+  config.epilogue.pads_line =
+      config.epilogue.dst_type == DataType::kBf16 && oc_group.size < kMatrixBlocks;
   config.input_blocks = geometry.ic / problem_.block_quads;
   if (plane_) config.runs = RunsOf(*plane_, tile, problem_.dst.spatial);
   config.loops = LoopsOf(tile);
@@ -182,16 +185,18 @@ IntegerTileArgs IntegerDriver::PositionOf(const Operands& operands, const WorkGr
   const int64_t padded_channel = group * RoundUp(geometry.oc, lanes) + block * lanes;
   const int64_t bias_bytes = channel * SizeOf(problem_.epilogue.bias_type);
   const int64_t plane = geometry.out[0] * geometry.out[1] * geometry.out[2];
+  const bool in_lines = problem_.epilogue.dst_type == DataType::kBf16;
+  const int64_t lines = in_lines ? block / kMatrixBlocks : block;
   return {.src = operands.src + image * problem_.src.image + group * problem_.src.group +
                  (problem_.depthwise ? block * problem_.src.block : 0),
           .weights =
               operands.weights + group * problem_.weights_group + block * problem_.weights_oc_block,
           .bias = operands.bias == nullptr ? nullptr : operands.bias + bias_bytes,
-          .scales = operands.scales + padded_channel,
+          .scales = operands.scales == nullptr ? nullptr : operands.scales + padded_channel,
           .compensation =
               operands.compensation == nullptr ? nullptr : operands.compensation + padded_channel,
           .dst = operands.dst + image * problem_.dst.image + group * problem_.dst.group +
-                 block * problem_.dst.block,
+                 lines * problem_.dst.block,
           .loops = {.full_blocks = geometry.ic / problem_.block_quads,
                     .tail_blocks = geometry.ic % problem_.block_quads != 0 ? 1 : 0},
           .pixel_compensation =

@@ -34,6 +34,7 @@ struct IntegerProblem {
   bool signed_src = false;
   bool depthwise = false;  // geometry: one group, whose ic is 1 and whose oc counts all channels
   bool on_matrix_tiles = false;  // src has no padding, and whole steps of matrix_tile.h
+  bool is_bf16 = false;          // on matrix tiles: a quad is two numbers of bf16, sums are f32
   bool packed_src = false;       // depthwise: see IntegerTileConfig
   int block_quads = 1;  // of an input block; the quads of a pixel lie side by side, inside a
                         // block and from block to block

@@ -190,18 +190,20 @@ constexpr Types kFromOrToBf16[] = {{DataType::kBf16, DataType::kBf16},
 constexpr char kDirect[] = "convolution/avx512_bf16_direct";
 constexpr char kPlanes[] = "convolution/amx_bf16_planes";
 constexpr char kFirstLayer[] = "convolution/avx512_bf16_first_layer";
+constexpr char kTileFirstLayer[] = "convolution/amx_bf16_first_layer";
 constexpr Bf16TensorsCase kRows[] = {
     {kDirect, kDirect, kFromOrToBf16, 10},
     {"convolution/avx512_bf16_depthwise", "convolution/avx512_f32_depthwise", kToBf16, 3},
     {kGrouped, "convolution/avx512_f32_grouped", kToBf16, 10},
     {kFirstLayer, kFirstLayer, kToBf16, 1},
+    {kTileFirstLayer, kTileFirstLayer, kToBf16, 1},
     {kReference, kReference, kOnlyBf16, 20},
     {kPlanes, kPlanes, kFromOrToBf16, 10},
 };
 
 INSTANTIATE_TEST_SUITE_P(Rows, Bf16TensorsTest, ::testing::ValuesIn(kRows));
 INSTANTIATE_TEST_SUITE_P(Rows, GeneratedBf16TensorsTest,
-                         ::testing::ValuesIn(absl::MakeConstSpan(kRows).first(4)));
+                         ::testing::ValuesIn(absl::MakeConstSpan(kRows).first(5)));
 
 }  // namespace
 }  // namespace tilewire::testing

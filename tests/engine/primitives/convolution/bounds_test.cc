@@ -69,6 +69,7 @@ TEST(ConvolutionBoundsTest, AreKept) {
       Case("stride 2", {1, 64, 9, 41}, 17, {1, 1}, {.strides = {2, 2}}),
       Case("groups", {1, 128, 3, 6}, 32, {3, 3}, {.groups = 2, .left = {1, 1}}),
       Case("depthwise", {1, 24, 5, 9}, 24, {3, 3}, {.groups = 24, .left = {1, 1}}),
+      Case("first layer", {1, 3, 13, 19}, 20, {7, 7}, {.strides = {2, 2}, .left = {3, 3}}),
   };
   for (const ImplementationFacts& row : IntegerRows(ConvolutionImplementations())) {
     if (!cpu::Supports(row.isa)) continue;

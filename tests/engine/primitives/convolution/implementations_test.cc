@@ -106,8 +106,10 @@ class ConvolutionTest : public TestWithParam<Implementation<ConvolutionDesc>> {
     if (algorithm == convolution::kPlanes) return false;  // planes_test.cc has what it must take
     if (algorithm == convolution::kFirstLayer && GetParam().traits.precision == Precision::kBf16) {
       const bool is_image = shape.groups == 1 && shape.ic <= 4 && shape.in.size() < 3;
-      return is_image && !shape.strides.empty() && shape.strides.back() == 2 &&
-             shape.kernel.back() >= 3 && (shape.dilations.empty() || shape.dilations.back() == 0);
+      const int64_t taps = shape.kernel.back();
+      const bool fits = taps >= 3 && (taps <= 8 || GetParam().isa != cpu::Isa::kAmx);
+      return is_image && fits && !shape.strides.empty() && shape.strides.back() == 2 &&
+             (shape.dilations.empty() || shape.dilations.back() == 0);
     }
     if (GetParam().traits.precision == Precision::kBf16) {
       const int64_t ic = shape.ic / shape.groups, oc = shape.oc / shape.groups;

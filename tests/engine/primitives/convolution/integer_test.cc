@@ -82,6 +82,10 @@ class IntegerConvolutionTest : public ::testing::TestWithParam<Implementation<Co
     switch (GetParam().traits.algorithm) {
       case convolution::kDepthwise:
         return false;
+      case convolution::kFirstLayer:
+        return desc.weights.rank() == 4 && desc.weights.dim(1) <= 4 && desc.weights.dim(2) >= 5 &&
+               desc.weights.dim(3) >= 5 && desc.weights.dim(3) <= 8 && desc.dilations[1] == 0 &&
+               desc.weights_zero_point == 0 && desc.range.IsZero();
       case convolution::kMatrixTiles:
         return desc.weights.dim(input_channels) >= 32 && desc.dst.dims().back() >= 4 &&
                desc.weights_zero_point == 0;
@@ -187,6 +191,25 @@ TEST_P(IntegerConvolutionTest, MatchesReferenceHoweverTilesAreFilled) {
   for (const ConvolutionCase& shape : MatrixShapes()) {
     ExpectSameBytes(shape, {.bias = kS32, .scale_a_channel = true, .chain = {ReluPostOp()}});
     ExpectSameBytes(shape, {.src = kS8, .dst = kF32, .chain = {SumPostOp{.scale = 0.5f}}});
+  }
+}
+
+// Windows of even and odd height, whose pairs of rows are shared or not.
+TEST_P(IntegerConvolutionTest, FirstLayersMatchTheReference) {
+  const ConvolutionCase shapes[] = {
+      Case("stem", {2, 3, 23, 47}, 64, {7, 7},
+           {.strides = {2, 2}, .left = {3, 3}, .right = {3, 3}}),
+      Case("grey, without padding", {1, 1, 28, 28}, 20, {5, 5}),
+      Case("four channels, eight taps, even height", {1, 4, 19, 40}, 33, {6, 8},
+           {.strides = {1, 3}, .left = {2, 4}}),
+      Case("rows that lie apart", {1, 2, 30, 21}, 16, {5, 5},
+           {.strides = {3, 1}, .dilations = {1, 0}, .left = {4, 2}}),
+      Case("one row of windows", {1, 3, 7, 9}, 48, {7, 7}),
+  };
+  for (const ConvolutionCase& shape : shapes) {
+    ExpectSameBytes(shape, {.bias = kS32, .scale_a_channel = true, .chain = {ReluPostOp()}});
+    ExpectSameBytes(shape, {.src = kS8, .dst = kS8, .chain = {SumPostOp{.scale = 0.5f}}});
+    ExpectSameBytes(shape, {.dst = kF32, .src_pattern = "abcd"});
   }
 }
 

@@ -290,7 +290,7 @@ TEST(PlanesChoiceTest, ShapeAndPrecisionDecide) {
   EXPECT_EQ(ChosenFor(window, Precision::kFast), "convolution/amx_f32_split3_planes");
   const ConvolutionCase stem =
       Case("", {1, 3, 64, 64}, 64, {7, 7}, {.strides = {2, 2}, .left = {3, 3}});
-  EXPECT_EQ(ChosenFor(stem, Precision::kBf16), "convolution/avx512_bf16_first_layer");
+  EXPECT_EQ(ChosenFor(stem, Precision::kBf16), "convolution/amx_bf16_first_layer");
   const ConvolutionCase narrow = Case("", {1, 16, 28, 28}, 16, {1, 1});
   EXPECT_EQ(ChosenFor(narrow, Precision::kExact), "convolution/avx512_f32_direct");
 }
