@@ -22,7 +22,8 @@ absl::StatusOr<ConvolutionDesc> DescOf(const network::Convolution& convolution,
   ABSL_ASSIGN_OR_RETURN(
       const MemoryDesc dst,
       MemoryDesc::CreateAny(ComputedDims(convolution, result.dims()), result.data_type()));
-  return ConvolutionDescOf(convolution, src, dst, fusion.bias, context.settings());
+  return ConvolutionDescOf(convolution, src, dst, fusion.bias, context.precision(),
+                           context.settings());
 }
 
 // Some implementations compute a pooling that follows along the way. One does both where it is
@@ -106,7 +107,7 @@ absl::Status LowerConvolution(const network::Convolution& convolution, Operation
   const WeightedOperation operation(convolution);
   ABSL_ASSIGN_OR_RETURN(Fusion fusion, PlanFusion(operation, context.settings()));
   ABSL_ASSIGN_OR_RETURN(const ConvolutionDesc desc, DescOf(convolution, fusion, context));
-  fusion.attributes.precision = PrecisionOf(convolution, desc, context.settings());
+  fusion.attributes.precision = PrecisionOf(convolution, desc, context.precision());
   ABSL_ASSIGN_OR_RETURN(PrimitivePtr primitive,
                         CreateWithPooling(convolution, desc, &fusion, context));
   ABSL_ASSIGN_OR_RETURN(primitive, ForSourceAsItIs(desc, fusion.attributes, primitive, context));

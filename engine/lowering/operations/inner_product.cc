@@ -29,7 +29,7 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateInnerProductFor(InnerProd
 absl::Status LowerInnerProduct(const network::InnerProduct& product, OperationContext& context) {
   const WeightedOperation operation(product);
   ABSL_ASSIGN_OR_RETURN(Fusion fusion, PlanFusion(operation, context.settings()));
-  if (!product.src_quantization) fusion.attributes.precision = context.settings().precision;
+  if (!product.src_quantization) fusion.attributes.precision = context.precision();
   Dims weights = context.src_value().dims;
   weights[0] = context.dst_value().dims[1];
   InnerProductDesc desc;

@@ -12,7 +12,7 @@ absl::Status LowerMatmul(const network::Matmul&, OperationContext& context) {
   MatmulDesc desc{.src = a.desc, .weights = b.desc};
   ABSL_ASSIGN_OR_RETURN(desc.dst, context.RowMajorDesc(context.dst()));
   Attributes attributes;
-  if (desc.src.data_type() == DataType::kF32) attributes.precision = context.settings().precision;
+  if (desc.src.data_type() == DataType::kF32) attributes.precision = context.precision();
   return context.EmitTo(desc.dst, context.Create(desc, attributes),
                         {{kArgSrc, a.buffer}, {kArgWeights, b.buffer}});
 }

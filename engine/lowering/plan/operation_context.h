@@ -25,6 +25,8 @@ class OperationContext {
   const network::Network& network() const { return network_; }
   const LoweringContext& settings() const { return plan_.context(); }
   PlanBuilder& plan() { return plan_; }
+  // The precision that its products may have.
+  Precision precision() const { return settings().PrecisionOf(operation_.name); }
 
   const std::vector<ValueId>& srcs() const { return operation_.srcs; }
   ValueId src(size_t i = 0) const { return operation_.srcs[i]; }

@@ -32,7 +32,9 @@
 #define ENGINE_LOWERING_PLAN_PLAN_BUILDER_H_
 
 #include <functional>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -57,6 +59,7 @@ struct LoweringContext {
   CreateOptions options;
   ConvolutionAlgorithm convolution_algorithm = ConvolutionAlgorithm::kAuto;
   Precision precision = Precision::kExact;           // of convolutions and products of matrices
+  std::map<std::string, Precision> node_precisions;  // of some, in its place, by operation name
   threading::Team team = threading::Team::Serial();  // packs weights
   int64_t max_arena_bytes = int64_t{8} << 30;
   // Whether elements that requests bring decide sizes: the plan then counts the bytes of constants
@@ -64,6 +67,11 @@ struct LoweringContext {
   bool requests_decide_sizes = false;
   std::function<absl::Status()> between_operations;  // not OK: ends the lowering with it
   BandLimits bands;
+
+  Precision PrecisionOf(const std::string& operation) const {
+    const auto found = node_precisions.find(operation);
+    return found == node_precisions.end() ? precision : found->second;
+  }
 };
 
 // One entry for each value of a network.

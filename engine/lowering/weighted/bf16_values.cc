@@ -112,10 +112,11 @@ class Bf16Candidates {
     const auto from = MemoryDesc::CreateAny(network_.values[operation.srcs[0]].dims, src);
     const auto to = MemoryDesc::CreateAny(computed, dst);
     if (!from.ok() || !to.ok()) return nullptr;
-    const auto desc = ConvolutionDescOf(convolution, *from, *to, fusion.bias, context_);
+    const Precision permitted = context_.PrecisionOf(operation.name);
+    const auto desc = ConvolutionDescOf(convolution, *from, *to, fusion.bias, permitted, context_);
     if (!desc.ok()) return nullptr;
     Attributes attributes = fusion.attributes;
-    attributes.precision = PrecisionOf(convolution, *desc, context_);
+    attributes.precision = PrecisionOf(convolution, *desc, permitted);
     return convolution::ChooseRow(*desc, attributes, context_.options);
   }
 
@@ -130,7 +131,10 @@ class Bf16Candidates {
 
 std::vector<bool> Bf16Values(const network::Network& network, const std::vector<int>& uses,
                              const LoweringContext& context) {
-  if (context.precision != Precision::kBf16) return std::vector<bool>(network.values.size(), false);
+  const bool is_permitted = absl::c_any_of(network.operations, [&](const auto& operation) {
+    return context.PrecisionOf(operation.name) == Precision::kBf16;
+  });
+  if (!is_permitted) return std::vector<bool>(network.values.size(), false);
   return Bf16Candidates(network, uses, context).Find();
 }
 

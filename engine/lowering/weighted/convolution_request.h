@@ -12,17 +12,19 @@
 
 namespace tilewire::lowering {
 
-// Tensors are `any`; `dst` has the dims of the result, which a fused pooling reads.
+// Tensors are `any`; `dst` has the dims of the result, which a fused pooling reads. `permitted` is
+// the precision that the context gives the operation.
 absl::StatusOr<ConvolutionDesc> ConvolutionDescOf(const network::Convolution& convolution,
                                                   const MemoryDesc& src, const MemoryDesc& dst,
                                                   const std::vector<float>& bias,
+                                                  Precision permitted,
                                                   const LoweringContext& context);
 
 // The precision that the attributes permit: fewer channels than a vector's are computed in f32
-// whatever the model's is, but for those of a first layer, and integers that are summed as floats
+// whatever is permitted, but for those of a first layer, and integers that are summed as floats
 // stay integers.
 Precision PrecisionOf(const network::Convolution& convolution, const ConvolutionDesc& desc,
-                      const LoweringContext& context);
+                      Precision permitted);
 
 // The dims that the convolution itself computes: its result, or what its pooling reads.
 const Dims& ComputedDims(const network::Convolution& convolution, const Dims& dst);

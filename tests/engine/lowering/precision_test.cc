@@ -32,7 +32,8 @@ network::Network ProductsOfAllKinds() {
 }
 
 // The attributes of every step by its node.
-std::map<std::string, std::string> AttributesWith(Precision precision) {
+std::map<std::string, std::string> AttributesWith(
+    Precision precision, const std::map<std::string, Precision>& node_precisions = {}) {
   const network::Network network = ProductsOfAllKinds();
   PrimitiveCache cache(int64_t{64} << 20);
   LoweringContext context;
@@ -40,6 +41,7 @@ std::map<std::string, std::string> AttributesWith(Precision precision) {
   context.cache = &cache;
   context.weights = &weights;
   context.precision = precision;
+  context.node_precisions = node_precisions;
   std::map<std::string, std::string> attributes;
   const auto plan = LowerNetwork(network, context).value();
   for (const runtime::Step& step : plan->steps) {
@@ -58,6 +60,18 @@ TEST(PrecisionTest, ProductsOfManyChannelsMayBeLessExactIfTheModelMay) {
   EXPECT_THAT(AttributesWith(Precision::kFast)["wide"], HasSubstr("precision:fast"));
   for (const auto& [node, attributes] : AttributesWith(Precision::kExact))
     EXPECT_THAT(attributes, Not(HasSubstr("precision"))) << node;
+}
+
+TEST(PrecisionTest, NodesHaveTheirOwn) {
+  const auto mixed = AttributesWith(
+      Precision::kExact,
+      {{"wide", Precision::kBf16}, {"fc", Precision::kFast}, {"none", Precision::kBf16}});
+  EXPECT_THAT(mixed.at("wide"), HasSubstr("precision:bf16"));
+  EXPECT_THAT(mixed.at("fc"), HasSubstr("precision:fast"));
+  for (const char* node : {"first", "depthwise", "integers", "matmul"})
+    EXPECT_THAT(mixed.at(node), Not(HasSubstr("precision"))) << node;
+  EXPECT_THAT(AttributesWith(Precision::kBf16, {{"wide", Precision::kExact}})["wide"],
+              Not(HasSubstr("precision")));
 }
 
 }  // namespace
