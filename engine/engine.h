@@ -10,11 +10,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "engine/base/diagnostics.h"
 #include "engine/cpu/isa.h"
@@ -43,6 +45,11 @@ struct EngineOptions {
   std::optional<Diagnostics> diagnostics;  // unset: those in force, at first the environment's
 };
 
+// The name of a model's tuning (engine/tuner.h, protos/tuning.proto): a file in the folder of the
+// model's own, which LoadModel() applies, and refuses where it does not fit. One that names another
+// model file of the folder is not of this one.
+inline constexpr absl::string_view kTuningFile = "tilewire.tuning";
+
 struct LoadOptions {
   // Called between steps; a status that is not OK ends the load with it. It may wait, so that a
   // load makes way for requests. May be empty.
@@ -50,7 +57,10 @@ struct LoadOptions {
   // Whether the load stays on the calling thread.
   bool serial = false;
   std::optional<Precision> precision;  // of the model; unset: the engine's
-  std::string name;                    // what log lines call the model; empty: its path
+  // Precisions of some nodes, in its place, by the name that steps of plans have (explanation.h).
+  std::map<std::string, Precision> node_precisions;
+  std::string name;          // what log lines call the model; empty: its path
+  bool takes_tuning = true;  // applies kTuningFile, if there is one
 };
 
 // Counted over all models, since the engine was created.
@@ -74,7 +84,9 @@ class Engine {
   static absl::StatusOr<std::unique_ptr<Engine>> Create(const EngineOptions& options);
   virtual ~Engine() = default;
 
-  // `path` is an ONNX file. Errors: those of reader::OnnxModel::Open, kResourceExhausted, what
+  // `path` is an ONNX file. Of one that is tuned (engine/tuner.h), precisions are those of the
+  // tuning, whatever the options say. Errors: those of reader::OnnxModel::Open, of a tuning that
+  // does not fit (kInvalidArgument, with its name), kResourceExhausted, what
   // `options.between_steps` returned.
   virtual absl::StatusOr<std::shared_ptr<const Model>> LoadModel(const std::string& path,
                                                                  const LoadOptions& options) = 0;

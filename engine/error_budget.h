@@ -73,6 +73,9 @@ struct MeasuredError {
   std::optional<ShareInterval> interval;
 };
 
+// "0.56 % of 180 examples, between 0.10 % and 3.08 %": with the interval, if there is one.
+std::string MeasuredText(ErrorMeasure measure, const MeasuredError& error);
+
 }  // namespace tilewire
 
 #endif  // ENGINE_ERROR_BUDGET_H_

@@ -12,6 +12,7 @@
 #include <functional>
 #include <limits>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -83,6 +84,14 @@ struct RunOptions {
   LongestSteps* longest_steps = nullptr;
 };
 
+// The tuning that a model was loaded with (engine/tuner.h).
+struct TuningFacts {
+  std::string budget;          // "l2<=0.03"
+  std::string held_out_error;  // "1.10e-02 of 12 examples"
+  int64_t exact_layers = 0, bf16_layers = 0, int8_layers = 0;
+  std::vector<std::string> cpu_features;  // of the CPU that it was measured on
+};
+
 // Immutable: any number of threads may call Run() on one model. Results do not depend on batch
 // size, threads or load.
 class Model {
@@ -121,7 +130,8 @@ class Model {
   // Where the time of counted runs went so far, for each plan that is kept, the last used first.
   // Does not wait for runs, which go on meanwhile.
   virtual std::vector<LivePlan> LiveProfile() const = 0;
-  virtual int64_t weights_bytes() const = 0;  // as they are in the file
+  virtual int64_t weights_bytes() const = 0;                     // as they are in the file
+  virtual const TuningFacts* tuning() const { return nullptr; }  // null: it has none
   // The memory that it holds while nothing runs, with the plans for the shapes so far.
   virtual int64_t HeldBytes() const = 0;
 

@@ -20,6 +20,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "engine/engine.h"
@@ -45,9 +46,11 @@ struct TuningSpec {
   explicit TuningSpec(ErrorBudget error_budget) : budget(std::move(error_budget)) {}
 
   ErrorBudget budget;
-  bool may_stay_exact = true;  // else all layers that can be are int8, whatever the budget says
-  double hold_out = 0.5;       // share of the examples that only the last check sees
-  uint64_t seed = 0;           // of which examples these are
+  // Among which each layer gets a precision; int8 alone: all layers that can be are, whatever the
+  // budget says.
+  bool may_stay_exact = true, may_be_bf16 = false, may_be_int8 = true;
+  double hold_out = 0.5;                   // share of the examples that only the last check sees
+  uint64_t seed = 0;                       // of which examples these are
   absl::Duration time = absl::Minutes(5);  // for measuring and choosing; what is begun is ended
   std::string scratch;  // a folder for files that are tried; empty: that of the system
   std::function<void(const TuningProgress&)> progress;  // may be empty
@@ -55,18 +58,31 @@ struct TuningSpec {
   const std::atomic<bool>* stop = nullptr;
 };
 
-enum class TunedPrecision : uint8_t { kExact, kInt8 };
+enum class TunedPrecision : uint8_t { kExact, kBf16, kInt8 };
+// "exact", "bf16", "int8".
+absl::string_view NameOf(TunedPrecision precision);
 
-// A layer that can be int8: a convolution or product with known weights.
+// A layer that can be less exact: a convolution or product with known weights.
 struct TunedNode {
   std::string node, op;
   TunedPrecision precision = TunedPrecision::kExact;
   std::string reason;
-  std::string input;                     // the tensor that it reads
-  float low = 0, high = 0;               // the range of that tensor's integers
-  std::string range_method;              // "extremes", "percentile", "squares"
-  double error_alone = -1;               // l2, if it alone is int8; -1: not measured
-  absl::Duration exact_time, int8_time;  // of its steps in the exact and in the all-int8 model
+  std::string input;         // the tensor that it reads
+  float low = 0, high = 0;   // the range of that tensor's integers
+  std::string range_method;  // "extremes", "percentile", "squares"
+  double error_alone = -1;   // l2, if it alone is int8; -1: not measured
+  double bf16_alone = -1;    // the same of bf16
+  // The times of its steps in the exact model and in those in which all layers are bf16 or int8;
+  // zero: not measured.
+  absl::Duration exact_time, bf16_time, int8_time;
+};
+
+// An assignment that was measured: its error on the examples of the choice, and its time by the
+// times of layers.
+struct TriedPoint {
+  double error = 0;
+  absl::Duration estimate;
+  bool is_chosen = false;
 };
 
 struct TuningResult {
@@ -81,25 +97,33 @@ struct TuningResult {
   int64_t tried = 0;                         // assignments whose errors were measured
   absl::Duration exact_time, tuned_time;     // medians of runs in turns
   int64_t exact_bytes = 0, tuned_bytes = 0;  // of the files
-  std::string model;                         // the file; empty if nothing keeps the budget
+  std::vector<TriedPoint> curve;             // as they were tried; empty without times of layers
+  std::string model;                         // the QDQ file; empty if nothing keeps the budget
+  std::string tuning;  // the text of tilewire.tuning; empty if nothing keeps the budget
 };
+
+// kTuningFile in the folder of a model's file.
+std::string TuningFileOf(const std::string& model);
 
 // Blocks. The same file, examples, spec and CPU give the same ranges and errors; times are measured
 // and decide among layers, so that two calls may choose differently.
 //   kInvalidArgument    no two examples, an input that is missing, unknown or does not fit, numbers
 //                       that are not finite, an output that the budget names and the model does not
 //                       have, or that the measure does not fit, an opset below 13, weights in other
-//                       files
-//   kFailedPrecondition the model is quantized already, or has no layer that can be int8
+//                       files; neither bf16 nor int8 permitted
+//   kFailedPrecondition the model is quantized already, or has no layer that can be int8; bf16 is
+//                       permitted, and this CPU or the engine's options have no products of it
 //   kResourceExhausted  memory, no space in the scratch folder
 //   and the errors of Engine::LoadModel() and Model::Run()
 absl::StatusOr<TuningResult> Tune(Engine* engine, const std::string& path,
                                   absl::Span<const TuningExample> examples, const TuningSpec& spec);
 
-// The file comes to its place once it is whole. What is there is replaced.
+// The QDQ file, in which layers of bf16 are exact, and the text of the tuning. Each comes to its
+// place once it is whole. What is there is replaced.
 //   kFailedPrecondition  the result has no model
 //   and those of reader::NewFile
 absl::Status WriteTunedModel(const TuningResult& result, const std::string& path);
+absl::Status WriteTuning(const TuningResult& result, const std::string& path);
 
 }  // namespace tilewire
 

@@ -37,9 +37,18 @@ std::string ModelText(const ModelEntry& model, bool is_ready,
   if (!metadata) return text;
   absl::StrAppend(&text, "  inputs   ", TensorsText(metadata->inputs), "\n  outputs  ",
                   TensorsText(metadata->outputs), "\n");
-  const auto precision = metadata->properties.find("precision");
-  if (precision != metadata->properties.end())
-    absl::StrAppend(&text, "  precision ", ShownText(precision->second), "\n");
+  const auto property = [&](const char* name) {
+    const auto found = metadata->properties.find(name);
+    return found == metadata->properties.end() ? "" : ShownText(found->second);
+  };
+  if (const std::string precision = property("precision"); !precision.empty()) {
+    absl::StrAppend(&text, "  precision ", precision);
+    if (const std::string budget = property("tuned_budget"); !budget.empty()) {
+      absl::StrAppend(&text, " to ", budget, ": ", property("tuned_layers"),
+                      "; measured: ", property("tuned_error"));
+    }
+    absl::StrAppend(&text, "\n");
+  }
   return text;
 }
 

@@ -46,12 +46,14 @@ absl::Status CheckWrittenFiles(const NamedFiles& written, const NamedFiles& read
   const auto normal = [&](const std::string& file) {
     return std::filesystem::absolute(file, error).lexically_normal();
   };
-  const auto& [model_flag, model] = written.front();
-  for (size_t i = 1; i < written.size(); ++i) {
-    const auto& [flag, file] = written[i];
-    if (file.empty() || normal(file) != normal(model)) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat(model_flag, " and ", flag, " name the same file, ", model));
+  for (size_t i = 0; i < written.size(); ++i) {
+    for (size_t k = 0; k < i; ++k) {
+      const auto& [first_flag, first] = written[k];
+      const auto& [flag, file] = written[i];
+      if (file.empty() || first.empty() || normal(file) != normal(first)) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat(first_flag, " and ", flag, " name the same file, ", first));
+    }
   }
   return absl::OkStatus();
 }

@@ -21,7 +21,7 @@ using NamedFiles = std::vector<std::pair<std::string, std::string>>;
 
 // Files that are read stay as they are, also where they have another name, and no file is written
 // twice.
-//   kInvalidArgument  it is so; `written` are flags, of which the first is the model's
+//   kInvalidArgument  it is so; `written` are flags, in the order of messages
 absl::Status CheckWrittenFiles(const NamedFiles& written, const NamedFiles& read);
 
 // The file itself where `path` is a symbolic link, which stays one.

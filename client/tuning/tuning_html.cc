@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "client/amount_text.h"
 #include "client/load/report/html_page.h"
 #include "client/load/report/svg_chart.h"
@@ -33,41 +36,59 @@ std::string FactTable(const TuningReport& report) {
 std::string LayerTable(const TuningResult& result) {
   std::string rows;
   for (const TunedNode& node : result.nodes) {
-    absl::StrAppend(&rows, "<tr><td>", HtmlText(node.node), "<td>", HtmlText(node.op), "<td>",
-                    node.precision == TunedPrecision::kInt8 ? "int8" : "exact", "<td>",
-                    HtmlText(node.reason), "<td>", HtmlText(node.input), "<td>",
-                    absl::StrFormat("%.4g to %.4g, by %s", node.low, node.high, node.range_method),
-                    "</tr>\n");
+    absl::StrAppend(
+        &rows, "<tr><td>", HtmlText(node.node), "<td>", HtmlText(node.op), "<td>",
+        NameOf(node.precision), "<td>", HtmlText(node.reason), "<td>", HtmlText(node.input), "<td>",
+        absl::StrFormat("%.4g to %.4g, by %s", node.low, node.high, node.range_method), "</tr>\n");
   }
   return HtmlTable("Layers", "<th>layer<th>operator<th>precision<th>why<th>reads<th>range", rows,
                    " class=facts");
 }
 
-// Each layer by the time that it saves and the error that it causes alone.
+// Each layer by the time that it saves and the error that it causes alone: as it was chosen, or
+// with int8 where it is exact.
 std::string ErrorFigure(const TuningResult& result) {
-  ChartSeries int8{"int8", 0, LineStyle::kDots, {}}, exact{"exact", 1, LineStyle::kDots, {}};
+  ChartSeries exact{"exact", 1, LineStyle::kDots, {}}, bf16{"bf16", 2, LineStyle::kDots, {}},
+      int8{"int8", 0, LineStyle::kDots, {}};
   for (const TunedNode& node : result.nodes) {
-    const double saved = absl::ToDoubleMicroseconds(node.exact_time - node.int8_time);
-    if (node.error_alone <= 0 || saved < 0) continue;
-    (node.precision == TunedPrecision::kInt8 ? int8 : exact)
-        .points.emplace_back(saved, node.error_alone);
+    const bool is_bf16 = node.precision == TunedPrecision::kBf16;
+    const double saved =
+        absl::ToDoubleMicroseconds(node.exact_time - (is_bf16 ? node.bf16_time : node.int8_time));
+    const double error = is_bf16 ? node.bf16_alone : node.error_alone;
+    if (error <= 0 || saved < 0) continue;
+    ChartSeries& series = is_bf16 ? bf16 : node.precision == TunedPrecision::kInt8 ? int8 : exact;
+    series.points.emplace_back(saved, error);
   }
-  if (int8.points.empty() && exact.points.empty()) return "";
+  if (exact.points.empty() && bf16.points.empty() && int8.points.empty()) return "";
   return HtmlFigure("The error that each layer causes alone (l2), and the time that it saves",
-                    LineChart({.label = "us saved"}, {}, {int8, exact}));
+                    LineChart({.label = "us saved"}, {}, {int8, exact, bf16}));
+}
+
+// The error of what was tried, against its time.
+std::string CurveFigure(const TuningResult& result) {
+  ChartSeries tried{"tried", 1, LineStyle::kDots, {}}, chosen{"chosen", 0, LineStyle::kDots, {}};
+  for (const TriedPoint& point : result.curve) {
+    if (!std::isfinite(point.error)) continue;
+    (point.is_chosen ? chosen : tried)
+        .points.emplace_back(absl::ToDoubleMilliseconds(point.estimate), point.error);
+  }
+  if (tried.points.empty() && chosen.points.empty()) return "";
+  return HtmlFigure("The error of each assignment that was tried, and its time by that of layers",
+                    LineChart({.label = "ms"}, {}, {tried, chosen}));
 }
 
 }  // namespace
 
 std::string TuningHtml(const TuningReport& report) {
-  const std::string summary = report.written.empty()
-                                  ? "nothing was written"
-                                  : absl::StrCat("written to ", HtmlText(report.written));
+  const std::string summary =
+      report.written.empty()
+          ? "nothing was written"
+          : absl::StrCat("written to ", HtmlText(absl::StrJoin(report.written, " and ")));
   return HtmlPage(
       absl::StrCat("Tuning of ", report.model),
       absl::StrCat("<p>", summary, "</p>\n", FactTable(report), HtmlNotes(TuningNotes(report)),
-                   "<div class=charts>\n", ErrorFigure(report.result), "</div>\n",
-                   LayerTable(report.result), HtmlSettings(report.settings),
+                   "<div class=charts>\n", ErrorFigure(report.result), CurveFigure(report.result),
+                   "</div>\n", LayerTable(report.result), HtmlSettings(report.settings),
                    "<footer>tilewire tune. Errors of the result are of examples that "
                    "were not used for choosing; times are of this machine.</footer>"));
 }

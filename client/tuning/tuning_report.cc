@@ -7,6 +7,8 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "client/amount_text.h"
 
 namespace tilewire::client {
@@ -18,9 +20,13 @@ constexpr char kMadeUpNote[] =
     "the inputs were made up: ranges and errors say little about real ones; give --images or "
     "--array";
 
-int64_t CountInt8(const TuningResult& result) {
-  return absl::c_count_if(
-      result.nodes, [](const TunedNode& node) { return node.precision == TunedPrecision::kInt8; });
+int64_t CountOf(const TuningResult& result, TunedPrecision precision) {
+  return absl::c_count_if(result.nodes,
+                          [=](const TunedNode& node) { return node.precision == precision; });
+}
+
+std::string WrittenText(const TuningReport& report) {
+  return ShownText(absl::StrJoin(report.written, " and "));
 }
 
 std::string MillisecondsText(absl::Duration time) {
@@ -39,25 +45,40 @@ std::string TimeCell(absl::Duration time) {
 
 std::string Headline(const TuningReport& report) {
   const TuningResult& result = report.result;
-  const std::string counts =
-      absl::StrFormat("%d of %d layers int8", CountInt8(result), result.nodes.size());
+  std::string counts = absl::StrFormat("%d of %d layers int8",
+                                       CountOf(result, TunedPrecision::kInt8), result.nodes.size());
+  if (const int64_t bf16 = CountOf(result, TunedPrecision::kBf16); bf16 > 0)
+    absl::StrAppend(&counts, ", ", bf16, " bf16");
   const std::string model = ShownText(report.model);
   if (!report.written.empty())
-    return absl::StrCat(model, ": ", counts, ", written to ", ShownText(report.written), "\n");
+    return absl::StrCat(model, ": ", counts, ", written to ", WrittenText(report), "\n");
   if (result.keeps_budget) return absl::StrCat(model, ": ", counts, ", not written\n");
   return absl::StrCat(model, ": nothing was found that keeps ", ShownText(report.budget.ToString()),
                       "; nothing is written\n");
 }
 
+std::string ErrorCell(double error) { return error < 0 ? "-" : absl::StrFormat("%.1e", error); }
+
+// With columns for bf16 where any layer was tried so.
 std::string NodeTable(const TuningResult& result) {
-  std::string text = absl::StrFormat("%-9s  %9s  %9s  %8s  %-10s  %s\n", "precision", "exact us",
-                                     "int8 us", "l2 alone", "range by", "layer");
+  const bool has_bf16 =
+      absl::c_any_of(result.nodes, [](const TunedNode& node) { return node.bf16_alone >= 0; });
+  const auto row = [&](absl::string_view precision, absl::string_view exact, absl::string_view bf16,
+                       absl::string_view bf16_error, absl::string_view int8,
+                       absl::string_view error, absl::string_view rest) {
+    const std::string of_bf16 =
+        has_bf16 ? absl::StrFormat("%9s  %8s  ", bf16, bf16_error) : std::string();
+    return absl::StrFormat("%-9s  %9s  %s%9s  %8s  %s\n", precision, exact, of_bf16, int8, error,
+                           rest);
+  };
+  std::string text = row("precision", "exact us", "bf16 us", "l2 alone", "int8 us", "l2 alone",
+                         absl::StrFormat("%-10s  layer", "range by"));
   for (const TunedNode& node : result.nodes) {
-    absl::StrAppendFormat(&text, "%-9s  %9s  %9s  %8s  %-10s  %s %s\n",
-                          node.precision == TunedPrecision::kInt8 ? "int8" : "exact",
-                          TimeCell(node.exact_time), TimeCell(node.int8_time),
-                          node.error_alone < 0 ? "-" : absl::StrFormat("%.1e", node.error_alone),
-                          node.range_method, node.op, ShownText(node.node));
+    absl::StrAppend(
+        &text,
+        row(NameOf(node.precision), TimeCell(node.exact_time), TimeCell(node.bf16_time),
+            ErrorCell(node.bf16_alone), TimeCell(node.int8_time), ErrorCell(node.error_alone),
+            absl::StrFormat("%-10s  %s %s", node.range_method, node.op, ShownText(node.node))));
   }
   return text;
 }
@@ -73,14 +94,22 @@ json JsonOf(const MeasuredError& error) {
 json JsonOf(const TunedNode& node) {
   return {{"node", node.node},
           {"op", node.op},
-          {"precision", node.precision == TunedPrecision::kInt8 ? "int8" : "exact"},
+          {"precision", std::string(NameOf(node.precision))},
           {"reason", node.reason},
           {"input", node.input},
           {"range", {node.low, node.high}},
           {"range_method", node.range_method},
           {"l2_alone", node.error_alone < 0 ? json(nullptr) : json(node.error_alone)},
+          {"bf16_l2_alone", node.bf16_alone < 0 ? json(nullptr) : json(node.bf16_alone)},
           {"exact_us", absl::ToDoubleMicroseconds(node.exact_time)},
+          {"bf16_us", absl::ToDoubleMicroseconds(node.bf16_time)},
           {"int8_us", absl::ToDoubleMicroseconds(node.int8_time)}};
+}
+
+json JsonOf(const TriedPoint& point) {
+  return {{"error", std::isfinite(point.error) ? json(point.error) : json(nullptr)},
+          {"estimated_us", absl::ToDoubleMicroseconds(point.estimate)},
+          {"chosen", point.is_chosen}};
 }
 
 }  // namespace
@@ -90,16 +119,6 @@ std::string L2Text(const TuningResult& result) {
   // Without errors of single layers, nothing was predicted.
   if (result.predicted_l2 == 0) return measured;
   return absl::StrCat(measured, absl::StrFormat(", predicted %.2e", result.predicted_l2));
-}
-
-std::string MeasuredText(ErrorMeasure measure, const MeasuredError& error) {
-  std::string text =
-      absl::StrCat(ErrorText(measure, error.value), " of ", CountText(error.examples, "example"));
-  if (error.interval) {
-    absl::StrAppend(&text, ", between ", ErrorText(measure, error.interval->low), " and ",
-                    ErrorText(measure, error.interval->high));
-  }
-  return text;
 }
 
 std::vector<std::string> TuningNotes(const TuningReport& report) {
@@ -115,7 +134,12 @@ std::vector<std::string> TuningNotes(const TuningReport& report) {
         ErrorText(report.budget.measure(), result.held_out.interval->high)));
   }
   if (result.keeps_budget && result.tuned_time >= result.exact_time)
-    notes.push_back("int8 is not faster than the exact model on this machine; its file is smaller");
+    notes.push_back("it is not faster than the exact model on this machine; its file is smaller");
+  if (report.has_qdq && CountOf(result, TunedPrecision::kBf16) > 0) {
+    notes.push_back(
+        "ONNX has no word for products of bf16: in the QDQ file these layers are exact; the tuning "
+        "has them");
+  }
   if (result.is_out_of_time)
     notes.push_back("the time ended before all was tried; --time gives more");
   return notes;
@@ -143,9 +167,10 @@ std::string TuningText(const TuningReport& report) {
 
 std::string TuningJson(const TuningReport& report) {
   const TuningResult& result = report.result;
-  json settings = json::object(), nodes = json::array();
+  json settings = json::object(), nodes = json::array(), curve = json::array();
   for (const auto& [name, value] : report.settings) settings[name] = value;
   for (const TunedNode& node : result.nodes) nodes.push_back(JsonOf(node));
+  for (const TriedPoint& point : result.curve) curve.push_back(JsonOf(point));
   const json object = {{"model", report.model},
                        {"written", report.written},
                        {"settings", settings},
@@ -165,6 +190,7 @@ std::string TuningJson(const TuningReport& report) {
                        {"stopped", result.is_stopped},
                        {"out_of_time", result.is_out_of_time},
                        {"notes", TuningNotes(report)},
+                       {"curve", curve},
                        {"nodes", nodes}};
   return object.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }

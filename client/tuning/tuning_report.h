@@ -16,15 +16,14 @@
 namespace tilewire::client {
 
 struct TuningReport {
-  std::string model, written;  // files; `written` is empty if there is none
+  std::string model;
+  std::vector<std::string> written;                           // files
   std::vector<std::pair<std::string, std::string>> settings;  // as the flags have them
   ErrorBudget budget;
   bool is_made_up = false;  // the inputs
+  bool has_qdq = false;     // a QDQ file is among those that are written
   TuningResult result;
 };
-
-// "0.56 % of 180 examples, between 0.10 % and 3.08 %": with the interval, if there is one.
-std::string MeasuredText(ErrorMeasure measure, const MeasuredError& error);
 
 // "1.20e-02, predicted 1.10e-02".
 std::string L2Text(const TuningResult& result);

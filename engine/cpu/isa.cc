@@ -63,6 +63,14 @@ const Detected& ThisProcess() {
 
 }  // namespace
 
+std::vector<std::string> FeatureNames(Isa isa) {
+  std::vector<std::string> names;
+  for (const NamedIsa& named : kNamedIsas) {
+    if (isa.Includes(named.isa)) names.emplace_back(named.name);
+  }
+  return names;
+}
+
 std::string IsaNames(absl::string_view separator) {
   std::string names;
   for (const auto& named : kNamedIsas)

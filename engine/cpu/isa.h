@@ -80,6 +80,9 @@ constexpr absl::string_view IsaName(Isa isa) {
   return name;
 }
 
+// The names of all named sets that `isa` includes, in their order.
+std::vector<std::string> FeatureNames(Isa isa);
+
 // All names, in the order in which the sets include each other, with `separator` between them.
 std::string IsaNames(absl::string_view separator);
 

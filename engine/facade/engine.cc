@@ -8,7 +8,9 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "engine/base/diagnostics.h"
+#include "engine/base/precision.h"
 #include "engine/base/status_macros.h"
 #include "engine/cpu/cores.h"
 #include "engine/facade/loaded_model.h"
@@ -18,6 +20,8 @@
 #include "engine/jit/generator.h"
 #include "engine/primitive_engine.h"
 #include "engine/trainer.h"
+#include "engine/tuning/tuned_source.h"
+#include "spdlog/spdlog.h"
 
 namespace tilewire {
 namespace {
@@ -60,9 +64,13 @@ class RealEngine final : public Engine, public PrimitiveEngine {
 
   absl::StatusOr<std::shared_ptr<const Model>> LoadModel(const std::string& path,
                                                          const LoadOptions& options) override {
-    ABSL_ASSIGN_OR_RETURN(auto source, reader::OnnxModel::Open(path));
     LoadOptions named = options;
     if (named.name.empty()) named.name = path;
+    if (options.takes_tuning) {
+      ABSL_ASSIGN_OR_RETURN(auto tuned, tuning::OpenTuned(path));
+      if (tuned) return CreateTuned(*std::move(tuned), std::move(named));
+    }
+    ABSL_ASSIGN_OR_RETURN(auto source, reader::OnnxModel::Open(path));
     return LoadedModel::Create(std::move(source), shared_, named);
   }
 
@@ -128,6 +136,23 @@ class RealEngine final : public Engine, public PrimitiveEngine {
   const EngineOptions& options() const override { return shared_->options; }
 
  private:
+  absl::StatusOr<std::shared_ptr<const Model>> CreateTuned(tuning::TunedSource tuned,
+                                                           LoadOptions options) {
+    spdlog::info("{}: tuned to {}: {} of its layers int8, {} bf16, {} exact", options.name,
+                 tuned.facts.budget, tuned.facts.int8_layers, tuned.facts.bf16_layers,
+                 tuned.facts.exact_layers);
+    if (tuned.facts.cpu_features != FeatureNames(shared_->options.max_isa)) {
+      spdlog::info(
+          "{}: was tuned on another CPU, with {}: its precisions hold, and what is fastest "
+          "may be others here",
+          options.name, absl::StrJoin(tuned.facts.cpu_features, " "));
+    }
+    options.precision = Precision::kExact;
+    options.node_precisions = std::move(tuned.precisions);
+    return LoadedModel::Create(std::move(tuned.model), shared_, options,
+                               {std::move(tuned.facts), tuned.held_bytes});
+  }
+
   const std::shared_ptr<EngineShared> shared_;
 };
 

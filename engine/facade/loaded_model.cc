@@ -46,20 +46,23 @@ void WarnAboutReferences(const std::string& model, const runtime::Plan& plan, cp
 }  // namespace
 
 LoadedModel::LoadedModel(std::shared_ptr<const reader::OnnxModel> source,
-                         std::shared_ptr<EngineShared> shared, Precision precision)
+                         std::shared_ptr<EngineShared> shared, ModelPrecision precision,
+                         LoadedTuning tuning)
     : source_(std::move(source)),
       shared_(std::move(shared)),
       signature_(SignatureOf(*source_)),
+      tuning_(std::move(tuning)),
       has_deciding_inputs_(absl::c_any_of(
           signature_.inputs, [](const TensorSpec& spec) { return spec.decides_shapes; })),
-      plans_(shared_.get(), has_deciding_inputs_ || source_->has_cuts(), precision) {}
+      plans_(shared_.get(), has_deciding_inputs_ || source_->has_cuts(), std::move(precision)) {}
 
 absl::StatusOr<std::shared_ptr<const Model>> LoadedModel::Create(
     std::shared_ptr<const reader::OnnxModel> source, std::shared_ptr<EngineShared> shared,
-    const LoadOptions& options) {
-  const Precision precision = options.precision.value_or(shared->options.precision);
-  std::shared_ptr<LoadedModel> model(
-      new LoadedModel(std::move(source), std::move(shared), precision));
+    const LoadOptions& options, LoadedTuning tuning) {
+  ModelPrecision precision{options.precision.value_or(shared->options.precision),
+                           options.node_precisions};
+  std::shared_ptr<LoadedModel> model(new LoadedModel(std::move(source), std::move(shared),
+                                                     std::move(precision), std::move(tuning)));
   if (const absl::Status unfit = model->source_->unfit(); !unfit.ok())
     spdlog::warn("{}: none of the shapes that were tried fits, so that requests may be refused: {}",
                  options.name, std::string(unfit.message()));

@@ -6,6 +6,7 @@
 #define ENGINE_FACADE_LOADED_MODEL_H_
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "engine/engine.h"
@@ -19,6 +20,12 @@ namespace tilewire {
 
 class StagedRun;
 
+// The tuning that a model was loaded with.
+struct LoadedTuning {
+  std::optional<TuningFacts> facts;  // nullopt: none
+  int64_t held_bytes = 0;            // of the tuned file, in memory
+};
+
 // Builds one plan per shape and keeps some of them (stage_plans.h). A request of a known shape
 // never waits for a plan that is being built. Where elements of inputs decide shapes, there is a
 // plan for each set of these elements; where computed elements do, a run goes from plan to plan
@@ -29,7 +36,7 @@ class LoadedModel : public Model {
   // are those of reader::OnnxModel::Specialize() and lowering::LowerNetwork().
   static absl::StatusOr<std::shared_ptr<const Model>> Create(
       std::shared_ptr<const reader::OnnxModel> source, std::shared_ptr<EngineShared> shared,
-      const LoadOptions& options = {});
+      const LoadOptions& options = {}, LoadedTuning tuning = {});
 
   const ModelSignature& signature() const override { return signature_; }
   absl::StatusOr<std::vector<OutputTensor>> Run(absl::Span<const InputTensor> inputs,
@@ -42,13 +49,14 @@ class LoadedModel : public Model {
   std::vector<LivePlan> LiveProfile() const override;
   int64_t weights_bytes() const override { return source_->weights_bytes(); }
   std::vector<std::vector<Dims>> PlannedShapes() const override;
-  int64_t HeldBytes() const override { return plans_.HeldBytes(); }
+  const TuningFacts* tuning() const override { return tuning_.facts ? &*tuning_.facts : nullptr; }
+  int64_t HeldBytes() const override { return plans_.HeldBytes() + tuning_.held_bytes; }
   absl::Status CheckFiles() const override { return source_->CheckFiles(); }
   void Release(absl::FunctionRef<void()> between) const override { plans_.Release(between); }
 
  private:
   LoadedModel(std::shared_ptr<const reader::OnnxModel> source, std::shared_ptr<EngineShared> shared,
-              Precision precision);
+              ModelPrecision precision, LoadedTuning tuning);
 
   using PlanKey = StagePlans::Key;
 
@@ -75,6 +83,7 @@ class LoadedModel : public Model {
   const std::shared_ptr<const reader::OnnxModel> source_;
   const std::shared_ptr<EngineShared> shared_;
   ModelSignature signature_;
+  const LoadedTuning tuning_;
   const bool has_deciding_inputs_;
   mutable StagePlans plans_;
 };

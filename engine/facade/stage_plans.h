@@ -7,7 +7,9 @@
 #define ENGINE_FACADE_STAGE_PLANS_H_
 
 #include <atomic>
+#include <map>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -44,6 +46,11 @@ struct EngineShared {
   }
 };
 
+struct ModelPrecision {
+  Precision all = Precision::kExact;
+  std::map<std::string, Precision> nodes;  // LoadOptions::node_precisions
+};
+
 struct PlannedStage {
   std::shared_ptr<const runtime::Plan> plan;  // null: nothing has to be run before the cut
   std::shared_ptr<const reader::Cut> cut;     // null: the plan is the whole model
@@ -64,7 +71,7 @@ class StagePlans {
   using Key = std::vector<Dims>;
 
   // `elements_decide_sizes`: whether sizes may come from elements, of inputs or computed ones.
-  StagePlans(EngineShared* shared, bool elements_decide_sizes, Precision precision);
+  StagePlans(EngineShared* shared, bool elements_decide_sizes, ModelPrecision precision);
 
   // The plan for the key, which is made of what `build` returns. A request never waits for the plan
   // of another key. Errors are those of `build` and lowering::LowerNetwork(), and what
@@ -98,7 +105,7 @@ class StagePlans {
 
   EngineShared& shared_;
   const bool elements_decide_sizes_;
-  const Precision precision_;
+  const ModelPrecision precision_;
   runtime::PackedWeights weights_;
   threading::SingleFlightCache<PlannedStage, Key> plans_;
 };

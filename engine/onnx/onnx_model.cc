@@ -272,4 +272,11 @@ absl::StatusOr<std::shared_ptr<const OnnxModel>> OnnxModel::Open(const std::stri
   return ParsedModel::Create(std::move(graph), std::move(files));
 }
 
+absl::StatusOr<std::shared_ptr<const OnnxModel>> OnnxModel::OpenBytes(std::string bytes) {
+  const std::shared_ptr<const ByteSource> source = KeptBytes(std::move(bytes));
+  ABSL_ASSIGN_OR_RETURN(OnnxFile onnx_file, ReadOnnxFile(*source, ""));
+  ABSL_ASSIGN_OR_RETURN(ModelGraph graph, BuildModelGraph(std::move(onnx_file)));
+  return ParsedModel::Create(std::move(graph), std::nullopt);
+}
+
 }  // namespace tilewire::reader

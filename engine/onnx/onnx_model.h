@@ -42,6 +42,8 @@ class OnnxModel {
   //                       node, operator, domain and opset
   static absl::StatusOr<std::shared_ptr<const OnnxModel>> Open(const std::string& path,
                                                                OpenedFor use = OpenedFor::kRunning);
+  // The same of a file's bytes, to be run; large weights are read in them, so that they are kept.
+  static absl::StatusOr<std::shared_ptr<const OnnxModel>> OpenBytes(std::string bytes);
   virtual ~OnnxModel() = default;
 
   virtual const std::vector<TensorSpec>& inputs() const = 0;

@@ -2,7 +2,7 @@
 #include "engine/tuning/choice.h"
 
 #include <algorithm>
-#include <numeric>
+#include <limits>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
@@ -21,6 +21,11 @@ constexpr double kPartOfTimeAlone = 0.6;  // that single layers may take of what
 constexpr double kClearlyFaster = 0.98;
 constexpr double kBarely = 0.2;  // of its time: layers that save no more are tried without
 
+bool IsAllExact(const Precisions& precisions) {
+  return absl::c_all_of(
+      precisions, [](TunedPrecision precision) { return precision == TunedPrecision::kExact; });
+}
+
 constexpr double kDoneByMethods = 0.15, kDoneByAlone = 0.6, kDoneByDescent = 0.85;
 
 }  // namespace
@@ -36,14 +41,19 @@ bool Choice::IsEnding() {
 }
 
 absl::StatusOr<std::string> Choice::FileOf(const Assignment& assignment) {
-  const Conversions conversions = FindConversions(in_.source, in_.layers, assignment.is_int8);
-  return writer_.Write(assignment.is_int8,
+  const Conversions conversions =
+      FindConversions(in_.source, in_.layers, IsInt8(assignment.precisions));
+  return writer_.Write(assignment.precisions,
                        in_.calibration.ParamsOf(conversions.tensors, assignment.methods));
 }
 
+absl::StatusOr<std::shared_ptr<const Model>> Choice::Load(const Assignment& assignment) {
+  ABSL_ASSIGN_OR_RETURN(const std::string file, FileOf(assignment));
+  return in_.runs.Load(file, NodePrecisions(in_.layers, assignment.precisions));
+}
+
 absl::Status Choice::Measure(Assignment* assignment, int64_t most_examples) {
-  ABSL_ASSIGN_OR_RETURN(const std::string file, FileOf(*assignment));
-  ABSL_ASSIGN_OR_RETURN(const auto model, in_.runs.Load(file));
+  ABSL_ASSIGN_OR_RETURN(const auto model, Load(*assignment));
   const auto examples = absl::MakeConstSpan(in_.set.chosen).subspan(0, most_examples);
   ABSL_ASSIGN_OR_RETURN(const TrialOutputs trial, in_.runs.Run(*model, examples, in_.output));
   OutputError error;
@@ -55,10 +65,18 @@ absl::Status Choice::Measure(Assignment* assignment, int64_t most_examples) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> Choice::Try(std::vector<bool> is_int8) {
-  if (!absl::c_linear_search(is_int8, true)) return true;
-  Assignment assignment{.is_int8 = std::move(is_int8), .methods = methods_};
+void Choice::AddToCurve(const Assignment& assignment) {
+  if (times_.empty()) return;
+  absl::Duration estimate = beside_layers_;
+  for (size_t i = 0; i < times_.size(); ++i) estimate += times_[i].Of(assignment.precisions[i]);
+  curve_.push_back({.error = assignment.error.value, .estimate = estimate});
+}
+
+absl::StatusOr<bool> Choice::Try(Precisions precisions) {
+  if (IsAllExact(precisions)) return true;
+  Assignment assignment{.precisions = std::move(precisions), .methods = methods_};
   ABSL_RETURN_IF_ERROR(Measure(&assignment, static_cast<int64_t>(in_.set.chosen.size())));
+  AddToCurve(assignment);
   if (!nearest_ || in_.spec.budget.IsWorse(nearest_->error.value, assignment.error.value))
     nearest_ = assignment;
   const bool keeps = kept_.Allows(assignment.error.value);
@@ -67,19 +85,21 @@ absl::StatusOr<bool> Choice::Try(std::vector<bool> is_int8) {
 }
 
 absl::Status Choice::FindMethod() {
+  const TunedPrecision first = in_.spec.may_be_int8 ? TunedPrecision::kInt8 : TunedPrecision::kBf16;
   std::optional<Assignment> least;
   RangeMethod method = kRangeMethods[0];
   for (RangeMethod one : kRangeMethods) {
     Report(kDoneByMethods * static_cast<double>(one) / kRangeMethods.size(),
-           absl::StrCat("all layers int8, ranges by ", NameOf(one)));
+           in_.spec.may_be_int8 ? absl::StrCat("all layers int8, ranges by ", NameOf(one))
+                                : "all layers bf16");
     methods_.assign(in_.calibration.groups(), one);
-    Assignment all{std::vector<bool>(in_.layers.size(), true), methods_};
+    Assignment all{Precisions(in_.layers.size(), first), methods_};
     ABSL_RETURN_IF_ERROR(Measure(&all, static_cast<int64_t>(in_.set.chosen.size())));
     if (!least || all.l2 < least->l2) {
       least = all;
       method = one;
     }
-    if (IsEnding()) break;
+    if (IsEnding() || !in_.spec.may_be_int8) break;
   }
   methods_.assign(in_.calibration.groups(), method);
   nearest_ = least;
@@ -87,45 +107,65 @@ absl::Status Choice::FindMethod() {
   return absl::OkStatus();
 }
 
+absl::StatusOr<Explanation> Choice::Explain(TunedPrecision all) {
+  const ExplainOptions options{.dims = in_.runs.FirstDims(), .runs = kExplainedRuns};
+  if (all == TunedPrecision::kExact) return in_.exact.Explain(options);
+  ABSL_ASSIGN_OR_RETURN(const auto model, Load({Precisions(in_.layers.size(), all), methods_}));
+  return model->Explain(options);
+}
+
 absl::Status Choice::MeasureTimes() {
   Report(kDoneByMethods, "the time of each layer");
-  ABSL_ASSIGN_OR_RETURN(const std::string file, FileOf(*nearest_));
-  ABSL_ASSIGN_OR_RETURN(const auto int8, in_.runs.Load(file));
-  ExplainOptions options{.dims = in_.runs.FirstDims(), .runs = kExplainedRuns};
-  ABSL_ASSIGN_OR_RETURN(const Explanation of_exact, in_.exact.Explain(options));
-  ABSL_ASSIGN_OR_RETURN(const Explanation of_int8, int8->Explain(options));
-  times_ = TimesOf(in_.layers, of_exact, of_int8);
+  ABSL_ASSIGN_OR_RETURN(const Explanation exact, Explain(TunedPrecision::kExact));
+  std::optional<Explanation> bf16, int8;
+  if (in_.spec.may_be_bf16) {
+    ABSL_ASSIGN_OR_RETURN(bf16, Explain(TunedPrecision::kBf16));
+  }
+  if (in_.spec.may_be_int8) {
+    ABSL_ASSIGN_OR_RETURN(int8, Explain(TunedPrecision::kInt8));
+  }
+  times_ = TimesOf(in_.layers, exact, bf16 ? &*bf16 : nullptr, int8 ? &*int8 : nullptr);
+  beside_layers_ = exact.run;
+  for (const LayerTime& time : times_) beside_layers_ -= time.exact;
   return absl::OkStatus();
 }
 
-double Choice::ErrorAlone(int layer) const {
+double Choice::ErrorAlone(int layer, TunedPrecision precision) const {
+  if (precision == TunedPrecision::kExact) return 0;
+  if (precision == TunedPrecision::kBf16) return bf16_alone_[layer];
   return methods_.empty() ? -1 : alone_[layer][static_cast<int>(methods_[GroupOf(layer)])];
 }
 
-absl::Duration Choice::SavedBy(int layer) const {
-  return times_.empty() ? absl::ZeroDuration() : times_[layer].exact - times_[layer].int8;
+absl::StatusOr<double> Choice::MeasureAlone(int layer, TunedPrecision precision,
+                                            RangeMethod method) {
+  Assignment alone{Precisions(in_.layers.size(), TunedPrecision::kExact),
+                   std::vector<RangeMethod>(methods_.size(), method)};
+  alone.precisions[layer] = precision;
+  ABSL_RETURN_IF_ERROR(Measure(&alone, kExamplesAlone));
+  return alone.l2;
 }
 
 absl::Status Choice::MeasureAlone() {
   const int layers = static_cast<int>(in_.layers.size());
   const absl::Time start = absl::Now();
   const absl::Time end = start + (in_.deadline - start) * kPartOfTimeAlone;
+  const size_t most = (in_.spec.may_be_int8 ? kRangeMethods.size() : 0) + in_.spec.may_be_bf16;
   int64_t trials = 0;
   for (int i = 0; i < layers && !IsEnding() && absl::Now() < end; ++i) {
     Report(kDoneByMethods + (kDoneByAlone - kDoneByMethods) * i / layers,
            absl::StrFormat("layer %d of %d alone: %s", i + 1, layers, in_.layers[i].name));
     const absl::Duration one = (absl::Now() - start) / std::max<int64_t>(trials, 1);
-    const auto wanted = static_cast<double>(kRangeMethods.size() * (layers - i));
-    const bool has_time = absl::Now() + one * wanted < end;
+    const bool has_time = absl::Now() + one * static_cast<double>(most * (layers - i)) < end;
+    const RangeMethod usual = methods_[GroupOf(i)];
     for (RangeMethod method : kRangeMethods) {
-      if (!has_time && method != methods_[GroupOf(i)]) continue;
-      Assignment alone{std::vector<bool>(layers, false),
-                       std::vector<RangeMethod>(methods_.size(), method)};
-      alone.is_int8[i] = true;
-      ABSL_RETURN_IF_ERROR(Measure(&alone, kExamplesAlone));
+      if (!in_.spec.may_be_int8 || (!has_time && method != usual)) continue;
+      ABSL_ASSIGN_OR_RETURN(alone_[i][static_cast<int>(method)],
+                            MeasureAlone(i, TunedPrecision::kInt8, method));
       ++trials;
-      alone_[i][static_cast<int>(method)] = alone.l2;
     }
+    if (!in_.spec.may_be_bf16) continue;
+    ABSL_ASSIGN_OR_RETURN(bf16_alone_[i], MeasureAlone(i, TunedPrecision::kBf16, usual));
+    ++trials;
   }
   TakeMethods();
   return absl::OkStatus();
@@ -150,82 +190,131 @@ void Choice::TakeMethods() {
   }
 }
 
-std::vector<int> Choice::Order() const {
+Precisions Choice::Fastest() const {
+  Precisions fastest(in_.layers.size(), TunedPrecision::kExact);
+  for (size_t i = 0; i < fastest.size(); ++i) {
+    if (MayBeBf16(static_cast<int>(i))) fastest[i] = TunedPrecision::kBf16;
+    if (in_.spec.may_be_int8) fastest[i] = TunedPrecision::kInt8;
+  }
+  return fastest;
+}
+
+TunedPrecision Choice::MoreExact(int layer, TunedPrecision precision) const {
+  const bool may_be_bf16 = precision == TunedPrecision::kInt8 && MayBeBf16(layer);
+  const bool is_faster = may_be_bf16 && !times_.empty() && times_[layer].bf16 < times_[layer].exact;
+  return is_faster ? TunedPrecision::kBf16 : TunedPrecision::kExact;
+}
+
+absl::Duration Choice::SavedBy(int layer, TunedPrecision precision) const {
+  if (times_.empty()) return absl::ZeroDuration();
+  return times_[layer].Of(MoreExact(layer, precision)) - times_[layer].Of(precision);
+}
+
+void Choice::AddSteps(int layer, double ordinary_square,
+                      std::vector<std::pair<double, Step>>* steps) const {
+  const auto square = [&](TunedPrecision precision) {
+    const double error = ErrorAlone(layer, precision);
+    return error < 0 ? ordinary_square : error * error;
+  };
+  // The square of the error that a step removes over the time that it costs.
+  const auto worth = [&](TunedPrecision from, TunedPrecision to) {
+    const double removed = square(from) - square(to);
+    if (times_.empty()) return removed;
+    const double cost = absl::ToDoubleMicroseconds(times_[layer].Of(to) - times_[layer].Of(from));
+    return cost > 0 || removed <= 0 ? removed / std::max(cost, 1e-3)
+                                    : std::numeric_limits<double>::infinity();
+  };
+  using enum TunedPrecision;
+  const TunedPrecision from = Fastest()[layer];
+  if (from == kExact) return;
+  const bool has_two_steps =
+      from == kInt8 && MayBeBf16(layer) && worth(kInt8, kBf16) >= worth(kBf16, kExact);
+  if (!has_two_steps) return steps->push_back({worth(from, kExact), {layer, kExact}});
+  steps->push_back({worth(kInt8, kBf16), {layer, kBf16}});
+  steps->push_back({worth(kBf16, kExact), {layer, kExact}});
+}
+
+std::vector<Choice::Step> Choice::Steps() const {
+  const TunedPrecision first = in_.spec.may_be_int8 ? TunedPrecision::kInt8 : TunedPrecision::kBf16;
   double sum = 0, measured = 0;
   for (size_t i = 0; i < alone_.size(); ++i) {
-    const double error = ErrorAlone(static_cast<int>(i));
+    const double error = ErrorAlone(static_cast<int>(i), first);
     if (error < 0) continue;
     sum += error;
     ++measured;
   }
   // A layer that was not measured counts as an ordinary one.
   const double ordinary = measured > 0 ? sum / measured : 1;
-  const auto cost = [&](int i) {
-    const double error = ErrorAlone(i) < 0 ? ordinary : ErrorAlone(i);
-    const double saved = absl::ToDoubleMicroseconds(SavedBy(i));
-    // Layers that save nothing come before all others.
-    return std::make_pair(!times_.empty() && saved <= 0, error * error / (saved > 0 ? saved : 1));
-  };
-  std::vector<int> order(in_.layers.size());
-  std::iota(order.begin(), order.end(), 0);
-  absl::c_stable_sort(order, [&](int a, int b) { return cost(a) > cost(b); });
-  return order;
+  std::vector<std::pair<double, Step>> found;
+  for (size_t i = 0; i < in_.layers.size(); ++i)
+    AddSteps(static_cast<int>(i), ordinary * ordinary, &found);
+  absl::c_stable_sort(found, [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<Step> steps;
+  for (const auto& [worth, step] : found) steps.push_back(step);
+  return steps;
 }
 
 absl::Status Choice::Descend() {
-  const std::vector<int> order = Order();
-  const int layers = static_cast<int>(order.size());
-  const auto without = [&](int left_out) {
-    std::vector<bool> is_int8(layers, true);
-    for (int i = 0; i < left_out; ++i) is_int8[order[i]] = false;
-    return is_int8;
+  const std::vector<Step> steps = Steps();
+  const auto after = [&](int taken) {
+    Precisions precisions = Fastest();
+    for (int i = 0; i < taken; ++i) precisions[steps[i].layer] = steps[i].to;
+    return precisions;
   };
   Report(kDoneByAlone, "the whole");
   const std::optional<Assignment> by_one_method = best_;
-  ABSL_ASSIGN_OR_RETURN(const bool all_keep, Try(without(0)));
+  ABSL_ASSIGN_OR_RETURN(const bool all_keep, Try(after(0)));
   if (all_keep || by_one_method) {
-    // All layers are int8 either way: the ranges with less error are taken.
+    // All layers are as fast as can be either way: the ranges with less error are taken.
     if (by_one_method && (!all_keep || by_one_method->l2 < best_->l2)) {
       best_ = by_one_method;
       methods_ = best_->methods;
     }
     return LeaveOutTheSlow();
   }
-  int fails = 0, keeps = layers;
+  int fails = 0, keeps = static_cast<int>(steps.size());
   while (keeps - fails > 1 && !IsEnding()) {
     const int middle = (fails + keeps) / 2;
-    Report(kDoneByAlone, absl::StrFormat("the whole with %d of %d layers exact", middle, layers));
-    ABSL_ASSIGN_OR_RETURN(const bool kept, Try(without(middle)));
+    Report(kDoneByAlone,
+           absl::StrFormat("the whole with %d of %d steps to exact layers", middle, steps.size()));
+    ABSL_ASSIGN_OR_RETURN(const bool kept, Try(after(middle)));
     (kept ? keeps : fails) = middle;
   }
-  ABSL_RETURN_IF_ERROR(TryAgain(order, keeps));
+  ABSL_RETURN_IF_ERROR(TryAgain({steps.begin(), steps.begin() + keeps}));
   return LeaveOutTheSlow();
 }
 
-absl::Status Choice::TryAgain(const std::vector<int>& order, int left_out) {
-  std::vector<int> again(order.begin(), order.begin() + left_out);
-  absl::c_stable_sort(again, [&](int a, int b) { return SavedBy(a) > SavedBy(b); });
-  for (size_t i = 0; i < again.size() && !IsEnding(); ++i) {
-    if (!times_.empty() && SavedBy(again[i]) <= absl::ZeroDuration()) continue;
-    Report(kDoneByDescent, absl::StrFormat("once more with %s int8", in_.layers[again[i]].name));
-    std::vector<bool> is_int8 =
-        best_ ? best_->is_int8 : std::vector<bool>(in_.layers.size(), false);
-    if (is_int8[again[i]]) continue;
-    is_int8[again[i]] = true;
-    ABSL_RETURN_IF_ERROR(Try(std::move(is_int8)).status());
+absl::Status Choice::TryAgain(const std::vector<Step>& steps) {
+  const Precisions fastest = Fastest();
+  std::vector<int> again;
+  for (const Step& step : steps) {
+    if (!absl::c_linear_search(again, step.layer)) again.push_back(step.layer);
+  }
+  absl::c_stable_sort(
+      again, [&](int a, int b) { return SavedBy(a, fastest[a]) > SavedBy(b, fastest[b]); });
+  for (int layer : again) {
+    for (TunedPrecision wanted : {fastest[layer], MoreExact(layer, fastest[layer])}) {
+      const Precisions now =
+          best_ ? best_->precisions : Precisions(fastest.size(), TunedPrecision::kExact);
+      if (IsEnding() || wanted <= now[layer]) break;  // it is as fast already
+      if (!times_.empty() && SavedBy(layer, wanted) <= absl::ZeroDuration()) continue;
+      Report(kDoneByDescent,
+             absl::StrFormat("once more with %s %s", in_.layers[layer].name, NameOf(wanted)));
+      Precisions faster = now;
+      faster[layer] = wanted;
+      ABSL_RETURN_IF_ERROR(Try(std::move(faster)).status());
+    }
   }
   return absl::OkStatus();
 }
 
-absl::Status Choice::TakeIfFaster(std::vector<bool> is_int8) {
+absl::Status Choice::TakeIfFaster(Precisions precisions) {
   const Assignment before = *best_;
-  if (is_int8 == before.is_int8 || !absl::c_linear_search(is_int8, true)) return absl::OkStatus();
-  ABSL_ASSIGN_OR_RETURN(const bool keeps, Try(std::move(is_int8)));
+  if (precisions == before.precisions || IsAllExact(precisions)) return absl::OkStatus();
+  ABSL_ASSIGN_OR_RETURN(const bool keeps, Try(std::move(precisions)));
   if (!keeps) return absl::OkStatus();
-  ABSL_ASSIGN_OR_RETURN(const std::string old_file, FileOf(before));
-  ABSL_ASSIGN_OR_RETURN(const auto old_model, in_.runs.Load(old_file));
-  ABSL_ASSIGN_OR_RETURN(const std::string new_file, FileOf(*best_));
-  ABSL_ASSIGN_OR_RETURN(const auto new_model, in_.runs.Load(new_file));
+  ABSL_ASSIGN_OR_RETURN(const auto old_model, Load(before));
+  ABSL_ASSIGN_OR_RETURN(const auto new_model, Load(*best_));
   absl::Duration old_time, new_time;
   ABSL_RETURN_IF_ERROR(in_.runs.TimeInTurns(*old_model, *new_model, &old_time, &new_time));
   if (new_time > old_time * kClearlyFaster) best_ = before;
@@ -235,20 +324,25 @@ absl::Status Choice::TakeIfFaster(std::vector<bool> is_int8) {
 absl::Status Choice::LeaveOutTheSlow() {
   if (!best_ || times_.empty() || IsEnding()) return absl::OkStatus();
   Report(kDoneByDescent, "without layers that save no time");
-  std::vector<bool> saving = best_->is_int8;
+  const Precisions start = best_->precisions;
+  const auto saved = [&](int i) { return SavedBy(i, start[i]); };
+  Precisions saving = start;
   std::vector<int> barely;
-  for (int i = 0; i < static_cast<int>(saving.size()); ++i) {
-    if (SavedBy(i) <= absl::ZeroDuration()) saving[i] = false;
-    if (SavedBy(i) <= times_[i].exact * kBarely) barely.push_back(i);
+  for (int i = 0; i < static_cast<int>(start.size()); ++i) {
+    if (start[i] == TunedPrecision::kExact) continue;
+    const TunedPrecision other = MoreExact(i, start[i]);
+    if (saved(i) <= absl::ZeroDuration()) saving[i] = other;
+    if (saved(i) <= times_[i].Of(other) * kBarely) barely.push_back(i);
   }
   ABSL_RETURN_IF_ERROR(TakeIfFaster(std::move(saving)));
   // Between exact layers, conversions may cost more than a layer saves among others of integers.
-  absl::c_stable_sort(barely, [&](int a, int b) { return SavedBy(a) < SavedBy(b); });
+  absl::c_stable_sort(barely, [&](int a, int b) { return saved(a) < saved(b); });
   for (size_t i = 0; i < barely.size() && !IsEnding(); ++i) {
-    if (!best_->is_int8[barely[i]]) continue;
-    Report(kDoneByDescent, absl::StrFormat("once more without %s", in_.layers[barely[i]].name));
-    std::vector<bool> without = best_->is_int8;
-    without[barely[i]] = false;
+    const int layer = barely[i];
+    if (best_->precisions[layer] != start[layer]) continue;
+    Report(kDoneByDescent, absl::StrFormat("once more without %s", in_.layers[layer].name));
+    Precisions without = best_->precisions;
+    without[layer] = MoreExact(layer, start[layer]);
     ABSL_RETURN_IF_ERROR(TakeIfFaster(std::move(without)));
   }
   return absl::OkStatus();

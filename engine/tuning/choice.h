@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The choice of the layers that are int8. In its order:
+// The choice of the precision of each layer: exact, bf16 or int8. In its order:
 //
 //   1. all layers int8, with each method of ranges; the best method is that of all tensors
-//   2. the error of each layer alone, with each method; each tensor takes the method that the
-//      layers which read it do best with
-//   3. layers sorted by the square of the error that they cause alone over the time that they save;
-//      those that save none come first
-//   4. the least number of layers, from the front, that must stay exact to keep the budget, found
-//      by bisection with the whole measured each time
-//   5. each of these is tried again, the one that saves most first
-//   6. layers that save no time are left exact if the whole is faster without them; so are, one by
-//      one, those that save little
+//   2. the error of each layer alone, int8 with each method and bf16; each tensor takes the method
+//      that the layers which read it do best with
+//   3. steps from int8 to bf16 and from there to exact, sorted by the square of the error that each
+//      removes over the time that it costs; those that cost none come first. A layer goes from int8
+//      to exact at once where the second step would come before the first: these are the vertices
+//      of the lower convex hull of its squares of errors and times, so that the prefixes of the
+//      list are the answers of the Lagrangian relaxation of the knapsack that this is
+//   4. the least number of steps, from the front, that keep the budget, found by bisection with the
+//      whole measured each time
+//   5. each layer that took a step is tried again without it, the one that saves most first
+//   6. layers that save no time become more exact if the whole is faster; so do, one by one, those
+//      that save little
+//
+// A layer is bf16 only where its error alone was measured and is not 0: without a row for it, bf16
+// would be exact here and something else on other CPUs. Without int8, all begin as bf16.
 //
 // Errors alone, and of predictions, are l2, which tells small errors apart where no answer changes.
 // Thread-compatible.
@@ -20,6 +26,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -28,6 +35,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "engine/explanation.h"
 #include "engine/tuner.h"
 #include "engine/tuning/calibration.h"
 #include "engine/tuning/layer_times.h"
@@ -39,7 +47,7 @@ namespace tilewire::tuning {
 
 // An assignment, and what was measured of it on the examples of the choice.
 struct Assignment {
-  std::vector<bool> is_int8;         // of each layer
+  Precisions precisions;             // of each layer
   std::vector<RangeMethod> methods;  // of each group of tensors
   MeasuredError error;
   double l2 = 0;
@@ -65,7 +73,8 @@ class Choice {
       : in_(inputs),
         writer_(inputs.source, inputs.layers),
         kept_(inputs.spec.budget.Part(inputs.spec.may_stay_exact ? kPartOfBudget : 1)),
-        alone_(inputs.layers.size(), {-1, -1, -1}) {}
+        alone_(inputs.layers.size(), {-1, -1, -1}),
+        bf16_alone_(inputs.layers.size(), -1) {}
 
   // Ends early, with what it has, at the deadline and when the spec's `stop` is set.
   absl::Status Run();
@@ -74,37 +83,56 @@ class Choice {
   const std::optional<Assignment>& best() const { return best_; }
   // The one nearest to the budget of all that were measured; nullopt: none was.
   const std::optional<Assignment>& nearest() const { return nearest_; }
-  // The l2 that a layer causes if it alone is int8; -1: not measured.
-  double ErrorAlone(int layer) const;
+  // The l2 that a layer causes if it alone has the precision; -1: not measured.
+  double ErrorAlone(int layer, TunedPrecision precision) const;
   const std::vector<LayerTime>& times() const { return times_; }  // empty: not measured
   int64_t tried() const { return tried_; }
   bool is_stopped() const { return is_stopped_; }
   bool is_out_of_time() const { return is_out_of_time_; }
+  const std::vector<TriedPoint>& curve() const { return curve_; }
 
   absl::StatusOr<std::string> FileOf(const Assignment& assignment);
+  absl::StatusOr<std::shared_ptr<const Model>> Load(const Assignment& assignment);
 
  private:
   using ErrorsByMethod = std::array<double, kRangeMethods.size()>;
+  // Makes a layer more exact.
+  struct Step {
+    int layer = 0;
+    TunedPrecision to = TunedPrecision::kExact;
+  };
 
   // Choosing keeps to a part of the budget, so that other examples keep to the whole of it.
   static constexpr double kPartOfBudget = 0.8;
 
   absl::Status Measure(Assignment* assignment, int64_t most_examples);
   // Measures on all examples of the choice, and remembers it. Returns whether it keeps the budget.
-  absl::StatusOr<bool> Try(std::vector<bool> is_int8);
+  absl::StatusOr<bool> Try(Precisions precisions);
   absl::Status FindMethod();
   absl::Status MeasureTimes();
+  absl::StatusOr<Explanation> Explain(TunedPrecision all);
   absl::Status MeasureAlone();
+  absl::StatusOr<double> MeasureAlone(int layer, TunedPrecision precision, RangeMethod method);
   // Each group takes the method that the layers which read it alone do best with.
   void TakeMethods();
   int GroupOf(int layer) const { return in_.calibration.GroupOf(in_.layers[layer].input); }
   absl::Status Descend();
   absl::Status LeaveOutTheSlow();
   // Takes the assignment in the place of best() if it keeps the budget and the whole is faster.
-  absl::Status TakeIfFaster(std::vector<bool> is_int8);
-  absl::Status TryAgain(const std::vector<int>& order, int left_out);
-  std::vector<int> Order() const;
-  absl::Duration SavedBy(int layer) const;
+  absl::Status TakeIfFaster(Precisions precisions);
+  // Layers that a step made more exact.
+  absl::Status TryAgain(const std::vector<Step>& steps);
+  std::vector<Step> Steps() const;
+  void AddSteps(int layer, double ordinary_square,
+                std::vector<std::pair<double, Step>>* steps) const;
+  // All layers as fast as can be.
+  Precisions Fastest() const;
+  bool MayBeBf16(int layer) const { return in_.spec.may_be_bf16 && bf16_alone_[layer] > 0; }
+  // The fastest of the precisions that are more exact than this one.
+  TunedPrecision MoreExact(int layer, TunedPrecision precision) const;
+  // The time that a layer saves against MoreExact().
+  absl::Duration SavedBy(int layer, TunedPrecision precision) const;
+  void AddToCurve(const Assignment& assignment);
   bool IsEnding();
   void Report(double fraction, const std::string& text) const;
 
@@ -112,8 +140,11 @@ class Choice {
   QdqWriter writer_;
   const ErrorBudget kept_;
   std::vector<RangeMethod> methods_;
-  std::vector<ErrorsByMethod> alone_;  // of each layer; -1: not measured
+  std::vector<ErrorsByMethod> alone_;  // of each layer, int8; -1: not measured
+  std::vector<double> bf16_alone_;     // the same of bf16
   std::vector<LayerTime> times_;
+  absl::Duration beside_layers_;  // in the exact model
+  std::vector<TriedPoint> curve_;
   std::optional<Assignment> best_, nearest_;
   int64_t tried_ = 0;
   bool is_stopped_ = false, is_out_of_time_ = false;

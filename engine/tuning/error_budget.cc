@@ -114,4 +114,14 @@ ShareInterval WilsonInterval(int64_t counted, int64_t total) {
   return {.low = counted == 0 ? 0 : middle - half, .high = counted == total ? 1 : middle + half};
 }
 
+std::string MeasuredText(ErrorMeasure measure, const MeasuredError& error) {
+  std::string text = absl::StrCat(ErrorText(measure, error.value), " of ", error.examples,
+                                  error.examples == 1 ? " example" : " examples");
+  if (error.interval) {
+    absl::StrAppend(&text, ", between ", ErrorText(measure, error.interval->low), " and ",
+                    ErrorText(measure, error.interval->high));
+  }
+  return text;
+}
+
 }  // namespace tilewire

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "engine/tuning/qdq_file.h"
 
@@ -25,9 +24,12 @@ absl::flat_hash_map<std::string, absl::Duration> TimesByNode(const Explanation& 
 }  // namespace
 
 std::vector<LayerTime> TimesOf(const std::vector<Layer>& layers, const Explanation& exact,
-                               const Explanation& int8) {
-  const auto of_exact = TimesByNode(exact), of_int8 = TimesByNode(int8);
-  const auto time_in = [](const auto& times, const std::string& node) {
+                               const Explanation* bf16, const Explanation* int8) {
+  using Times = absl::flat_hash_map<std::string, absl::Duration>;
+  const Times of_exact = TimesByNode(exact);
+  const Times of_bf16 = bf16 == nullptr ? Times() : TimesByNode(*bf16);
+  const Times of_int8 = int8 == nullptr ? Times() : TimesByNode(*int8);
+  const auto time_in = [](const Times& times, const std::string& node) {
     const auto found = times.find(node);
     return found == times.end() ? absl::ZeroDuration() : found->second;
   };
@@ -36,10 +38,8 @@ std::vector<LayerTime> TimesOf(const std::vector<Layer>& layers, const Explanati
   std::vector<LayerTime> times;
   for (const Layer& layer : layers) {
     const absl::Duration conversion = time_in(of_int8, QuantizeNodeOf(layer.input));
-    // Steps call a node without a name by its place in the file.
-    const std::string exact_name =
-        of_exact.contains(layer.name) ? layer.name : absl::StrCat("#", layer.node);
-    times.push_back({.exact = time_in(of_exact, exact_name),
+    times.push_back({.exact = time_in(of_exact, layer.step),
+                     .bf16 = time_in(of_bf16, layer.name),
                      .int8 = time_in(of_int8, layer.name) + conversion / readers[layer.input]});
   }
   return times;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The time of each layer in an exact and in an all-int8 model, from the steps of their plans. The
+// The time of each layer in an exact model, and where all are bf16 or int8, from the steps of their
+// plans. The
 // time of a step that runs several nodes is shared out evenly among them; that of a conversion
 // among the layers that read its result. Pure function.
 #ifndef ENGINE_TUNING_LAYER_TIMES_H_
@@ -10,16 +11,24 @@
 
 #include "absl/time/time.h"
 #include "engine/explanation.h"
+#include "engine/tuner.h"
 #include "engine/tuning/layers.h"
 
 namespace tilewire::tuning {
 
 struct LayerTime {
-  absl::Duration exact, int8;
+  absl::Duration exact, bf16, int8;
+
+  absl::Duration Of(TunedPrecision precision) const {
+    return precision == TunedPrecision::kInt8   ? int8
+           : precision == TunedPrecision::kBf16 ? bf16
+                                                : exact;
+  }
 };
 
+// `bf16` and `int8` may be null: zeros.
 std::vector<LayerTime> TimesOf(const std::vector<Layer>& layers, const Explanation& exact,
-                               const Explanation& int8);
+                               const Explanation* bf16, const Explanation* int8);
 
 }  // namespace tilewire::tuning
 

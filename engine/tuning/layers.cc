@@ -3,8 +3,10 @@
 
 #include <optional>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "engine/base/status_macros.h"
 #include "engine/onnx/file/onnx_file.h"
 
@@ -54,7 +56,8 @@ std::optional<Layer> LayerOf(const ModelSource& source, int index) {
   const std::optional<int> axis = OutputAxis(node, weights->dims);
   if (!axis || ElementCount(weights->dims).value_or(0) <= 0) return std::nullopt;
   Layer layer{.node = index,
-              .name = node.name().empty() ? node.output(0) : node.name(),
+              .name = node.name(),
+              .step = node.name().empty() ? absl::StrCat("#", index) : node.name(),
               .op = node.op_type(),
               .input = node.input(0),
               .weights = node.input(1),
@@ -65,6 +68,16 @@ std::optional<Layer> LayerOf(const ModelSource& source, int index) {
       bias->dims == Dims{weights->dims[*axis]})
     layer.bias = node.input(2);
   return layer;
+}
+
+// Outputs have names of their own, which nodes need not have.
+void MakeNamesUnique(const ModelSource& source, std::vector<Layer>* layers) {
+  absl::flat_hash_map<absl::string_view, int> nodes_named;
+  for (const SourceNode& node : source.nodes()) ++nodes_named[node.proto.name()];
+  for (Layer& layer : *layers) {
+    const onnx::NodeProto& node = source.nodes()[layer.node].proto;
+    if (layer.name.empty() || nodes_named[node.name()] > 1) layer.name = node.output(0);
+  }
 }
 
 }  // namespace
@@ -80,10 +93,27 @@ absl::StatusOr<std::vector<Layer>> FindLayers(const ModelSource& source) {
     }
     if (auto layer = LayerOf(source, static_cast<int>(i))) layers.push_back(*std::move(layer));
   }
+  MakeNamesUnique(source, &layers);
   if (!layers.empty()) return layers;
   return absl::FailedPreconditionError(
       "no layer of the model can be int8: it has no Conv, Gemm or MatMul whose weights are an "
       "initializer of f32");
+}
+
+std::vector<bool> IsInt8(const Precisions& precisions) {
+  std::vector<bool> is_int8;
+  for (TunedPrecision precision : precisions) is_int8.push_back(precision == TunedPrecision::kInt8);
+  return is_int8;
+}
+
+std::map<std::string, Precision> NodePrecisions(const std::vector<Layer>& layers,
+                                                const Precisions& precisions) {
+  std::map<std::string, Precision> nodes;
+  for (size_t i = 0; i < layers.size(); ++i) {
+    nodes[layers[i].name] =
+        precisions[i] == TunedPrecision::kBf16 ? Precision::kBf16 : Precision::kExact;
+  }
+  return nodes;
 }
 
 }  // namespace tilewire::tuning

@@ -5,17 +5,22 @@
 #ifndef ENGINE_TUNING_LAYERS_H_
 #define ENGINE_TUNING_LAYERS_H_
 
+#include <map>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "engine/base/precision.h"
+#include "engine/tuner.h"
 #include "engine/tuning/model_source.h"
 
 namespace tilewire::tuning {
 
 struct Layer {
-  int node = 0;  // into ModelSource::nodes()
-  std::string name, op;
+  int node = 0;      // into ModelSource::nodes()
+  std::string name;  // unlike that of any other layer: the node's, or that of its first output
+  std::string step;  // the name that steps have in plans of the file as it is
+  std::string op;
   std::string input, weights;
   std::string bias;  // an initializer with a number per output; else empty
   int axis = 0;      // of the weights: the outputs
@@ -24,6 +29,13 @@ struct Layer {
 // In the order of the file.
 //   kFailedPrecondition  the model is quantized already; no layer at all, with the reason
 absl::StatusOr<std::vector<Layer>> FindLayers(const ModelSource& source);
+
+// Per layer.
+using Precisions = std::vector<TunedPrecision>;
+std::vector<bool> IsInt8(const Precisions& precisions);
+// LoadOptions::node_precisions of all layers, for files of QdqWriter.
+std::map<std::string, Precision> NodePrecisions(const std::vector<Layer>& layers,
+                                                const Precisions& precisions);
 
 }  // namespace tilewire::tuning
 

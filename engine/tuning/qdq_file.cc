@@ -73,13 +73,17 @@ class QdqEdits {
     absl::StrAppend(&before_[first], nodes.SerializeAsString());
   }
 
+  // Nodes shift in the file, and some share a name: the layer's node gets one to be found by.
+  void Name(const Layer& layer) {
+    const onnx::NodeProto& node = source_.nodes()[layer.node].proto;
+    if (node.name() == layer.name) return;
+    rewired_.try_emplace(layer.node, node).first->second.set_name(layer.name);
+  }
+
   // The weights of a layer, and its bias where it fits integers, become initializers of integers.
   void Replace(const Layer& layer, const Dims& dims, const ByteWeights& weights,
                absl::Span<const float> biases, float src_scale) {
     Rewire(layer.node, layer.weights, AddWeights(layer, dims, weights));
-    // Nodes shift in the file: one without a name gets one to be found by.
-    onnx::NodeProto& node = rewired_.at(layer.node);
-    if (node.name().empty()) node.set_name(layer.name);
     const auto integers =
         biases.empty() ? std::nullopt : ToIntegers(biases, src_scale, weights.scale);
     if (!integers) return;
@@ -97,6 +101,8 @@ class QdqEdits {
     absl::StrAppend(&before_[layer.node], nodes.SerializeAsString());
     Rewire(layer.node, layer.bias, real);
   }
+
+  bool IsEmpty() const { return before_.empty() && rewired_.empty(); }
 
   std::string Finish() {
     std::vector<FileEdit> edits;
@@ -239,13 +245,13 @@ absl::StatusOr<const ByteWeights*> QdqWriter::BytesOf(const Layer& layer) {
   return &bytes_.emplace(key, ToBytes(weights, dims, layer.axis)).first->second;
 }
 
-absl::StatusOr<std::string> QdqWriter::Write(const std::vector<bool>& is_int8,
-                                             const Params& tensors) {
+absl::StatusOr<std::string> QdqWriter::Write(const Precisions& precisions, const Params& tensors) {
   QdqEdits edits(source_);
   for (const auto& [tensor, params] : tensors) edits.Convert(tensor, params);
   for (size_t i = 0; i < layers_.size(); ++i) {
-    if (!is_int8[i]) continue;
     const Layer& layer = layers_[i];
+    if (precisions[i] != TunedPrecision::kExact) edits.Name(layer);
+    if (precisions[i] != TunedPrecision::kInt8) continue;
     const auto src = tensors.find(layer.input);
     if (src == tensors.end())
       return Internal("node '", layer.name, "': its input '", layer.input, "' has no range");
@@ -257,7 +263,7 @@ absl::StatusOr<std::string> QdqWriter::Write(const std::vector<bool>& is_int8,
     edits.Replace(layer, source_.Initializer(layer.weights)->dims, *weights, biases,
                   src->second.scale);
   }
-  return edits.Finish();
+  return edits.IsEmpty() ? source_.bytes() : edits.Finish();
 }
 
 }  // namespace tilewire::tuning

@@ -32,11 +32,12 @@ class QdqWriter {
 
   // `tensors` become u8 and real again before all nodes that read them; weights and biases of the
   // layers that are int8 become initializers of integers. Initializers that nothing reads any
-  // longer go.
+  // longer go. Nodes of layers that are not exact get their layer's name. Where all are exact, or
+  // bf16 with names of their own, these are the bytes of the source.
   //   kInvalidArgument  weights that are not finite
   //   kInternal         an int8 layer whose input is none of `tensors`
   absl::StatusOr<std::string> Write(
-      const std::vector<bool>& is_int8,
+      const Precisions& precisions,
       const std::map<std::string, network::QuantizationParams>& tensors);
 
  private:

@@ -55,12 +55,13 @@ TrialRuns::~TrialRuns() {
   std::filesystem::remove_all(folder_, ignored);
 }
 
-absl::StatusOr<std::shared_ptr<const Model>> TrialRuns::Load(const std::string& bytes) const {
+absl::StatusOr<std::shared_ptr<const Model>> TrialRuns::Load(
+    const std::string& bytes, const std::map<std::string, Precision>& precisions) const {
   const std::string path = absl::StrCat(folder_, "/trial.onnx");
   ABSL_ASSIGN_OR_RETURN(reader::NewFile file, reader::NewFile::Create(path));
   ABSL_RETURN_IF_ERROR(file.Append(bytes.data(), static_cast<int64_t>(bytes.size())));
   ABSL_RETURN_IF_ERROR(file.Publish(/*replaces=*/true));
-  auto model = engine_->LoadModel(path);
+  auto model = engine_->LoadModel(path, {.node_precisions = precisions, .takes_tuning = false});
   // The model keeps the file open: only an empty folder is left of a process that is killed later.
   unlink(path.c_str());
   return model;

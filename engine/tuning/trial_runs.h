@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "engine/base/precision.h"
 #include "engine/engine.h"
 #include "engine/model.h"
 #include "engine/tuning/example_set.h"
@@ -38,8 +40,10 @@ class TrialRuns {
                                                            const std::atomic<bool>* stop);
   ~TrialRuns();
 
-  // Errors: those of reader::NewFile and Engine::LoadModel().
-  absl::StatusOr<std::shared_ptr<const Model>> Load(const std::string& file) const;
+  // `precisions` are LoadOptions::node_precisions. Errors: those of reader::NewFile and
+  // Engine::LoadModel().
+  absl::StatusOr<std::shared_ptr<const Model>> Load(
+      const std::string& file, const std::map<std::string, Precision>& precisions = {}) const;
 
   // One output of f32 of every example. Errors: those of Model::Run(), kCancelled by `stop`.
   absl::StatusOr<TrialOutputs> Run(const Model& model, absl::Span<const int64_t> examples,

@@ -2,6 +2,7 @@
 #include "engine/tuner.h"
 
 #include <cmath>
+#include <filesystem>
 #include <memory>
 #include <optional>
 
@@ -9,11 +10,16 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "engine/base/precision.h"
 #include "engine/base/status_macros.h"
+#include "engine/cpu/isa.h"
 #include "engine/onnx/file/new_file.h"
 #include "engine/tuning/choice.h"
 #include "engine/tuning/conversions.h"
 #include "engine/tuning/example_set.h"
+#include "engine/tuning/file_hash.h"
+#include "engine/tuning/tuned_source.h"
+#include "protos/tuning.pb.h"
 
 namespace tilewire {
 namespace tuning {
@@ -60,15 +66,38 @@ absl::Status CheckExact(const TrialOutputs& exact, absl::Span<const int64_t> exa
   return absl::OkStatus();
 }
 
-std::string ReasonText(const TunedNode& node) {
-  const double saved = absl::ToDoubleMicroseconds(node.exact_time - node.int8_time);
-  const std::string time =
-      node.exact_time == absl::ZeroDuration() && node.int8_time == absl::ZeroDuration()
-          ? "its time was not measured"
-      : saved > 0 ? absl::StrFormat("int8 saves %.0f us", saved)
-                  : absl::StrFormat("int8 costs %.0f us more", -saved);
-  if (node.error_alone < 0) return absl::StrCat(time, ", its error alone was not measured");
-  return absl::StrCat(time, absl::StrFormat(", at an l2 of %.1e alone", node.error_alone));
+// "int8 saves 30 us at an l2 of 1.2e-03 alone"
+std::string SavingText(TunedPrecision precision, absl::Duration exact, absl::Duration time,
+                       double error) {
+  const double saved = absl::ToDoubleMicroseconds(exact - time);
+  const std::string error_text = error < 0 ? ", its error alone was not measured"
+                                           : absl::StrFormat(", at an l2 of %.1e alone", error);
+  if (time == absl::ZeroDuration())
+    return absl::StrCat("the time of ", NameOf(precision), " was not measured", error_text);
+  return absl::StrCat(NameOf(precision), saved > 0 ? " saves " : " costs ",
+                      absl::StrFormat("%.0f us", std::fabs(saved)), saved > 0 ? "" : " more",
+                      error_text);
+}
+
+std::string ReasonText(const TunedNode& node, const TuningSpec& spec) {
+  std::string text;
+  if (spec.may_be_int8) {
+    text = SavingText(TunedPrecision::kInt8, node.exact_time, node.int8_time, node.error_alone);
+  }
+  if (!spec.may_be_bf16) return text;
+  if (node.bf16_alone == 0)
+    return absl::StrCat(text, text.empty() ? "" : "; ", "bf16 changes nothing");
+  return absl::StrCat(
+      text, text.empty() ? "" : "; ",
+      SavingText(TunedPrecision::kBf16, node.exact_time, node.bf16_time, node.bf16_alone));
+}
+
+absl::Status CheckPrecisions(const TuningSpec& spec, cpu::Isa isa) {
+  if (!spec.may_be_bf16 && !spec.may_be_int8)
+    return InvalidArgument("neither bf16 nor int8 is permitted: nothing would change");
+  if (!spec.may_be_bf16 || isa.Includes(cpu::Isa::kAvx512Bf16)) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "bf16 needs a CPU with products of it (avx512_bf16); this one has ", cpu::IsaName(isa)));
 }
 
 // One call of Tune().
@@ -78,7 +107,9 @@ class Tuning {
       : engine_(engine), path_(path), spec_(spec), deadline_(absl::Now() + spec.time) {}
 
   absl::StatusOr<TuningResult> Run(absl::Span<const TuningExample> examples) {
-    ABSL_ASSIGN_OR_RETURN(exact_, engine_->LoadModel(path_));
+    ABSL_RETURN_IF_ERROR(CheckPrecisions(spec_, engine_->options().max_isa & cpu::BestIsa()));
+    ABSL_ASSIGN_OR_RETURN(
+        exact_, engine_->LoadModel(path_, {.precision = Precision::kExact, .takes_tuning = false}));
     ABSL_ASSIGN_OR_RETURN(output_, OutputOf(exact_->signature(), spec_.budget));
     ABSL_ASSIGN_OR_RETURN(const ModelSource source, ModelSource::Read(path_));
     ABSL_ASSIGN_OR_RETURN(layers_, FindLayers(source));
@@ -104,6 +135,7 @@ class Tuning {
     TuningResult result;
     result.exact_bytes = static_cast<int64_t>(source.bytes().size());
     ABSL_RETURN_IF_ERROR(Conclude(&choice, calibration, &result));
+    if (result.keeps_budget) result.tuning = TuningOf(source, *choice.best(), calibration, result);
     return result;
   }
 
@@ -121,20 +153,23 @@ class Tuning {
       result->chosen = found->error;
       result->chosen_l2 = found->l2;
       ABSL_ASSIGN_OR_RETURN(std::string file, choice->FileOf(*found));
-      ABSL_RETURN_IF_ERROR(Check(file, result));
+      ABSL_RETURN_IF_ERROR(Check(file, found->precisions, result));
       result->keeps_budget = choice->best() && spec_.budget.Allows(result->held_out.value);
       if (result->keeps_budget) result->model = std::move(file);
     }
     AddNodes(*choice, calibration, found, result);
+    result->curve = choice->curve();
+    for (TriedPoint& point : result->curve)
+      point.is_chosen = result->keeps_budget && point.error == found->error.value;
     return absl::OkStatus();
   }
 
   // Errors on the examples that are held out, and times. A stop does not end this.
-  absl::Status Check(const std::string& file, TuningResult* result) {
+  absl::Status Check(const std::string& file, const Precisions& precisions, TuningResult* result) {
     ABSL_ASSIGN_OR_RETURN(const auto runs,
                           TrialRuns::Create(engine_, &set_, spec_.scratch, nullptr));
     if (spec_.progress) spec_.progress({1, "the check on examples that are held out"});
-    ABSL_ASSIGN_OR_RETURN(const auto tuned, runs->Load(file));
+    ABSL_ASSIGN_OR_RETURN(const auto tuned, runs->Load(file, NodePrecisions(layers_, precisions)));
     ABSL_ASSIGN_OR_RETURN(const TrialOutputs exact, runs->Run(*exact_, set_.held_out, output_));
     ABSL_RETURN_IF_ERROR(CheckExact(exact, set_.held_out, spec_.budget.measure()));
     ABSL_ASSIGN_OR_RETURN(const TrialOutputs other, runs->Run(*tuned, set_.held_out, output_));
@@ -150,10 +185,13 @@ class Tuning {
     double squares = 0;
     for (size_t i = 0; i < layers_.size(); ++i) {
       const Layer& layer = layers_[i];
+      const int index = static_cast<int>(i);
       TunedNode node{.node = layer.name, .op = layer.op, .input = layer.input};
-      node.error_alone = choice.ErrorAlone(static_cast<int>(i));
+      node.error_alone = choice.ErrorAlone(index, TunedPrecision::kInt8);
+      node.bf16_alone = choice.ErrorAlone(index, TunedPrecision::kBf16);
       if (!choice.times().empty()) {
         node.exact_time = choice.times()[i].exact;
+        node.bf16_time = choice.times()[i].bf16;
         node.int8_time = choice.times()[i].int8;
       }
       if (found) {
@@ -162,14 +200,48 @@ class Tuning {
         node.low = range.low;
         node.high = range.high;
         node.range_method = std::string(NameOf(found->methods[group]));
-        if (found->is_int8[i] && node.error_alone > 0)
-          squares += node.error_alone * node.error_alone;
-        if (result->keeps_budget && found->is_int8[i]) node.precision = TunedPrecision::kInt8;
+        const double error = choice.ErrorAlone(index, found->precisions[i]);
+        if (error > 0) squares += error * error;
+        if (result->keeps_budget) node.precision = found->precisions[i];
       }
-      node.reason = ReasonText(node);
+      node.reason = ReasonText(node, spec_);
       result->nodes.push_back(std::move(node));
     }
     result->predicted_l2 = std::sqrt(squares);
+  }
+
+  std::string TuningOf(const ModelSource& source, const Assignment& found,
+                       const Calibration& calibration, const TuningResult& result) const {
+    tuned::ModelTuning tuning;
+    tuning.set_file(std::filesystem::path(path_).filename().string());
+    tuning.set_size_bytes(static_cast<int64_t>(source.bytes().size()));
+    tuning.set_hash(FileHash(source.bytes()));
+    for (std::string& name : cpu::FeatureNames(engine_->options().max_isa & cpu::BestIsa()))
+      tuning.add_cpu_features(std::move(name));
+    tuning.set_budget(spec_.budget.ToString());
+    tuning.set_held_out_error(MeasuredText(spec_.budget.measure(), result.held_out));
+    tuning.set_l2(result.chosen_l2);
+    tuning.set_predicted_l2(result.predicted_l2);
+    for (const TunedNode& node : result.nodes) {
+      tuned::TunedLayer* layer = tuning.add_layer();
+      layer->set_node(node.node);
+      layer->set_precision(node.precision == TunedPrecision::kInt8   ? tuned::INT8
+                           : node.precision == TunedPrecision::kBf16 ? tuned::BF16
+                                                                     : tuned::EXACT);
+      layer->set_error_alone(node.precision == TunedPrecision::kInt8   ? node.error_alone
+                             : node.precision == TunedPrecision::kBf16 ? node.bf16_alone
+                                                                       : 0);
+    }
+    for (const std::string& name :
+         FindConversions(source, layers_, IsInt8(found.precisions)).tensors) {
+      const int group = calibration.GroupOf(name);
+      const Range& range = calibration.RangeOf(group, found.methods[group]);
+      tuned::TunedTensor* tensor = tuning.add_tensor();
+      tensor->set_name(name);
+      tensor->set_low(range.low);
+      tensor->set_high(range.high);
+    }
+    return tuning::TextOf(tuning);
   }
 
   Engine* const engine_;
@@ -192,13 +264,34 @@ absl::StatusOr<TuningResult> Tune(Engine* engine, const std::string& path,
   return tuning::Tuning(engine, path, spec).Run(examples);
 }
 
-absl::Status WriteTunedModel(const TuningResult& result, const std::string& path) {
-  if (result.model.empty())
+absl::string_view NameOf(TunedPrecision precision) {
+  constexpr absl::string_view kNames[] = {"exact", "bf16", "int8"};
+  return kNames[static_cast<int>(precision)];
+}
+
+std::string TuningFileOf(const std::string& model) {
+  return (std::filesystem::path(model).parent_path() / std::string(kTuningFile)).string();
+}
+
+namespace {
+
+absl::Status WriteBytes(const std::string& bytes, const std::string& path) {
+  if (bytes.empty())
     return absl::FailedPreconditionError("no model was found that keeps the budget");
   ABSL_ASSIGN_OR_RETURN(reader::NewFile file, reader::NewFile::Create(path));
-  ABSL_RETURN_IF_ERROR(file.Append(result.model.data(), static_cast<int64_t>(result.model.size())));
+  ABSL_RETURN_IF_ERROR(file.Append(bytes.data(), static_cast<int64_t>(bytes.size())));
   ABSL_RETURN_IF_ERROR(file.Finish());
   return file.Publish(/*replaces=*/true);
+}
+
+}  // namespace
+
+absl::Status WriteTunedModel(const TuningResult& result, const std::string& path) {
+  return WriteBytes(result.model, path);
+}
+
+absl::Status WriteTuning(const TuningResult& result, const std::string& path) {
+  return WriteBytes(result.tuning, path);
 }
 
 }  // namespace tilewire

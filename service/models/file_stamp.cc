@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "engine/engine.h"
+
 namespace tilewire::service {
 namespace {
 
@@ -39,6 +41,7 @@ FileStamp StampOf(const ServedModel& served) {
   if (served.folder.empty()) {
     Add(served.path, &stamp);
     Add(served.labels_path, &stamp);
+    Add((fs::path(served.path).parent_path() / std::string(kTuningFile)).string(), &stamp);
     return stamp;
   }
   if (served.settings_folder != served.folder)

@@ -21,7 +21,7 @@ using FileStamp =
 
 // The stamp of all files in the version's folder and the folders below it, which may hold weights,
 // and of those beside it (labels, settings), at most 1000; of a file that stands alone, only its
-// own and its labels'. Leaves out files that cannot be read.
+// own, its labels' and its tuning's. Leaves out files that cannot be read.
 FileStamp StampOf(const ServedModel& served);
 
 // The bytes of all its files.

@@ -193,6 +193,25 @@ absl::Status InferenceService::TellReady(const inference::ModelReadyRequest& req
   return absl::OkStatus();
 }
 
+namespace {
+
+// How exactly its products are computed, and what a tuning says of that.
+void DescribePrecision(const ServedModel& served,
+                       google::protobuf::Map<std::string, std::string>* properties) {
+  const TuningFacts* tuning = served.model == nullptr ? nullptr : served.model->tuning();
+  if (tuning == nullptr) {
+    (*properties)["precision"] = std::string(PrecisionName(served.precision));
+    return;
+  }
+  (*properties)["precision"] = "tuned";
+  (*properties)["tuned_budget"] = tuning->budget;
+  (*properties)["tuned_error"] = tuning->held_out_error;
+  (*properties)["tuned_layers"] = absl::StrCat(tuning->int8_layers, " int8, ", tuning->bf16_layers,
+                                               " bf16, ", tuning->exact_layers, " exact");
+}
+
+}  // namespace
+
 absl::Status InferenceService::Describe(const inference::ModelMetadataRequest& request,
                                         inference::ModelMetadataResponse* response) const {
   ABSL_ASSIGN_OR_RETURN(const std::shared_ptr<const ServedModel> served,
@@ -205,7 +224,7 @@ absl::Status InferenceService::Describe(const inference::ModelMetadataRequest& r
   const ModelSignature& signature = served->tensors.signature();
   for (const TensorSpec& spec : signature.inputs) DescribeTensor(spec, response->add_inputs());
   for (const TensorSpec& spec : signature.outputs) DescribeTensor(spec, response->add_outputs());
-  (*response->mutable_properties())["precision"] = std::string(PrecisionName(served->precision));
+  DescribePrecision(*served, response->mutable_properties());
   if (!served->labels.empty()) (*response->mutable_properties())["labels"] = served->labels;
   return absl::OkStatus();
 }

@@ -26,17 +26,19 @@ constexpr char kTuneExamples[] =
     R"(  tilewire tune deploy/models/digits/1/model.onnx --shape=3x24x20 \
       --array=deploy/models/digits/heldout/images.u8 \
       --budget="top1_changed<=1%" --qdq=digits_int8.onnx
-  tilewire tune resnet50.onnx --images=pictures --torchvision=resnet50 \
-      --budget="top1_changed<=0.5%" --qdq=resnet50_int8.onnx --html=tuning.html
+  tilewire tune models/resnet50/1/model.onnx --images=pictures --torchvision=resnet50 \
+      --budget="top1_changed<=0.5%" --tuning --html=tuning.html
   tilewire tune model.onnx --array=scores=a.npy --array=mask=b.npy \
       --budget="l2(result)<=1e-2" --time=20m --qdq=model_int8.onnx
 
 Needs no server, and no labels: errors are differences from the model itself. A few
 hundred inputs like those that will come are enough. Half of them choose the layers
 that compute in 8-bit integers; the other half, which the choice has not seen, says
-whether the budget is kept. The file that is written has QuantizeLinear and
-DequantizeLinear around these layers: a server takes it as any model, and so do
-other runtimes. Times are measured on this machine.
+whether the budget is kept. --tuning writes tilewire.tuning beside the model, which
+stays as it is: a server that loads the model applies it. With it, layers may also
+multiply numbers of bf16, if the CPU can. --qdq writes an ONNX file with
+QuantizeLinear and DequantizeLinear around the layers of int8, which other runtimes
+take, too. Times are measured on this machine.
 
 Ctrl-C (or SIGTERM) ends the choice: the best that was found so far is checked and
 written, and the status is 130 (143). A second one ends the tool at once. Else it
@@ -66,12 +68,24 @@ int ReportNoResult(const std::string& model, const absl::Status& status) {
   return is_of_files ? 2 : 1;
 }
 
+absl::Status WriteResult(const TuneFlags& flags, TuningReport* report) {
+  if (!flags.qdq.empty()) {
+    const absl::Status written = WriteTunedModel(report->result, Followed(flags.qdq));
+    if (!written.ok()) return written;
+    report->written.push_back(flags.qdq);
+    report->has_qdq = true;
+  }
+  if (!flags.tuning) return absl::OkStatus();
+  const std::string tuning = TuningFileOf(flags.model);
+  report->written.push_back(tuning);
+  return WriteTuning(report->result, Followed(tuning));
+}
+
 int ConcludeTuning(const TuneFlags& flags, TuningReport report) {
   const TuningResult& result = report.result;
   if (result.keeps_budget) {
-    const absl::Status written = WriteTunedModel(result, Followed(flags.qdq));
+    const absl::Status written = WriteResult(flags, &report);
     if (!written.ok()) return Refuse(written), 1;
-    report.written = flags.qdq;
   }
   absl::PrintF("%s", flags.json ? TuningJson(report) : TuningText(report));
   if (!flags.html.empty()) {
@@ -89,11 +103,12 @@ int ConcludeTuning(const TuneFlags& flags, TuningReport report) {
 }
 
 int RunTune(const CLI::App& command, const TuneFlags& flags) {
-  const auto spec = TuningSpecOf(command, flags);
-  if (!spec.ok()) return Refuse(spec.status());
   const auto engine = Engine::Create({.threads = flags.threads});
   if (!engine.ok()) return Refuse(engine.status());
-  auto model = (*engine)->LoadModel(flags.model);
+  const bool has_bf16 = (*engine)->options().max_isa.Includes(cpu::Isa::kAvx512Bf16);
+  const auto spec = TuningSpecOf(command, flags, has_bf16);
+  if (!spec.ok()) return Refuse(spec.status());
+  auto model = (*engine)->LoadModel(flags.model, {.takes_tuning = false});
   if (!model.ok()) return ReportNoResult(flags.model, model.status());
   const auto examples = ReadTuningExamples(flags, (*model)->signature());
   if (!examples.ok()) return Refuse(examples.status());

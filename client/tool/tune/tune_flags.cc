@@ -13,8 +13,8 @@
 namespace tilewire::client {
 namespace {
 
-constexpr char kBothPrecisions[] = "exact,int8";
-constexpr char kInt8Alone[] = "int8";
+constexpr char kExactInt8[] = "exact,int8", kInt8Alone[] = "int8", kExactBf16[] = "exact,bf16",
+               kAllPrecisions[] = "exact,bf16,int8";
 
 void AddInputOptions(CLI::App* command, TuneFlags* flags) {
   constexpr char kInputs[] = "Inputs";
@@ -56,9 +56,10 @@ void AddChoiceOptions(CLI::App* command, TuneFlags* flags) {
       ->group(kChoice);
   command
       ->add_option("--precisions", flags->precisions,
-                   "among which each layer gets one; int8 alone: all layers that can be are")
-      ->check(CLI::IsMember({kBothPrecisions, kInt8Alone}).description("exact,int8 or int8"))
-      ->capture_default_str()
+                   "among which each layer gets one; int8 alone: all layers that can be are. If "
+                   "not given: exact,int8, and with --tuning bf16, too, if this CPU has it")
+      ->check(CLI::IsMember({kExactInt8, kExactBf16, kAllPrecisions, kInt8Alone})
+                  .description("exact,int8, exact,bf16, exact,bf16,int8 or int8"))
       ->group(kChoice);
   command
       ->add_option("--hold_out", flags->hold_out,
@@ -81,8 +82,13 @@ void AddChoiceOptions(CLI::App* command, TuneFlags* flags) {
 
 void AddTunedOptions(CLI::App* command, TuneFlags* flags) {
   constexpr char kResult[] = "Result";
-  command->add_option("--qdq", flags->qdq, "the ONNX file that is written")
-      ->required()
+  command
+      ->add_flag("--tuning", flags->tuning,
+                 "write tilewire.tuning into the folder of the model, with which servers load it")
+      ->group(kResult);
+  command
+      ->add_option("--qdq", flags->qdq,
+                   "write an ONNX file with the layers of int8, which other runtimes take, too")
       ->check(Writable())
       ->group(kResult);
   command->add_option("--html", flags->html, "write a page with the report to this file")
@@ -111,8 +117,29 @@ absl::Status CheckTunedPlaces(const TuneFlags& flags) {
   NamedFiles read = {{"the model itself", flags.model}};
   for (const std::string& array : flags.arrays)
     read.emplace_back("a file of --array", array.substr(array.find('=') + 1));
-  absl::Status status = CheckWrittenFiles({{"--qdq", flags.qdq}, {"--html", flags.html}}, read);
-  return status.ok() ? CheckModelPlace("--qdq", flags.qdq) : status;
+  const std::string tuning = flags.tuning ? TuningFileOf(flags.model) : "";
+  absl::Status status =
+      CheckWrittenFiles({{"--tuning", tuning}, {"--qdq", flags.qdq}, {"--html", flags.html}}, read);
+  for (const auto& [flag, file] : {std::pair("--tuning", tuning), std::pair("--qdq", flags.qdq)}) {
+    if (status.ok() && !file.empty()) status = CheckModelPlace(flag, file);
+  }
+  return status;
+}
+
+absl::Status TakePrecisions(const TuneFlags& flags, bool has_bf16, TuningSpec* spec) {
+  const std::string usual = flags.tuning && has_bf16 ? kAllPrecisions : kExactInt8;
+  const std::string& given = flags.precisions.empty() ? usual : flags.precisions;
+  spec->may_stay_exact = given != kInt8Alone;
+  spec->may_be_bf16 = given == kExactBf16 || given == kAllPrecisions;
+  spec->may_be_int8 = given != kExactBf16;
+  if (!flags.tuning && flags.qdq.empty()) {
+    return absl::InvalidArgumentError(
+        "--tuning or --qdq is required: the first writes tilewire.tuning beside the model, for "
+        "servers of this kind, the second an ONNX file, for other runtimes, too");
+  }
+  if (!spec->may_be_bf16 || flags.tuning) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--precisions=", given, ": a QDQ file has no products of bf16; --tuning keeps them"));
 }
 
 }  // namespace
@@ -126,7 +153,8 @@ void AddTuneOptions(CLI::App* command, TuneFlags* flags) {
   AddTunedOptions(command, flags);
 }
 
-absl::StatusOr<TuningSpec> TuningSpecOf(const CLI::App& command, const TuneFlags& flags) {
+absl::StatusOr<TuningSpec> TuningSpecOf(const CLI::App& command, const TuneFlags& flags,
+                                        bool has_bf16) {
   const auto budget = ErrorBudget::Parse(flags.budget);
   if (!budget.ok())
     return absl::InvalidArgumentError(absl::StrCat("--budget: ", budget.status().message()));
@@ -137,8 +165,8 @@ absl::StatusOr<TuningSpec> TuningSpecOf(const CLI::App& command, const TuneFlags
   }
   absl::Status status = CheckEffects(command, TuneEffects(flags));
   if (status.ok()) status = CheckTunedPlaces(flags);
+  if (status.ok()) status = TakePrecisions(flags, has_bf16, &spec);
   if (!status.ok()) return status;
-  spec.may_stay_exact = flags.precisions == kBothPrecisions;
   spec.hold_out = flags.hold_out;
   spec.seed = flags.seed;
   return spec;

@@ -19,9 +19,9 @@
 namespace tilewire::client {
 
 struct TuneFlags {
-  std::string model, images, shape, budget, precisions = "exact,int8", time = "5m", qdq, html;
+  std::string model, images, shape, budget, precisions, time = "5m", qdq, html;
   std::vector<std::string> arrays;  // [INPUT=]FILE
-  bool json = false;
+  bool tuning = false, json = false;
   PictureOptions pictures;
   bool normalizes = false;  // --scale, --mean or --std was given
   int64_t free_size = 224, made_up = 64;
@@ -33,10 +33,11 @@ struct TuneFlags {
 };
 void AddTuneOptions(CLI::App* command, TuneFlags* flags);
 
-// The spec without its callbacks.
+// The spec without its callbacks. `has_bf16`: whether this CPU has products of it.
 //   kInvalidArgument  a budget or a time that is not one, a flag without an effect, a file that
-//                     cannot be written or is the model itself
-absl::StatusOr<TuningSpec> TuningSpecOf(const CLI::App& command, const TuneFlags& flags);
+//                     cannot be written or is the model itself, nothing that is to be written
+absl::StatusOr<TuningSpec> TuningSpecOf(const CLI::App& command, const TuneFlags& flags,
+                                        bool has_bf16);
 
 //   kInvalidArgument  pictures or arrays that do not fit the model, a folder without pictures
 //   what reading them fails with

@@ -85,6 +85,22 @@ class FileSource final : public ByteSource, public std::enable_shared_from_this<
   struct stat opened_;
 };
 
+class KeptSource final : public ByteSource, public std::enable_shared_from_this<KeptSource> {
+ public:
+  explicit KeptSource(std::string bytes) : bytes_(std::move(bytes)), memory_(bytes_) {}
+
+  int64_t size() const override { return memory_.size(); }
+  absl::Status Read(int64_t offset, int64_t count, void* dst) const override {
+    return memory_.Read(offset, count, dst);
+  }
+  absl::Status CheckUnchanged() const override { return absl::OkStatus(); }
+  std::shared_ptr<const ByteSource> Keep() const override { return shared_from_this(); }
+
+ private:
+  const std::string bytes_;
+  const MemorySource memory_;
+};
+
 absl::StatusOr<struct stat> RegularFile(const Descriptor& file) {
   struct stat status;
   if (fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
@@ -104,6 +120,10 @@ absl::Status MemorySource::Read(int64_t offset, int64_t count, void* dst) const 
   }
   if (count > 0) memcpy(dst, bytes_.data() + offset, count);
   return absl::OkStatus();
+}
+
+std::shared_ptr<const ByteSource> KeptBytes(std::string bytes) {
+  return std::make_shared<const KeptSource>(std::move(bytes));
 }
 
 absl::StatusOr<std::shared_ptr<const ByteSource>> OpenFile(const std::string& path) {

@@ -41,6 +41,9 @@ class MemorySource final : public ByteSource {
   absl::string_view bytes_;
 };
 
+// Bytes in memory that can be kept: as long as one source of them is.
+std::shared_ptr<const ByteSource> KeptBytes(std::string bytes);
+
 //   kNotFound         no such file, or no right to read it
 //   kInvalidArgument  not a regular file
 absl::StatusOr<std::shared_ptr<const ByteSource>> OpenFile(const std::string& path);

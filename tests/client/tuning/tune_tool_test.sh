@@ -15,11 +15,11 @@ budget=(--budget='top1_changed<=1%')
 # One thread: with several, each run waits until the machine has a core for all of them.
 tune=(tune "$model" "${array[@]}" "${budget[@]}" --threads=1)
 
-expect 0 'tilewire tune resnet50.onnx --images' tune --help
+expect 0 'tilewire tune models/resnet50/1/model.onnx --images' tune --help
 
 # Flags that are wrong or have no effect, files that do not fit.
 expect 2 'budget.* is required' tune "$model" "${array[@]}" --qdq="$new"
-expect 2 'qdq.* is required' "${tune[@]}"
+expect 2 'tuning or --qdq is required' "${tune[@]}"
 expect 2 "budget: 'l3' is not a measure; a budget is top1_changed<=0.5%" \
   tune "$model" "${array[@]}" --budget='l3<=1' --qdq="$new"
 expect 2 "budget: 'l2>=1': l2 is compared by <=" tune "$model" "${array[@]}" --budget='l2>=1' --qdq="$new"
@@ -33,7 +33,9 @@ expect 2 'there is no folder' "${tune[@]}" --qdq="$TEST_TMPDIR/none/new.onnx"
 mkfifo "$TEST_TMPDIR/pipe"
 expect 2 'pipe is not a regular file, and would be replaced by one' "${tune[@]}" --qdq="$TEST_TMPDIR/pipe"
 expect 2 'hold_out.*1.5' "${tune[@]}" --qdq="$new" --hold_out=1.5
-expect 2 'precisions.*bf16' "${tune[@]}" --qdq="$new" --precisions=bf16
+expect 2 'precisions.*fp8' "${tune[@]}" --qdq="$new" --precisions=fp8
+expect 2 'a QDQ file has no products of bf16; --tuning keeps them' \
+  "${tune[@]}" --qdq="$new" --precisions=exact,bf16
 expect 2 'torchvision has no effect here' "${tune[@]}" --qdq="$new" --torchvision=resnet50
 expect 2 'made_up has no effect here: inputs are given' "${tune[@]}" --qdq="$new" --made_up=9
 expect 2 'shape has no effect here' tune "$model" "${budget[@]}" --qdq="$new" --shape=3x24x20
@@ -71,6 +73,27 @@ expect 0 'all outputs agree bit for bit' evaluate --server="$server_address" --m
   --images="$images" --labels="$labels" --shape=3x24x20 --min_accuracy=0.97
 expect 0 '_QuantizeLinear$' explain digits_int8 --server="$server_address"
 stop_server
+
+# A tuning beside the model: the same bits as the QDQ file, told of in the metadata, and refused
+# where it does not fit.
+mkdir -p "$TEST_TMPDIR/repository/tuned/1"
+cp "$model" "$TEST_TMPDIR/repository/tuned/1/model.onnx"
+served=(tune "$TEST_TMPDIR/repository/tuned/1/model.onnx" "${array[@]}" "${budget[@]}" --threads=1)
+expect 0 'of 11 layers int8, written to .*tilewire.tuning$' "${served[@]}" --precisions=int8 --tuning
+start_server --model_repository="$TEST_TMPDIR/repository"
+expect 0 'precision tuned to top1_changed<=1%: 11 int8, 0 bf16, 0 exact; measured: [0-9.]+ % of 180' models --server="$server_address" --model=tuned
+expect 0 'all outputs agree bit for bit' evaluate --server="$server_address" --model=tuned \
+  --images="$images" --labels="$labels" --shape=3x24x20 --min_accuracy=0.97
+expect 0 '_QuantizeLinear$' explain tuned --server="$server_address"
+stop_server
+# A tuning of another file: refused, with the reason.
+cp "$new" "$TEST_TMPDIR/repository/tuned/1/model.onnx"
+service/tilewire-server --model_repository="$TEST_TMPDIR/repository" --host=127.0.0.1 --port=0 >"$server_log" 2>&1 &
+server_pid=$!
+until grep -q 'not ready' "$server_log" || ! kill -0 $server_pid 2>/dev/null; do read -rt 0.02 <>"$TEST_TMPDIR/pipe"; done
+stop_server
+grep -q "model 'tuned' version 1: .*tilewire.tuning: it is of another file" "$server_log" ||
+  failed "no reason: $(cat "$server_log")"
 
 # Ctrl-C: the best that was found by then is checked and written.
 mkdir "$TEST_TMPDIR/scratch"

@@ -17,7 +17,7 @@ using ::testing::Not;
 
 TuningReport MakeTuningReport() {
   TuningReport report{.model = "cats.onnx",
-                      .written = "int8.onnx",
+                      .written = {"int8.onnx"},
                       .settings = {{"--budget", "top1_changed<=1%"}},
                       .budget = ErrorBudget::Parse("top1_changed<=1%").value()};
   TuningResult& result = report.result;
@@ -40,6 +40,8 @@ TuningReport MakeTuningReport() {
                    .exact_time = absl::Microseconds(100),
                    .int8_time = absl::Microseconds(60)},
                   {.node = "gemm", .op = "Gemm", .reason = "its time was not measured"}};
+  result.curve = {{.error = 0.004, .estimate = absl::Milliseconds(7)},
+                  {.error = 0, .estimate = absl::Milliseconds(8), .is_chosen = true}};
   return report;
 }
 
@@ -56,6 +58,22 @@ TEST(TuningReportTest, TextHasTheFiguresAndTheInterval) {
   EXPECT_THAT(text, Not(HasSubstr("note:")));
 }
 
+TEST(TuningReportTest, Bf16HasColumnsAndAWordAboutTheQdqFile) {
+  TuningReport report = MakeTuningReport();
+  report.has_qdq = true;
+  TunedNode& node = report.result.nodes[1];
+  node.precision = TunedPrecision::kBf16;
+  node.bf16_alone = 2e-4;
+  node.bf16_time = absl::Microseconds(33);
+  report.written.push_back("tilewire.tuning");
+  const std::string text = TuningText(report);
+  EXPECT_THAT(text,
+              HasSubstr("1 of 2 layers int8, 1 bf16, written to int8.onnx and tilewire.tuning"));
+  EXPECT_THAT(text, HasSubstr("bf16               -       33.0   2.0e-04          -         -  "));
+  EXPECT_THAT(text, HasSubstr("in the QDQ file these layers are exact"));
+  EXPECT_THAT(TuningHtml(report), HasSubstr("<td>bf16<td>"));
+}
+
 TEST(TuningReportTest, NotesSayWhatLimitsTheResult) {
   TuningReport report = MakeTuningReport();
   EXPECT_THAT(TuningNotes(report), IsEmpty());
@@ -67,7 +85,7 @@ TEST(TuningReportTest, NotesSayWhatLimitsTheResult) {
               ElementsAre(HasSubstr("the inputs were made up"),
                           HasSubstr("400 held-out examples cannot show more: with a confidence of "
                                     "95 %, up to 3.00 % may change"),
-                          HasSubstr("int8 is not faster than the exact model on this machine"),
+                          HasSubstr("it is not faster than the exact model on this machine"),
                           HasSubstr("--time gives more")));
 }
 
@@ -89,7 +107,8 @@ TEST(TuningReportTest, JsonIsForPrograms) {
   report.budget = ErrorBudget::Parse("psnr>=40").value();
   report.result.chosen = {.value = std::numeric_limits<double>::infinity(), .examples = 4};
   const auto object = nlohmann::json::parse(TuningJson(report));
-  EXPECT_EQ(object["written"], "int8.onnx");
+  EXPECT_EQ(object["written"][0], "int8.onnx");
+  EXPECT_EQ(object["curve"][1]["chosen"], true);
   EXPECT_EQ(object["budget"], "psnr>=40");
   EXPECT_TRUE(object["chosen_on"]["value"].is_null());
   EXPECT_FALSE(object["chosen_on"].contains("interval"));

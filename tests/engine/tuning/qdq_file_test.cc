@@ -119,7 +119,7 @@ TEST(QdqFileTest, ComputesInIntegersNearTheExactModel) {
   const Opened opened = Open(ResidualModel().Serialize());
   const auto params = ParamsFor(*opened.source, ConversionsOf(opened).tensors);
   tuning::QdqWriter writer(*opened.source, opened.layers);
-  const auto file = writer.Write({true, true, true, true, true}, params);
+  const auto file = writer.Write(tuning::Precisions(5, TunedPrecision::kInt8), params);
   ASSERT_TRUE(file.ok()) << file.status();
   const auto exact = LoadBytes(ResidualModel().Serialize()), int8 = LoadBytes(*file);
   const std::vector<float> y = FloatsOf(*exact, kResidualInput),
@@ -145,7 +145,9 @@ TEST(QdqFileTest, KeepsWhatItDoesNotChange) {
   const Opened opened = Open(before.SerializeAsString());
   tuning::QdqWriter writer(*opened.source, opened.layers);
   const auto file =
-      writer.Write({false, false, true, false, false}, ParamsFor(*opened.source, {"first_r"}));
+      writer.Write({TunedPrecision::kExact, TunedPrecision::kExact, TunedPrecision::kInt8,
+                    TunedPrecision::kBf16, TunedPrecision::kExact},
+                   ParamsFor(*opened.source, {"first_r"}));
   ASSERT_TRUE(file.ok()) << file.status();
   onnx::ModelProto after;
   ASSERT_TRUE(after.ParseFromString(*file));
@@ -184,7 +186,8 @@ TEST(QdqFileTest, NamesAreUnlikeThoseThatThereAre) {
   model.Node("MatMul", {"x_u8", "x_scale"}, {"y"}).Output("y");  // the same weights twice
   const Opened opened = Open(model.Serialize());
   tuning::QdqWriter writer(*opened.source, opened.layers);
-  const auto file = writer.Write({true, true}, ParamsFor(*opened.source, {"x", "x_u8"}));
+  const auto file = writer.Write(tuning::Precisions(2, TunedPrecision::kInt8),
+                                 ParamsFor(*opened.source, {"x", "x_u8"}));
   ASSERT_TRUE(file.ok()) << file.status();
   const auto int8 = LoadBytes(*file);
   ASSERT_NE(int8, nullptr);
@@ -196,15 +199,40 @@ TEST(QdqFileTest, NamesAreUnlikeThoseThatThereAre) {
     EXPECT_TRUE(names.insert(tensor.name()).second) << tensor.name();
 }
 
+TEST(QdqFileTest, NamesLayersThatHaveNone) {
+  OnnxBuilder model(13);
+  model.Input("x", {1, 4}).Floats("w", {4, 4}).Node("MatMul", {"x", "w"}, {"a"});
+  model.Node("MatMul", {"a", "w"}, {"y"}).Output("y");
+  onnx::ModelProto proto = model.proto();
+  proto.mutable_graph()->mutable_node(0)->set_name("");
+  const Opened opened = Open(proto.SerializeAsString());
+  tuning::QdqWriter writer(*opened.source, opened.layers);
+  EXPECT_EQ(opened.layers[0].step, "#0");
+  const tuning::Precisions one = {TunedPrecision::kBf16, TunedPrecision::kExact};
+  const tuning::Precisions other = {TunedPrecision::kExact, TunedPrecision::kBf16};
+  onnx::ModelProto named;
+  ASSERT_TRUE(named.ParseFromString(writer.Write(one, {}).value()));
+  EXPECT_EQ(named.graph().node(0).name(), "a");
+  EXPECT_EQ(writer.Write(other, {}).value(), opened.source->bytes());  // it has a name
+  // Nor does a name that two nodes have tell them apart.
+  proto.mutable_graph()->mutable_node(0)->set_name(proto.graph().node(1).name());
+  const Opened twins = Open(proto.SerializeAsString());
+  EXPECT_EQ(twins.layers[0].name, "a");
+  EXPECT_EQ(twins.layers[1].name, "y");
+}
+
 TEST(QdqFileTest, RefusesWeightsThatAreNotFinite) {
   OnnxBuilder model(13);
   model.Input("x", {1, 1}).Floats("w", {1, 1}, {INFINITY}).Node("MatMul", {"x", "w"}, {"y"});
   model.Output("y");
   const Opened opened = Open(model.Serialize());
   tuning::QdqWriter writer(*opened.source, opened.layers);
-  EXPECT_THAT(
-      std::string(writer.Write({true}, ParamsFor(*opened.source, {"x"})).status().message()),
-      HasSubstr("weights 'w' are not all finite"));
+  EXPECT_THAT(std::string(writer
+                              .Write(tuning::Precisions(1, TunedPrecision::kInt8),
+                                     ParamsFor(*opened.source, {"x"}))
+                              .status()
+                              .message()),
+              HasSubstr("weights 'w' are not all finite"));
 }
 
 }  // namespace

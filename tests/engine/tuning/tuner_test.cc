@@ -102,6 +102,48 @@ TEST(TunerTest, TakesFewerLayersForASmallerBudget) {
   }
 }
 
+bool HasBf16() { return cpu::BestIsa().Includes(cpu::Isa::kAvx512Bf16); }
+
+TEST(TunerTest, Bf16IsTakenWhereInt8LosesTooMuch) {
+  if (!HasBf16()) GTEST_SKIP() << "no products of bf16 on this CPU";
+  const Examples made = MakeExamples(8);
+  TuningSpec spec = SpecOf("l2<=1e-2");
+  spec.may_be_bf16 = true;
+  spec.may_be_int8 = false;
+  const auto result = Tune(&EngineOfTests(), WriteResidualModel(), made.examples, spec);
+  ASSERT_TRUE(result.ok()) << result.status();
+  ASSERT_TRUE(result->keeps_budget) << result->held_out.value;
+  int bf16 = 0;
+  for (const TunedNode& node : result->nodes) {
+    EXPECT_NE(node.precision, TunedPrecision::kInt8) << node.node;
+    EXPECT_THAT(node.reason, HasSubstr("bf16")) << node.node;
+    EXPECT_GE(node.bf16_alone, 0) << node.node;
+    if (node.precision != TunedPrecision::kBf16) continue;
+    EXPECT_GT(node.bf16_alone, 0) << node.node;  // else it is exact
+    ++bf16;
+  }
+  EXPECT_GT(bf16, 0);
+  EXPECT_GT(result->chosen.value, 0);
+  // With both, the measured errors of each are there to choose by.
+  spec.may_be_int8 = true;
+  const auto both = Tune(&EngineOfTests(), WriteResidualModel(), made.examples, spec);
+  ASSERT_TRUE(both.ok()) << both.status();
+  ASSERT_TRUE(both->keeps_budget);
+  EXPECT_LE(both->chosen.value, 1e-2);
+  EXPECT_FALSE(both->curve.empty());
+  EXPECT_THAT(both->nodes[1].reason, HasSubstr("; bf16"));
+}
+
+TEST(TunerTest, Bf16IsRefusedWithoutProductsOfIt) {
+  const auto engine = Engine::Create({.max_isa = cpu::Isa::kBaseline, .threads = 1}).value();
+  const Examples made = MakeExamples(2);
+  TuningSpec spec = SpecOf("l2<=1");
+  spec.may_be_bf16 = true;
+  const auto result = Tune(engine.get(), WriteResidualModel(), made.examples, spec);
+  EXPECT_EQ(result.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(result.status().message()), HasSubstr("this one has baseline"));
+}
+
 TEST(TunerTest, SaysTheNearestWhereNothingKeepsTheBudget) {
   const Examples made = MakeExamples(4);
   const auto result =
@@ -162,6 +204,8 @@ TEST(TunerTest, RefusesByName) {
   std::vector<TuningExample> nan = made.examples;
   nan[1][0].tensor = ViewOf(holed, kResidualInput);
   TuningSpec unknown = SpecOf("l2(z)<=1"), all_held = SpecOf("l2<=1"), nowhere = SpecOf("l2<=1");
+  TuningSpec nothing = SpecOf("l2<=1");
+  nothing.may_be_int8 = false;
   all_held.hold_out = 1;
   nowhere.scratch = "/no/such/folder";
   const struct {
@@ -176,6 +220,7 @@ TEST(TunerTest, RefusesByName) {
       {nan, SpecOf("l2<=1"), "example 1: element 7 of input 'x' is not finite"},
       {made.examples, unknown, "the model has no output 'z'; it has 'y'"},
       {made.examples, all_held, "a share of 1 held out is not between 0 and 1"},
+      {made.examples, nothing, "neither bf16 nor int8 is permitted"},
       {made.examples, nowhere, "can be made in '/no/such/folder'"},
   };
   for (const auto& test : kCases) {
@@ -209,10 +254,16 @@ TEST(LayerTimesTest, ShareOutChainsAndConversions) {
   int8.steps = {{.node = "x_QuantizeLinear", .time = absl::Microseconds(2)},
                 {.node = "a", .time = absl::Microseconds(3)},
                 {.node = "b", .time = absl::Microseconds(6)}};
-  const auto times = tuning::TimesOf(layers, exact, int8);
+  layers[0].step = "a";
+  layers[1].step = "b";
+  Explanation bf16;
+  bf16.steps = {{.node = "b", .time = absl::Microseconds(1)}};
+  const auto times = tuning::TimesOf(layers, exact, &bf16, &int8);
   EXPECT_EQ(times[0].exact, absl::Microseconds(5));
   EXPECT_EQ(times[0].int8, absl::Microseconds(4));
   EXPECT_EQ(times[1].int8, absl::Microseconds(7));
+  EXPECT_EQ(times[1].Of(TunedPrecision::kBf16), absl::Microseconds(1));
+  EXPECT_EQ(tuning::TimesOf(layers, exact, nullptr, nullptr)[0].int8, absl::ZeroDuration());
 }
 
 std::string ReadDigits(const std::string& name) {
@@ -220,24 +271,31 @@ std::string ReadDigits(const std::string& name) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// The built-in model on its own pictures: the whole of a user's way, with the layers that save time
-// here and with all layers.
-TEST(TunerTest, DigitsKeepTheirAnswers) {
+// The built-in model's own pictures.
+Examples DigitExamples() {
   const std::string images = ReadDigits("heldout/images.u8");
   constexpr int64_t kPixels = 3 * 24 * 20;
   const auto count = static_cast<int64_t>(images.size()) / kPixels;
-  ASSERT_EQ(count, 360);
-  std::vector<std::vector<float>> numbers(count, std::vector<float>(kPixels));
-  std::vector<TuningExample> examples;
+  Examples digits;
+  digits.numbers.assign(count, std::vector<float>(kPixels));
   for (int64_t i = 0; i < count; ++i) {
     for (int64_t k = 0; k < kPixels; ++k)
-      numbers[i][k] = static_cast<float>(static_cast<uint8_t>(images[i * kPixels + k])) / 255.0f;
-    examples.push_back({{"image", ViewOf(numbers[i], {1, 3, 24, 20})}});
+      digits.numbers[i][k] =
+          static_cast<float>(static_cast<uint8_t>(images[i * kPixels + k])) / 255.0f;
+    digits.examples.push_back({{"image", ViewOf(digits.numbers[i], {1, 3, 24, 20})}});
   }
+  return digits;
+}
+
+// The whole of a user's way, with the layers that save time here and with all layers.
+TEST(TunerTest, DigitsKeepTheirAnswers) {
+  const Examples digits = DigitExamples();
+  ASSERT_EQ(digits.examples.size(), 360u);
   for (bool may_stay_exact : {true, false}) {
     TuningSpec spec = SpecOf("top1_changed(logits)<=1%");
     spec.may_stay_exact = may_stay_exact;
-    const auto result = Tune(&EngineOfTests(), "deploy/models/digits/1/model.onnx", examples, spec);
+    const auto result =
+        Tune(&EngineOfTests(), "deploy/models/digits/1/model.onnx", digits.examples, spec);
     ASSERT_TRUE(result.ok()) << result.status();
     ASSERT_TRUE(result->keeps_budget) << result->held_out.value;
     EXPECT_LE(result->held_out.value, 0.01);
@@ -253,6 +311,21 @@ TEST(TunerTest, DigitsKeepTheirAnswers) {
     const size_t real =
         StepsOfFloats(*tuned, "convolution").size() + StepsOfFloats(*tuned, "inner_product").size();
     EXPECT_EQ(real + Int8Nodes(*result), 11u) << may_stay_exact;
+  }
+}
+
+// Whichever half of the pictures chooses, the other half finds the budget kept.
+TEST(TunerTest, TheBudgetIsKeptWithTenSeeds) {
+  const Examples digits = DigitExamples();
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    TuningSpec spec = SpecOf("top1_changed(logits)<=0.6%");  // one of 180
+    spec.seed = seed;
+    spec.time = absl::Seconds(1);  // what is begun is ended
+    const auto result =
+        Tune(&EngineOfTests(), "deploy/models/digits/1/model.onnx", digits.examples, spec);
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_TRUE(result->keeps_budget) << "seed " << seed << ": " << result->held_out.value;
+    EXPECT_LE(result->chosen.value, 0.006);
   }
 }
 

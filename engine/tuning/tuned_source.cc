@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/tuning/tuned_source.h"
+
+#include <cmath>
+#include <filesystem>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "engine/base/status_macros.h"
+#include "engine/onnx/file/byte_source.h"
+#include "engine/tuner.h"
+#include "engine/tuning/file_hash.h"
+#include "engine/tuning/layers.h"
+#include "engine/tuning/qdq_file.h"
+#include "engine/tuning/range_histogram.h"
+#include "google/protobuf/io/tokenizer.h"
+#include "google/protobuf/text_format.h"
+
+namespace tilewire::tuning {
+namespace {
+
+constexpr int64_t kMostTuningBytes = int64_t{16} << 20;
+
+class FirstError : public google::protobuf::io::ErrorCollector {
+ public:
+  void AddError(int line, int column, const std::string& message) override {
+    if (text_.empty()) text_ = absl::StrCat("line ", line + 1, ":", column + 1, ": ", message);
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+absl::Status CheckFile(const tuned::ModelTuning& tuning, const ModelSource& source) {
+  const auto size = static_cast<int64_t>(source.bytes().size());
+  const uint64_t hash = FileHash(source.bytes());
+  if (tuning.size_bytes() == size && tuning.hash() == hash) return absl::OkStatus();
+  return InvalidArgument(
+      "it is of another file: of '", tuning.file(), "' with ", tuning.size_bytes(),
+      absl::StrFormat(" bytes and the hash %016x, not of this one with ", tuning.hash()), size,
+      absl::StrFormat(" bytes and the hash %016x; tune the model again, or remove the tuning",
+                      hash));
+}
+
+absl::StatusOr<TunedPrecision> PrecisionOf(const tuned::TunedLayer& layer) {
+  switch (layer.precision()) {
+    case tuned::EXACT:
+      return TunedPrecision::kExact;
+    case tuned::BF16:
+      return TunedPrecision::kBf16;
+    case tuned::INT8:
+      return TunedPrecision::kInt8;
+    default:
+      return InvalidArgument("layer '", layer.node(), "' has no precision of this version");
+  }
+}
+
+// By layer of the file.
+absl::StatusOr<std::vector<TunedPrecision>> PrecisionsOf(const tuned::ModelTuning& tuning,
+                                                         const std::vector<Layer>& layers) {
+  std::map<std::string, size_t> places;
+  for (size_t i = 0; i < layers.size(); ++i) places[layers[i].name] = i;
+  std::vector<TunedPrecision> precisions(layers.size(), TunedPrecision::kExact);
+  std::set<std::string> seen;
+  for (const tuned::TunedLayer& layer : tuning.layer()) {
+    const auto place = places.find(layer.node());
+    if (place == places.end()) {
+      return InvalidArgument("layer '", layer.node(),
+                             "': the model has no layer with known weights of this name");
+    }
+    if (!seen.insert(layer.node()).second)
+      return InvalidArgument("layer '", layer.node(), "' is there twice");
+    ABSL_ASSIGN_OR_RETURN(precisions[place->second], PrecisionOf(layer));
+  }
+  return precisions;
+}
+
+absl::StatusOr<std::map<std::string, network::QuantizationParams>> RangesOf(
+    const tuned::ModelTuning& tuning, const ModelSource& source) {
+  std::map<std::string, network::QuantizationParams> params;
+  for (const tuned::TunedTensor& tensor : tuning.tensor()) {
+    const std::string& name = tensor.name();
+    const bool is_known = source.IsInput(name) || source.ProducerOf(name) >= 0;
+    if (!is_known || source.ReadersOf(name).empty())
+      return InvalidArgument("tensor '", name, "': no node of the model reads one of this name");
+    const Range range{tensor.low(), tensor.high()};
+    if (!std::isfinite(range.low) || !std::isfinite(range.high)) {
+      return InvalidArgument("tensor '", name, "': the range from ", range.low, " to ", range.high,
+                             " is not finite");
+    }
+    if (range.low > 0 || range.high < 0) {
+      return InvalidArgument("tensor '", name, "': the range from ", range.low, " to ", range.high,
+                             " does not hold 0");
+    }
+    if (!params.emplace(name, ByteParams(range)).second)
+      return InvalidArgument("tensor '", name, "' is there twice");
+  }
+  return params;
+}
+
+absl::StatusOr<tuned::ModelTuning> ReadTuning(const std::string& path) {
+  ABSL_ASSIGN_OR_RETURN(const auto file, reader::OpenFile(path));
+  if (file->size() > kMostTuningBytes)
+    return InvalidArgument("it has more than ", kMostTuningBytes, " bytes");
+  std::string text(file->size(), '\0');
+  ABSL_RETURN_IF_ERROR(file->Read(0, file->size(), text.data()));
+  return ParseTuning(text);
+}
+
+TuningFacts FactsOf(const tuned::ModelTuning& tuning, size_t layers) {
+  TuningFacts facts{.budget = tuning.budget(), .held_out_error = tuning.held_out_error()};
+  facts.cpu_features.assign(tuning.cpu_features().begin(), tuning.cpu_features().end());
+  for (const tuned::TunedLayer& layer : tuning.layer()) {
+    if (layer.precision() == tuned::INT8) ++facts.int8_layers;
+    if (layer.precision() == tuned::BF16) ++facts.bf16_layers;
+  }
+  facts.exact_layers = static_cast<int64_t>(layers) - facts.int8_layers - facts.bf16_layers;
+  return facts;
+}
+
+absl::StatusOr<TunedSource> Open(const std::string& path, const tuned::ModelTuning& tuning) {
+  ABSL_ASSIGN_OR_RETURN(const ModelSource source, ModelSource::Read(path));
+  TunedSource opened;
+  ABSL_ASSIGN_OR_RETURN(std::string bytes, ApplyTuning(tuning, source, &opened.precisions));
+  opened.facts = FactsOf(tuning, opened.precisions.size());
+  if (bytes == source.bytes()) {
+    ABSL_ASSIGN_OR_RETURN(opened.model, reader::OnnxModel::Open(path));
+    return opened;
+  }
+  opened.held_bytes = static_cast<int64_t>(bytes.size());
+  ABSL_ASSIGN_OR_RETURN(opened.model, reader::OnnxModel::OpenBytes(std::move(bytes)));
+  return opened;
+}
+
+}  // namespace
+
+absl::StatusOr<tuned::ModelTuning> ParseTuning(const std::string& text) {
+  FirstError error;
+  google::protobuf::TextFormat::Parser parser;
+  parser.RecordErrorsTo(&error);
+  tuned::ModelTuning tuning;
+  if (!parser.ParseFromString(text, &tuning)) return InvalidArgument(error.text());
+  return tuning;
+}
+
+std::string TextOf(const tuned::ModelTuning& tuning) {
+  std::string text;
+  google::protobuf::TextFormat::PrintToString(tuning, &text);
+  return text;
+}
+
+absl::StatusOr<std::string> ApplyTuning(const tuned::ModelTuning& tuning, const ModelSource& source,
+                                        std::map<std::string, Precision>* precisions) {
+  ABSL_RETURN_IF_ERROR(CheckFile(tuning, source));
+  ABSL_ASSIGN_OR_RETURN(const std::vector<Layer> layers, FindLayers(source));
+  ABSL_ASSIGN_OR_RETURN(const std::vector<TunedPrecision> tuned, PrecisionsOf(tuning, layers));
+  ABSL_ASSIGN_OR_RETURN(const auto ranges, RangesOf(tuning, source));
+  for (size_t i = 0; i < layers.size(); ++i) {
+    if (tuned[i] != TunedPrecision::kInt8 || ranges.contains(layers[i].input)) continue;
+    return InvalidArgument("layer '", layers[i].name, "' is int8, and its input '", layers[i].input,
+                           "' has no range");
+  }
+  *precisions = NodePrecisions(layers, tuned);
+  return QdqWriter(source, layers).Write(tuned, ranges);
+}
+
+absl::StatusOr<std::optional<TunedSource>> OpenTuned(const std::string& path) {
+  namespace fs = std::filesystem;
+  const std::string beside = TuningFileOf(path);
+  std::error_code error;
+  if (!fs::exists(beside, error)) return std::nullopt;
+  const auto named = [](const absl::Status& status) {
+    return absl::Status(status.code(), absl::StrCat(kTuningFile, ": ", status.message()));
+  };
+  const auto tuning = ReadTuning(beside);
+  if (!tuning.ok()) return named(tuning.status());
+  const fs::path of = fs::path(tuning->file()).filename();
+  const bool is_of_sibling = of != fs::path(path).filename() && !of.empty() &&
+                             fs::exists(fs::path(beside).parent_path() / of, error);
+  if (is_of_sibling) return std::nullopt;
+  auto opened = Open(path, *tuning);
+  if (!opened.ok()) return named(opened.status());
+  return std::optional(*std::move(opened));
+}
+
+}  // namespace tilewire::tuning
