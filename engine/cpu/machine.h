@@ -32,6 +32,10 @@ struct Machine {
   absl::string_view kind = "other";  // "Zen 3"
   // Multiplications and additions of vectors of f32 per cycle, in registers of 32 and of 64 bytes.
   double fmas_of_32_bytes = 2, fmas_of_64_bytes = 2;
+  // The share of these rates that convolutions reach beside what their estimates expect, in cycles
+  // of the clock under registers of 32 bytes, which wider ones may slow down. 1 until it has been
+  // measured.
+  double reached_of_32_bytes = 1, reached_of_64_bytes = 1;
   // Products of pairs of bf16 in vectors take the time of f32 products divided by this, loads and
   // stores of a convolution included. 1 where VDPBF16PS issues at half the rate of FMAs.
   double bf16_gain = 1.75;
@@ -45,11 +49,15 @@ struct Machine {
   // The instructions that one counts for where numbers do not fit into 16 registers and go through
   // memory in between. 1, as if they did fit, until it has been measured.
   double spilling = 1;
+  // Cycles in which a byte of a large tensor is read and written. 0, as if the first caches held all
+  // tensors, until it has been measured.
+  double cycles_of_byte_read = 0, cycles_of_byte_written = 0;
   // Bytes, of one core or of all that share the cache; 0 where CPUID does not tell.
   std::array<int64_t, 3> cache_bytes{0, 0, 0};
 
   constexpr double FmasPerCycle(int register_bytes) const {
-    return register_bytes > 32 ? fmas_of_64_bytes : fmas_of_32_bytes;
+    return register_bytes > 32 ? fmas_of_64_bytes * reached_of_64_bytes
+                               : fmas_of_32_bytes * reached_of_32_bytes;
   }
   constexpr double MemoryBytesPerCycle(int register_bytes) const {
     return memory_bytes_per_fma * FmasPerCycle(register_bytes);
@@ -57,6 +65,12 @@ struct Machine {
   // Cycles of both, where `computing` takes numbers in the order in which `reading` brings them.
   constexpr double WhileReading(double computing, double reading) const {
     return computing + reading - hidden_reading * std::min(computing, reading);
+  }
+  // Cycles for the tensors of which so many bytes are read and written.
+  constexpr double TensorCycles(double read, double written) const {
+    constexpr double kCached = 256 << 10;
+    return (read > kCached ? read * cycles_of_byte_read : 0) +
+           (written > kCached ? written * cycles_of_byte_written : 0);
   }
 };
 

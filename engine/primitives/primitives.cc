@@ -46,8 +46,10 @@ std::string PrimitiveKey(const OpDesc& desc, const Attributes& attributes,
   AppendBytes(options.reference_only, &key);
   const cpu::Machine& machine = options.machine;
   for (const double number :
-       {machine.fmas_of_32_bytes, machine.fmas_of_64_bytes, machine.bf16_gain,
-        machine.memory_bytes_per_fma, machine.hidden_reading, machine.spilling})
+       {machine.fmas_of_32_bytes, machine.fmas_of_64_bytes, machine.reached_of_32_bytes,
+        machine.reached_of_64_bytes, machine.bf16_gain, machine.memory_bytes_per_fma,
+        machine.hidden_reading, machine.spilling, machine.cycles_of_byte_read,
+        machine.cycles_of_byte_written})
     AppendBytes(number, &key);
   // Last, so that it needs no length: everything before it has one or is of a fixed size.
   key.append(options.only.data(), options.only.size());

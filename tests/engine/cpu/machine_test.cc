@@ -45,24 +45,28 @@ Registers Nothing(uint32_t, uint32_t) { return {}; }
 struct Case {
   CpuidFunction cpuid;
   const char* kind;
-  double fmas_of_64_bytes;
+  double fmas_of_64_bytes;  // that convolutions reach
   int64_t first_cache;
-  double hidden_reading = 0, spilling = 1;
+  double fmas_of_32_bytes = 2, hidden_reading = 0, spilling = 1;
 };
 
 TEST(MachineTest, IsTheOneThatCpuidTells) {
   constexpr Case kCases[] = {
-      {Milan, "Zen 3", 2, 32 << 10, 0.5, 1.43},       {Genoa, "Zen 4", 1, 0},
-      {CascadeLake, "Skylake-SP", 2, 32 << 10},       {SapphireRapids, "Sapphire Rapids", 2, 0},
-      {GraniteRapids, "Granite Rapids", 2, 0},        {RocketLake, "Rocket Lake", 1, 0},
-      {RocketLakeWithTiles, "Sapphire Rapids", 2, 0}, {Nothing, "other", 2, 0},
+      {Milan, "Zen 3", 2, 32 << 10, 1.84, 0.5, 1.43},
+      {Genoa, "Zen 4", 1, 0},
+      {CascadeLake, "Skylake-SP", 2, 32 << 10},
+      {SapphireRapids, "Sapphire Rapids", 1.74, 0, 2.08, 0.1, 1.2},
+      {GraniteRapids, "Granite Rapids", 1.74, 0, 2.08, 0.1, 1.2},
+      {RocketLake, "Rocket Lake", 1, 0},
+      {RocketLakeWithTiles, "Sapphire Rapids", 1.74, 0, 2.08, 0.1, 1.2},
+      {Nothing, "other", 2, 0},
   };
   for (const Case& one : kCases) {
     SCOPED_TRACE(one.kind);
     const Machine machine = MachineOf(one.cpuid);
     EXPECT_EQ(machine.kind, one.kind);
     EXPECT_EQ(machine.FmasPerCycle(64), one.fmas_of_64_bytes);
-    EXPECT_EQ(machine.FmasPerCycle(32), 2);
+    EXPECT_EQ(machine.FmasPerCycle(32), one.fmas_of_32_bytes);
     EXPECT_EQ(machine.cache_bytes[0], one.first_cache);
     EXPECT_EQ(machine.hidden_reading, one.hidden_reading);
     EXPECT_EQ(machine.spilling, one.spilling);
@@ -74,6 +78,21 @@ TEST(MachineTest, TheLongerHidesAShareOfTheShorter) {
   EXPECT_EQ(Machine{}.WhileReading(100, 40), 140);
   EXPECT_EQ(half.WhileReading(100, 40), 120);
   EXPECT_EQ(half.WhileReading(40, 100), 120);
+}
+
+TEST(MachineTest, LargeTensorsTakeCyclesWhereTheyWereMeasured) {
+  constexpr double kSmall = 256 << 10, kLarge = 512 << 10;
+  EXPECT_EQ(Machine{}.TensorCycles(kLarge, kLarge), 0);
+  const Machine zen3 = MachineOf(Milan);
+  EXPECT_EQ(zen3.TensorCycles(kSmall, kSmall), 0);
+  EXPECT_DOUBLE_EQ(zen3.TensorCycles(kLarge, kSmall), 0.08 * kLarge);
+  EXPECT_DOUBLE_EQ(zen3.TensorCycles(kLarge, kLarge), 0.6 * kLarge);
+}
+
+// Below 1, so that rows of bf16 in vectors are dearer than those of f32.
+TEST(MachineTest, VectorsGainNothingFromBf16BesideTiles) {
+  EXPECT_EQ(MachineOf(SapphireRapids).bf16_gain, 0.55);
+  EXPECT_EQ(MachineOf(Genoa).bf16_gain, 1.75);
 }
 
 TEST(MachineTest, HasTheCachesOfCpuidWithoutThoseOfInstructions) {

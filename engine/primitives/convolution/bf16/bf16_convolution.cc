@@ -71,13 +71,15 @@ double CostPairs(const Request<ConvolutionDesc>& resolved) {
   const double products = direct / resolved.machine.bf16_gain;
   if (IsBf16(desc.src)) return products;
   // Instructions of a line, 32 channels of a pixel, which are rounded first. Whatever the shape, no
-  // measurement has put both together above the direct row of f32, so that this one wins.
+  // measurement has put both together above the direct row of f32, so that this one wins: but for
+  // CPUs that take longer for the products alone.
   constexpr double kLine = 48, kBelowDirect = 0.99;
   const double lines =
       static_cast<double>(geometry.groups * DivUp(geometry.ic, kPairNumbers * kPairLanes) *
                           *CheckedProduct(geometry.in));
-  return std::min(products + kLine * lines / resolved.machine.FmasPerCycle(unit.bytes()),
-                  kBelowDirect * direct / resolved.facts.traits.handicap);
+  const double cycles = products + kLine * lines / resolved.machine.FmasPerCycle(unit.bytes());
+  if (resolved.machine.bf16_gain < 1) return cycles;
+  return std::min(cycles, kBelowDirect * direct / resolved.facts.traits.handicap);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreatePairs(const Request<ConvolutionDesc>& request) {

@@ -25,6 +25,14 @@ double WeightsCycles(const Geometry& geometry, const VectorUnit& unit,
   return numbers * sizeof(float) / machine.MemoryBytesPerCycle(unit.bytes());
 }
 
+// The cycles in which tensors of f32 are read and written, dst in blocks of so many channels.
+double TensorsCycles(const Geometry& geometry, int64_t lanes, const cpu::Machine& machine) {
+  const int64_t channels = RoundUp(geometry.groups * geometry.oc, lanes);
+  const double src = static_cast<double>(geometry.groups * geometry.ic) * CountOf(geometry.in);
+  const double dst = static_cast<double>(channels) * CountOf(geometry.out);
+  return machine.TensorCycles(src * sizeof(float), dst * sizeof(float));
+}
+
 // Pixels of a row of src that one output reads, those of its neighbours in a tile being shared.
 double PixelsPerOutput(const Geometry& geometry, int64_t tile) {
   std::set<int64_t> pixels;
@@ -70,9 +78,10 @@ double DirectCycles(const Geometry& geometry, const VectorUnit& unit, const cpu:
   if (is_narrow) instructions /= kShareInNarrowGroups;
   if (copies_src) instructions += kCopy * inputs * CountOf(geometry.in);
   if (copies_dst) instructions += kCopy * outputs * pixels;
-  return machine.WhileReading(
-      groups * instructions / kShareOfPeak / machine.FmasPerCycle(unit.bytes()),
-      WeightsCycles(geometry, unit, machine));
+  return TensorsCycles(geometry, lanes, machine) +
+         machine.WhileReading(
+             groups * instructions / kShareOfPeak / machine.FmasPerCycle(unit.bytes()),
+             WeightsCycles(geometry, unit, machine));
 }
 
 bool FitsTablesOfLanes(const Geometry& geometry, const VectorUnit& unit) {
@@ -93,23 +102,25 @@ double GroupedCycles(const Geometry& geometry, const VectorUnit& unit,
       all += static_cast<double>(tables.TableOf(block).counts[i]) * instructions[i];
   }
   all *= static_cast<double>(blocks) / static_cast<double>(kinds) * CountOf(geometry.out);
-  return machine.WhileReading(all * static_cast<double>(geometry.kernel[0] * geometry.kernel[1]) /
-                                  kShareOfPeak / machine.FmasPerCycle(unit.bytes()),
+  all *= static_cast<double>(geometry.kernel[0] * geometry.kernel[1]);
+  return TensorsCycles(geometry, unit.lanes(), machine) +
+         machine.WhileReading(all / kShareOfPeak / machine.FmasPerCycle(unit.bytes()),
                               WeightsCycles(geometry, unit, machine));
 }
 
 double FewOutputsCycles(const Geometry& geometry, const VectorUnit& unit,
                         const cpu::Machine& machine) {
-  constexpr double kLaneSums = 3;
+  constexpr double kLaneSums = 3, kBytesPerCycle = 32;
   const double lanes = unit.lanes(), blocks = DivUp(geometry.ic, unit.lanes());
   const double taps = blocks * CountOf(geometry.kernel);
   const double outputs = static_cast<double>(geometry.groups * geometry.oc) * CountOf(geometry.out);
   const double instructions = outputs * (taps * (1 + 1 / lanes) + kLaneSums);
   const double vectors = outputs * taps / static_cast<double>(geometry.kernel[2]) *
                          PixelsPerOutput(geometry, unit.lanes());
-  return machine.WhileReading(
-      instructions / kShareOfPeak / machine.FmasPerCycle(unit.bytes()) + vectors,
-      WeightsCycles(geometry, unit, machine));
+  return TensorsCycles(geometry, /*lanes=*/1, machine) +
+         machine.WhileReading(instructions / kShareOfPeak / machine.FmasPerCycle(unit.bytes()) +
+                                  vectors * unit.bytes() / kBytesPerCycle,
+                              WeightsCycles(geometry, unit, machine));
 }
 
 }  // namespace tilewire::convolution

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Estimated cycles per image of the f32 rows that add up products one by one: dense, of narrow
-// groups, of few outputs. implementation.h says what a cost is. Pure functions.
+// groups, of few outputs; each with the traffic of src and dst. implementation.h says what a cost is. Pure functions.
 #ifndef ENGINE_PRIMITIVES_CONVOLUTION_DIRECT_DIRECT_COST_H_
 #define ENGINE_PRIMITIVES_CONVOLUTION_DIRECT_DIRECT_COST_H_
 
@@ -22,8 +22,8 @@ bool FitsTablesOfLanes(const Geometry& geometry, const VectorUnit& unit);
 
 // Lanes of input channels: a step for each output channel, tap and block of input channels, one in
 // `lanes` to load weights, and three to add up an output's lanes. Each output channel reads src
-// again, of which a tile of one channel leaves nothing in the first cache for the next: a vector
-// per cycle comes from the second one, which no arithmetic hides, as all of it waits for loads.
+// again, of which a tile of one channel leaves nothing in the first cache for the next: 32 bytes
+// per cycle come from the second one, which no arithmetic hides, as all of it waits for loads.
 double FewOutputsCycles(const Geometry& geometry, const VectorUnit& unit,
                         const cpu::Machine& machine);
 

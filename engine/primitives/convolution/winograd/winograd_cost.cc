@@ -30,6 +30,16 @@ double TransformsCycles(const Geometry& geometry, int tile, const VectorUnit& un
   return TilesOf(geometry, tile) * (kTile + blocks * block) / machine.FmasPerCycle(unit.bytes());
 }
 
+// The cycles in which src and dst are read and written.
+double TensorsCycles(const Geometry& geometry, const VectorUnit& unit,
+                     const cpu::Machine& machine) {
+  const auto bytes_of = [&](int64_t channels, const Spatial& size) {
+    return 1.0 * RoundUp(channels, unit.lanes()) * size[1] * size[2] * sizeof(float);
+  };
+  return machine.TensorCycles(bytes_of(geometry.ic, geometry.in),
+                              bytes_of(geometry.oc, geometry.out));
+}
+
 }  // namespace
 
 double WinogradCycles(const Geometry& geometry, int tile, const VectorUnit& unit,
@@ -38,7 +48,7 @@ double WinogradCycles(const Geometry& geometry, int tile, const VectorUnit& unit
   const double weights = 1.0 * (tile + 2) * (tile + 2) * RoundUp(geometry.ic, unit.lanes()) *
                          RoundUp(geometry.oc, unit.lanes());
   const double fmas = TilesOf(geometry, tile) * weights / unit.lanes();
-  return TransformsCycles(geometry, tile, unit, machine) +
+  return TransformsCycles(geometry, tile, unit, machine) + TensorsCycles(geometry, unit, machine) +
          machine.WhileReading(fmas / kShareOfPeak / machine.FmasPerCycle(unit.bytes()),
                               weights * sizeof(float) / WeightsBytesPerCycle(unit, machine));
 }
@@ -52,7 +62,7 @@ double WinogradCyclesByPlanes(const Geometry& geometry, int tile, const cpu::Mac
                                    .outputs = geometry.oc,
                                    .weights_are_split = true};
   return ProductsCyclesByPlanes(shape, layout.points(), WeightsBytesPerCycle(unit, machine)) +
-         TransformsCycles(geometry, tile, unit, machine);
+         TransformsCycles(geometry, tile, unit, machine) + TensorsCycles(geometry, unit, machine);
 }
 
 double WinogradWeightsCycles(int64_t bytes) {
