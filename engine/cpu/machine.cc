@@ -28,12 +28,14 @@ constexpr Machine kZen3 = {.kind = "Zen 3",
 // FMAs of 64 bytes lower the clock by 7 %. VDPBF16PS issues every other cycle.
 constexpr Machine WithTiles(absl::string_view kind) {
   return {.kind = kind,
-          .reached_of_32_bytes = 1.04,
-          .reached_of_64_bytes = 0.87,
+          .reached_of_32_bytes = 1.03,
+          .reached_of_64_bytes = 0.86,
           .bf16_gain = 0.55,
-          .hidden_reading = 0.1,
-          .spilling = 1.2,
-          .cycles_of_byte_written = 0.15};
+          .hidden_reading = 0.15,
+          .transform_of_16_points = 0.73,
+          .transform_of_36_points = 1.34,
+          .spilling = 0.85,
+          .cycles_of_byte_written = 0.14};
 }
 
 // A CPU of which nothing but the rates of its units is known; those of registers that it lacks are

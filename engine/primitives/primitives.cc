@@ -48,8 +48,8 @@ std::string PrimitiveKey(const OpDesc& desc, const Attributes& attributes,
   for (const double number :
        {machine.fmas_of_32_bytes, machine.fmas_of_64_bytes, machine.reached_of_32_bytes,
         machine.reached_of_64_bytes, machine.bf16_gain, machine.memory_bytes_per_fma,
-        machine.hidden_reading, machine.spilling, machine.cycles_of_byte_read,
-        machine.cycles_of_byte_written})
+        machine.hidden_reading, machine.transform_of_16_points, machine.transform_of_36_points,
+        machine.spilling, machine.cycles_of_byte_read, machine.cycles_of_byte_written})
     AppendBytes(number, &key);
   // Last, so that it needs no length: everything before it has one or is of a fixed size.
   key.append(options.only.data(), options.only.size());

@@ -82,6 +82,7 @@ std::vector<std::string> Bf16Nodes(Precision precision, cpu::Isa max_isa) {
   PrimitiveCache cache(int64_t{64} << 20);
   LoweringContext context;
   context.options.max_isa = max_isa;
+  context.options.machine = cpu::Machine{.kind = "gains by products of pairs", .bf16_gain = 1.75};
   runtime::PackedWeights weights(&cache, context.options);
   context.cache = &cache;
   context.weights = &weights;

@@ -208,9 +208,9 @@ absl::StatusOr<ConvolutionDesc> ConvolutionOf(const ConvolutionDesc& desc) {
   return inner;
 }
 
-// The row of the table for `inner` that adds up products one by one. Weights that it would have
-// split into planes of bf16 stay f32: products split them part by part, for all images at once,
-// while they are in a cache.
+// The row of the table for `inner` that adds up products one by one. Weights that products by
+// planes would have split before stay f32: they are split part by part, for all images at once,
+// while they are in a cache, which costs less than reading planes from memory.
 absl::StatusOr<Candidate<ConvolutionDesc>> DirectConvolution(
     const Request<ConvolutionDesc>& request) {
   ConvolutionDesc inner = request.desc;
@@ -221,7 +221,7 @@ absl::StatusOr<Candidate<ConvolutionDesc>> DirectConvolution(
   };
   inner.algorithm = ConvolutionAlgorithm::kDirect;
   ABSL_ASSIGN_OR_RETURN(Candidate<ConvolutionDesc> found, find());
-  if (found.resolved.weights.format_kind() != FormatKind::kPlanes) return found;
+  if (!request.facts.isa.Includes(cpu::Isa::kAmx)) return found;
   inner.weights = found.resolved.weights.Unsplit();
   return find();
 }
@@ -257,8 +257,9 @@ absl::StatusOr<Candidate<ConvolutionDesc>> InnerConvolution(
       Candidate<ConvolutionDesc> found,
       FindInnerRow<ConvolutionDesc>(ConvolutionImplementations(), {inner}, asked));
   const MemoryDesc& weights = found.resolved.weights;
-  if (weights.format_kind() == FormatKind::kBlocked ||
-      inner.algorithm == ConvolutionAlgorithm::kWinograd)
+  const bool is_blocked = weights.format_kind() == FormatKind::kBlocked;
+  if (inner.algorithm == ConvolutionAlgorithm::kWinograd ||
+      (is_blocked && !facts.isa.Includes(cpu::Isa::kAmx)))
     return found;
   absl::StatusOr<Candidate<ConvolutionDesc>> direct = DirectConvolution(asked);
   if (weights.format_kind() != FormatKind::kWinograd) return direct;

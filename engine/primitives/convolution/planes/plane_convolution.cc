@@ -119,9 +119,7 @@ double CostPlanes(const Request<ConvolutionDesc>& resolved) {
   const Geometry geometry = GeometryOf(resolved.desc);
   PlaneProductShape shape = PlaneShapeOf(geometry, PlanesFor(resolved.facts.traits.precision));
   shape.weights_are_split = resolved.desc.weights.IsOpaque();
-  const VectorUnit unit = VectorUnit::Of(resolved.facts.isa);
-  return ProductsCyclesByPlanes(shape, geometry.groups,
-                                resolved.machine.MemoryBytesPerCycle(unit.bytes()));
+  return ProductsCyclesByPlanes(shape, geometry.groups, resolved.machine);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreatePlanes(const Request<ConvolutionDesc>& request) {

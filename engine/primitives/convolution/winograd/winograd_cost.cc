@@ -24,10 +24,12 @@ double TilesOf(const Geometry& geometry, int tile) {
 double TransformsCycles(const Geometry& geometry, int tile, const VectorUnit& unit,
                         const cpu::Machine& machine) {
   constexpr double kTile = 400;  // besides its blocks of channels
-  const double of_36_points = 420 * (unit.registers() < 32 ? machine.spilling : 1);
-  const double block = tile == 2 ? 220.0 : of_36_points;  // of channels, input or output
+  const double points = tile == 2 ? machine.transform_of_16_points : machine.transform_of_36_points;
+  const double spilling = tile == 4 && unit.registers() < 32 ? machine.spilling : 1;
+  const double block = tile == 2 ? 220 : 420 * spilling;  // of channels, input or output
   const double blocks = 1.0 * DivUp(geometry.ic, unit.lanes()) + DivUp(geometry.oc, unit.lanes());
-  return TilesOf(geometry, tile) * (kTile + blocks * block) / machine.FmasPerCycle(unit.bytes());
+  return TilesOf(geometry, tile) * (kTile + blocks * block) * points /
+         machine.FmasPerCycle(unit.bytes());
 }
 
 // The cycles in which src and dst are read and written.
@@ -38,6 +40,21 @@ double TensorsCycles(const Geometry& geometry, const VectorUnit& unit,
   };
   return machine.TensorCycles(bytes_of(geometry.ic, geometry.in),
                               bytes_of(geometry.oc, geometry.out));
+}
+
+// Where the second cache holds weights, it holds the inputs and the sums of some tiles, too. Else
+// these go through the third one, and for each block of tiles the weights come from there again.
+double ScratchCycles(const PlaneProductShape& shape, int64_t points, double weights) {
+  constexpr double kCached = 1 << 20, kByte = 0.37;
+  constexpr int64_t kBlockTiles = 128;
+  const double groups = DivUp(shape.rows, int64_t{kPlaneRows});
+  const int64_t group_tiles = shape.rows <= kPlaneLanes ? kPlaneLanes : kPlaneRows;
+  const PlaneLayout layout = shape.WeightsLayout(points);
+  const auto point_bytes = static_cast<double>(layout.TapSteps() * layout.StepBytes() +
+                                               group_tiles * layout.Blocks() * kPlaneLineBytes);
+  if (weights <= kCached) return 0;
+  return groups * static_cast<double>(points) * point_bytes * kByte +
+         RereadingCycles(weights, static_cast<double>(DivUp(shape.rows, kBlockTiles) - 1));
 }
 
 }  // namespace
@@ -54,14 +71,16 @@ double WinogradCycles(const Geometry& geometry, int tile, const VectorUnit& unit
 }
 
 double WinogradCyclesByPlanes(const Geometry& geometry, int tile, const cpu::Machine& machine) {
-  const WinogradLayout layout{.tile = tile};
+  const int64_t points = WinogradLayout{.tile = tile}.points();
   const VectorUnit unit = VectorUnit::Of(cpu::Isa::kAmx);
   const PlaneProductShape shape = {.planes = PlanesFor(Precision::kExact),
                                    .rows = static_cast<int64_t>(TilesOf(geometry, tile)),
                                    .channels = RoundUp(geometry.ic, int64_t{kPlaneLanes}),
                                    .outputs = geometry.oc,
                                    .weights_are_split = true};
-  return ProductsCyclesByPlanes(shape, layout.points(), WeightsBytesPerCycle(unit, machine)) +
+  const auto weights = static_cast<double>(shape.WeightsLayout(points).SizeBytes());
+  return static_cast<double>(points) * PlaneArithmeticCycles(shape) +
+         PlaneWeightsCycles(weights, machine) + ScratchCycles(shape, points, weights) +
          TransformsCycles(geometry, tile, unit, machine) + TensorsCycles(geometry, unit, machine);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which row each convolution of the benchmarks' lists takes, on every instruction set of one
-// machine: a table, choices.txt, that a change of a cost may not change unnoticed. Rows are
+// machine, that with matrix tiles on one that has them: a table, choices.txt, that a change of a cost may not change unnoticed. Rows are
 // created, not run, and the machine is given, so that the CPU at hand does not matter.
 //
 // Where it differs, the whole table as it is now is written to choices.txt among the outputs of the
@@ -21,6 +21,7 @@
 #include "gtest/gtest.h"
 #include "tests/bench/shape_list.h"
 #include "tests/engine/primitives/convolution/convolution_case.h"
+#include "tests/engine/primitives/convolution/tile_machine.h"
 
 namespace tilewire::testing {
 namespace {
@@ -83,8 +84,7 @@ Attributes AttributesFor(const Kind& kind) {
 
 // The row without its primitive's name, or "none".
 std::string ChosenRow(const ConvolutionDesc& desc, const Attributes& attributes, cpu::Isa isa) {
-  // CPUs with matrix tiles gain nothing from products of bf16 in vectors.
-  const cpu::Machine machine = {.bf16_gain = isa == cpu::Isa::kAmx ? 1 : 1.75};
+  const cpu::Machine machine = isa == cpu::Isa::kAmx ? MachineWithTiles() : cpu::Machine{};
   const auto primitive = CreateConvolution(desc, attributes, {.max_isa = isa, .machine = machine});
   if (!primitive.ok()) return "none";
   return std::string(absl::StripPrefix((*primitive)->name(), "convolution/"));

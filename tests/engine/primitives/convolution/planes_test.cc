@@ -280,11 +280,14 @@ std::string ChosenFor(const ConvolutionCase& shape, Precision precision,
 
 TEST(PlanesChoiceTest, ShapeAndPrecisionDecide) {
   if (!cpu::Supports(cpu::Isa::kAmx)) GTEST_SKIP() << "the CPU lacks amx";
-  const ConvolutionCase point = Case("", {1, 256, 14, 14}, 256, {1, 1});
+  const ConvolutionCase point = Case("", {1, 64, 56, 56}, 256, {1, 1});
   EXPECT_EQ(ChosenFor(point, Precision::kExact), "convolution/amx_f32_split6_planes");
   EXPECT_EQ(ChosenFor(point, Precision::kFast), "convolution/amx_f32_split3_planes");
   EXPECT_EQ(ChosenFor(point, Precision::kBf16), "convolution/amx_bf16_planes");
   EXPECT_EQ(ChosenFor(point, Precision::kExact, "abcd"), "convolution/amx_f32_plain");
+  const ConvolutionCase few_rows = Case("", {1, 512, 7, 7}, 2048, {1, 1});
+  EXPECT_EQ(ChosenFor(few_rows, Precision::kExact), "convolution/avx512_f32_direct");
+  EXPECT_EQ(ChosenFor(few_rows, Precision::kBf16), "convolution/amx_bf16_planes");
   const ConvolutionCase window = Case("", {1, 128, 28, 28}, 128, {3, 3}, {.left = {1, 1}});
   EXPECT_EQ(ChosenFor(window, Precision::kExact), "convolution/avx512_f32_winograd_4x3");
   EXPECT_EQ(ChosenFor(window, Precision::kFast), "convolution/amx_f32_split3_planes");
