@@ -46,12 +46,12 @@ struct Machine {
   // The share of the shorter one of computing and reading weights that the longer one hides, as
   // caches read ahead. 0, that is one after the other, until it has been measured.
   double hidden_reading = 0;
-  // The instructions that one counts for in Winograd's transforms of 16 and of 36 points, and beside
-  // that where numbers do not fit into 16 registers and go through memory in between. 1 until it has
-  // been measured.
+  // The instructions that one counts for in Winograd's transforms of 16 and of 36 points, and
+  // beside that where numbers do not fit into 16 registers and go through memory in between. 1
+  // until it has been measured.
   double transform_of_16_points = 1, transform_of_36_points = 1, spilling = 1;
-  // Cycles in which a byte of a large tensor is read and written. 0, as if the first caches held all
-  // tensors, until it has been measured.
+  // Cycles in which a byte of a large tensor is read and written. 0, as if the first caches held
+  // all tensors, until it has been measured.
   double cycles_of_byte_read = 0, cycles_of_byte_written = 0;
   // Bytes, of one core or of all that share the cache; 0 where CPUID does not tell.
   std::array<int64_t, 3> cache_bytes{0, 0, 0};

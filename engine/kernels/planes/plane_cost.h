@@ -2,12 +2,12 @@
 //
 // Estimated cycles of a product by planes of bf16 (plane_product.h). Pure functions.
 //
-// A product of two tiles takes 18.5 cycles, as the clock sinks under them, and in a step each tile of
-// sums waits 23 for a plane of its operands, which come from the second cache. The end of a tile of
-// sums takes 120, dst included, and a line of 32 numbers of src is split in 23; of weights that were not split when a
-// model was loaded, in 5 to 8.5, an estimate. Weights come from memory at little more than half of
-// what vectors read, as loads of tiles are waited for; and where the second cache does not hold
-// them, each strip of rows reads them again from the third.
+// A product of two tiles takes 18.5 cycles, as the clock sinks under them, and in a step each tile
+// of sums waits 23 for a plane of its operands, which come from the second cache. The end of a tile
+// of sums takes 120, dst included, and a line of 32 numbers of src is split in 23; of weights that
+// were not split when a model was loaded, in 5 to 8.5, an estimate. Weights come from memory at
+// little more than half of what vectors read, as loads of tiles are waited for; and where the
+// second cache does not hold them, each strip of rows reads them again from the third.
 //
 // So products by planes lose on few outputs, where splitting src is not made up for, on large
 // weights of few rows, and on channels or rows that fill tiles to a small part: a product of two

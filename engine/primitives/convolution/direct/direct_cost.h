@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Estimated cycles per image of the f32 rows that add up products one by one: dense, of narrow
-// groups, of few outputs; each with the traffic of src and dst. implementation.h says what a cost is. Pure functions.
+// groups, of few outputs; each with the traffic of src and dst. implementation.h says what a cost
+// is. Pure functions.
 #ifndef ENGINE_PRIMITIVES_CONVOLUTION_DIRECT_DIRECT_COST_H_
 #define ENGINE_PRIMITIVES_CONVOLUTION_DIRECT_DIRECT_COST_H_
 

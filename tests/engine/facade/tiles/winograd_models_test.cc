@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A model whose convolutions are Winograd's on a CPU with matrix tiles: which steps they serve, that
-// a pooling and a residual sum are part of them, and that the answer for an image has the same bits
-// in any batch and on any number of threads.
+// A model whose convolutions are Winograd's on a CPU with matrix tiles: which steps they serve,
+// that a pooling and a residual sum are part of them, and that the answer for an image has the same
+// bits in any batch and on any number of threads.
 #include <string>
 #include <vector>
 

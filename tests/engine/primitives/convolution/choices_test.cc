@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which row each convolution of the benchmarks' lists takes, on every instruction set of one
-// machine, that with matrix tiles on one that has them: a table, choices.txt, that a change of a cost may not change unnoticed. Rows are
-// created, not run, and the machine is given, so that the CPU at hand does not matter.
+// machine, that with matrix tiles on one that has them: a table, choices.txt, that a change of a
+// cost may not change unnoticed. Rows are created, not run, and the machine is given, so that the
+// CPU at hand does not matter.
 //
 // Where it differs, the whole table as it is now is written to choices.txt among the outputs of the
 // test (TEST_UNDECLARED_OUTPUTS_DIR).

@@ -11,7 +11,7 @@
 
 namespace tilewire::testing {
 
-// That of a Sapphire Rapids, by its answers to CPUID.
+// The machine of a Sapphire Rapids, by its answers to CPUID.
 inline cpu::Machine MachineWithTiles() {
   return cpu::MachineOf([](uint32_t leaf, uint32_t) -> std::array<uint32_t, 4> {
     if (leaf == 0) return {32, 0x756e6547, 0x6c65746e, 0x49656e69};
