@@ -108,6 +108,13 @@ Network WithAllValues(Network network) {
   return network;
 }
 
+// The size that the rounding of a result is relative to. Gates of recurrent layers, from 0 to 1,
+// make up small results, too, and where they are nearly 0 or 1 no change of the inputs moves them.
+double SizeOfTerms(const Operation& operation, double result) {
+  const double size = std::abs(result);
+  return std::holds_alternative<network::Rnn>(operation.params) ? std::max(1.0, size) : size;
+}
+
 double LargestOf(const Elements& elements) {
   double largest = 0;
   for (const double element : elements) {
@@ -147,7 +154,8 @@ Expectation::Expectation(const Network& network, const std::vector<Elements>& in
         Interpret(changed, others, [&](const Operation& operation, Elements* elements) {
           if (changed.values[operation.dst].type != DataType::kF32) return;
           for (double& element : *elements) {
-            if (element != std::trunc(element)) element *= 1 + kRounding * random.Uniform();
+            if (element == std::trunc(element)) continue;
+            element += kRounding * random.Uniform() * SizeOfTerms(operation, element);
           }
         });
     for (size_t o = 0; o < want_.size(); ++o) {
