@@ -308,12 +308,12 @@ absl::StatusOr<ConvolutionDesc> ResolveInteger(const Request<ConvolutionDesc>& r
 
 absl::StatusOr<ConvolutionDesc> ResolveIntegerFirstLayer(const Request<ConvolutionDesc>& request) {
   const ConvolutionDesc& desc = request.desc;
+  ABSL_ASSIGN_OR_RETURN(ConvolutionDesc resolved,
+                        ResolveActivations(desc, VectorUnit::Of(request.facts.isa)));
   ABSL_RETURN_IF_ERROR(RequireWideWindows(GeometryOf(desc)));
   ABSL_RETURN_IF_ERROR(RequireNoZeroPoint(desc));
   if (!desc.range.IsZero()) return Unimplemented("takes no range");
   if (desc.src.rank() != 4) return Unimplemented("is for images");
-  ABSL_ASSIGN_OR_RETURN(ConvolutionDesc resolved,
-                        ResolveActivations(desc, VectorUnit::Of(request.facts.isa)));
   ABSL_ASSIGN_OR_RETURN(
       const MemoryDesc packed,
       MemoryDesc::CreatePattern(desc.weights.dims(), DataType::kS8, "ABCD2c8d16a4b"));
@@ -324,10 +324,10 @@ absl::StatusOr<ConvolutionDesc> ResolveIntegerDepthwise(const Request<Convolutio
   const ConvolutionDesc& desc = request.desc;
   const VectorUnit unit = VectorUnit::Of(request.facts.isa);
   const Geometry geometry = GeometryOf(desc);
+  ABSL_ASSIGN_OR_RETURN(ConvolutionDesc resolved, ResolveActivations(desc, unit));
   if (!geometry.IsDepthwise()) return Unimplemented("is for one channel a group");
   ABSL_RETURN_IF_ERROR(RequireNoZeroPoint(desc));
   if (geometry.kernel[2] > kMaxDepthwiseTaps) return Unimplemented("the kernel is too wide");
-  ABSL_ASSIGN_OR_RETURN(ConvolutionDesc resolved, ResolveActivations(desc, unit));
   if (!HasDenseChannels(resolved.src) && !IsChannelBlocked(resolved.src, unit.lanes())) {
     return RefuseLayout("src", desc.src);
   }
