@@ -402,7 +402,7 @@ def priorities():
             sent.add_done_callback(lambda _: order.append(name))
             return sent
         send('warm', 100, 0).result()
-        sent = [send('ordinary', 100, 0) for _ in range(12)] + [send('high', 100, 1)]
+        sent = [send('ordinary', 1000, 0) for _ in range(12)] + [send('high', 100, 1)]
         for one in sent:
             one.result()
         until(lambda: len(order) == 14, 'not all are answered')
