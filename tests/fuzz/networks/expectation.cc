@@ -77,8 +77,12 @@ bool IsJump(const network::Elementwise& elementwise) {
 }
 
 bool IsJump(const Operation& operation, const Network& network) {
-  if (const auto* elementwise = std::get_if<network::Elementwise>(&operation.params))
-    return IsJump(*elementwise);
+  if (const auto* elementwise = std::get_if<network::Elementwise>(&operation.params)) {
+    // A computed number as the condition: 0 in exact sums may be 1e-8 in others.
+    const bool has_real_condition = elementwise->function == Function::kWhere &&
+                                    network.values[operation.srcs[0]].type == DataType::kF32;
+    return has_real_condition || IsJump(*elementwise);
+  }
   if (const auto* activation = std::get_if<network::Activation>(&operation.params))
     return IsJump(activation->op);
   const bool chooses = std::holds_alternative<network::TopK>(operation.params) ||
