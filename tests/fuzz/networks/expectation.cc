@@ -113,10 +113,13 @@ Network WithAllValues(Network network) {
 }
 
 // The size that the rounding of a result is relative to. Gates of recurrent layers, from 0 to 1,
-// make up small results, too, and where they are nearly 0 or 1 no change of the inputs moves them.
+// and normalized numbers make up small results, too, and where gates are nearly 0 or 1, or
+// normalized numbers nearly 1 and -1, no change of the inputs moves them.
 double SizeOfTerms(const Operation& operation, double result) {
-  const double size = std::abs(result);
-  return std::holds_alternative<network::Rnn>(operation.params) ? std::max(1.0, size) : size;
+  const bool is_normalized = std::holds_alternative<network::LayerNormalization>(operation.params);
+  const bool has_terms_of_one =
+      is_normalized || std::holds_alternative<network::Rnn>(operation.params);
+  return has_terms_of_one ? std::max(1.0, std::abs(result)) : std::abs(result);
 }
 
 double LargestOf(const Elements& elements) {

@@ -2,7 +2,8 @@
 //
 // The oracle's outputs of a network, and how far an answer may be from them. The bound of an output
 // follows from what a relative change of 2^-16 of the inputs, weights and literals does to it, with
-// one of 2^-21 of each result on the way, or of 1 for smaller results of recurrent layers.
+// one of 2^-21 of each result on the way, or of 1 for smaller results of recurrent layers and
+// normalizations.
 #ifndef TESTS_FUZZ_NETWORKS_EXPECTATION_H_
 #define TESTS_FUZZ_NETWORKS_EXPECTATION_H_
 
