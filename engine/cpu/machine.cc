@@ -66,8 +66,8 @@ constexpr Known kKnown[] = {
     {kIntel, 6, 0xa7, 0xa7, Unmeasured("Rocket Lake", 2, 1, 1)},
 };
 
-// CPUs with matrix tiles; any other model with tiles counts as the first, and so was the one that
-// was measured shown. All have the same units.
+// CPUs with matrix tiles. Any other model with tiles counts as the first: so did the CPU that was
+// measured. All have the same units.
 constexpr Known kKnownWithTiles[] = {
     {kIntel, 6, 0x8f, 0x8f, WithTiles("Sapphire Rapids")},
     {kIntel, 6, 0xcf, 0xcf, WithTiles("Emerald Rapids")},

@@ -30,7 +30,7 @@ struct TunedSource {
 };
 
 // A tuning's text.
-//   kInvalidArgument  it is no such text; the message has the line
+//   kInvalidArgument  the text does not parse; the message has the line
 absl::StatusOr<tuned::ModelTuning> ParseTuning(const std::string& text);
 std::string TextOf(const tuned::ModelTuning& tuning);
 

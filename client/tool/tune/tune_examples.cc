@@ -29,7 +29,7 @@ absl::StatusOr<std::vector<std::string>> FilesBelow(const std::string& folder) {
   std::filesystem::recursive_directory_iterator at(folder, error), end;
   while (!error && at != end) {
     const bool is_hidden = at->path().filename().string().front() == '.';
-    std::error_code unknown;  // a link that leads nowhere is no file
+    std::error_code unknown;  // a dangling link is not a file
     if (is_hidden && at->is_directory(unknown)) at.disable_recursion_pending();
     if (!is_hidden && at->is_regular_file(unknown)) files.push_back(at->path().string());
     at.increment(error);

@@ -5,11 +5,12 @@
 // row of a tile, 64 bytes, per pixel and plane:
 //
 //   tile 2 * block + half   the sums: `half` is the first or second 16 pixels
-//   tiles 4, 5              src of 16 pixels; the second only if it has fewer rows than the first
+//   tiles 4, 5              src of 16 pixels; the second only if it has fewer rows than the first,
+//                           or if both stay loaded
 //   tile 6                  weights of 16 outputs
 //   tile 7                  one row of zeros, which is stored from time to time
 //
-// What stores tiles falls asleep when it has not been used for about 600 ns. The next store then
+// The unit that stores tiles falls asleep after about 600 ns without a store. The next store then
 // takes 250 ns, in which nothing retires (measured, tests/bench/figures/convolution.md). Long tiles
 // store an unused row often enough to keep it awake.
 //

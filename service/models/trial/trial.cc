@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -33,9 +34,7 @@ constexpr absl::Duration kPoll = absl::Milliseconds(20);
 constexpr size_t kLongestText = 2000;  // of what the process says
 
 void DescribeEngine(const EngineOptions& engine, TrialRequest* request) {
-  for (const cpu::NamedIsa& named : cpu::kNamedIsas) {
-    if (engine.max_isa.Includes(named.isa)) request->add_isas(std::string(named.name));
-  }
+  for (std::string& name : cpu::FeatureNames(engine.max_isa)) request->add_isas(std::move(name));
   request->set_convolution_algorithm(static_cast<int>(engine.convolution_algorithm));
   request->set_precision(static_cast<int>(engine.precision));
   request->set_plan_bytes(engine.plan_bytes);

@@ -151,20 +151,7 @@ absl::StatusOr<MemoryDesc> WeightsPairedAlongWidth(const MemoryDesc& weights) {
 }  // namespace
 
 absl::StatusOr<ConvolutionDesc> ResolveBf16FirstLayer(const Request<ConvolutionDesc>& request) {
-  const ConvolutionDesc& desc = request.desc;
-  ABSL_RETURN_IF_ERROR(RequireF32OrBf16(desc));
-  ABSL_RETURN_IF_ERROR(RequireF32(desc.src));
-  ABSL_RETURN_IF_ERROR(RequireNoOutputScales(request.attributes));
-  ABSL_RETURN_IF_ERROR(RequireDirect(desc));
-  ABSL_RETURN_IF_ERROR(RequirePairsAlongWidth(GeometryOf(desc)));
-  if (desc.src.rank() > 4) return Unimplemented("is for images without depth");
-  ConvolutionDesc resolved = desc;
-  ABSL_ASSIGN_OR_RETURN(const MemoryDesc packed, WeightsPairedAlongWidth(desc.weights));
-  if (desc.weights.IsAny() && desc.weights.data_type() == DataType::kF32) resolved.weights = packed;
-  if (!(resolved.weights == packed)) return RefuseLayout("weights", desc.weights);
-  const int lanes = VectorUnit::Of(request.facts.isa).lanes();
-  ABSL_RETURN_IF_ERROR(ResolveActivations(lanes, Activations::kPlainSrc, &resolved));
-  return resolved;
+  return ResolveRoundedImage(request, RequirePairsAlongWidth, WeightsPairedAlongWidth);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateBf16FirstLayer(

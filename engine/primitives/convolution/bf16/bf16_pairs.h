@@ -16,11 +16,35 @@
 #include "engine/primitives/convolution/convolution.h"
 #include "engine/primitives/convolution/direct/direct_driver.h"
 #include "engine/primitives/convolution/direct/direct_layouts.h"
+#include "engine/primitives/convolution/implementations.h"
+#include "engine/primitives/convolution/requirements.h"
+#include "engine/primitives/creation.h"
 #include "engine/primitives/driven_primitive.h"
 
 namespace tilewire::convolution {
 
 inline constexpr int kPairLanes = 16;  // of f32 in a register
+
+// First layers, which read a plain src of f32 and weights in a layout of their own: `desc` of the
+// request with that of `weights_of`, where its geometry fulfils `require`.
+inline absl::StatusOr<ConvolutionDesc> ResolveRoundedImage(
+    const Request<ConvolutionDesc>& request, absl::Status (*require)(const Geometry&),
+    absl::StatusOr<MemoryDesc> (*weights_of)(const MemoryDesc&)) {
+  const ConvolutionDesc& desc = request.desc;
+  ABSL_RETURN_IF_ERROR(RequireF32OrBf16(desc));
+  ABSL_RETURN_IF_ERROR(RequireF32(desc.src));
+  ABSL_RETURN_IF_ERROR(RequireNoOutputScales(request.attributes));
+  ABSL_RETURN_IF_ERROR(RequireDirect(desc));
+  ABSL_RETURN_IF_ERROR(require(GeometryOf(desc)));
+  if (desc.src.rank() > 4) return Unimplemented("is for images without depth");
+  ConvolutionDesc resolved = desc;
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc packed, weights_of(desc.weights));
+  if (desc.weights.IsAny() && desc.weights.data_type() == DataType::kF32) resolved.weights = packed;
+  if (!(resolved.weights == packed)) return RefuseLayout("weights", desc.weights);
+  const int lanes = VectorUnit::Of(request.facts.isa).lanes();
+  ABSL_RETURN_IF_ERROR(ResolveActivations(lanes, Activations::kPlainSrc, &resolved));
+  return resolved;
+}
 
 // For weights in pairs of input channels; without geometry and strides of src.
 inline DirectProblem PairsProblemOf(const ConvolutionDesc& desc, const Attributes& attributes) {

@@ -18,6 +18,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/kernels/planes/bf16_rounding.h"
 #include "engine/kernels/tiles/matrix_tile.h"
+#include "engine/primitives/convolution/bf16/bf16_pairs.h"
 #include "engine/primitives/convolution/direct/direct_layouts.h"
 #include "engine/primitives/convolution/implementations.h"
 #include "engine/primitives/convolution/integer/integer_driver.h"
@@ -221,20 +222,7 @@ struct CopiedDriver {
 }  // namespace
 
 absl::StatusOr<ConvolutionDesc> ResolveBf16TileFirstLayer(const Request<ConvolutionDesc>& request) {
-  const ConvolutionDesc& desc = request.desc;
-  ABSL_RETURN_IF_ERROR(RequireF32OrBf16(desc));
-  ABSL_RETURN_IF_ERROR(RequireF32(desc.src));
-  ABSL_RETURN_IF_ERROR(RequireNoOutputScales(request.attributes));
-  ABSL_RETURN_IF_ERROR(RequireDirect(desc));
-  ABSL_RETURN_IF_ERROR(RequireShortRows(GeometryOf(desc)));
-  if (desc.src.rank() > 4) return Unimplemented("is for images without depth");
-  ConvolutionDesc resolved = desc;
-  ABSL_ASSIGN_OR_RETURN(const MemoryDesc packed, WeightsOfRows(desc.weights));
-  if (desc.weights.IsAny() && desc.weights.data_type() == DataType::kF32) resolved.weights = packed;
-  if (!(resolved.weights == packed)) return RefuseLayout("weights", desc.weights);
-  const int lanes = VectorUnit::Of(request.facts.isa).lanes();
-  ABSL_RETURN_IF_ERROR(ResolveActivations(lanes, Activations::kPlainSrc, &resolved));
-  return resolved;
+  return ResolveRoundedImage(request, RequireShortRows, WeightsOfRows);
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateBf16TileFirstLayer(
