@@ -44,6 +44,9 @@ struct PlanStep {
   std::vector<PlanTensor> tensors;
   std::string fused;   // "sum:1;relu:0"
   std::string remark;  // why the step exists, or why no faster implementation runs it
+  // How exactly it multiplies matrices: "exact", "fast" or "bf16", as base/precision.h has them,
+  // or "int8"; a chain of several has "+" between them. Empty of steps that multiply none.
+  std::string precision;
   std::vector<StepRefusal> refusals;
   double cycles = 0;               // estimated, of a core for one image; 0: no estimate
   std::vector<std::string> dumps;  // files of its generated code, if the server dumps code

@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -104,6 +105,13 @@ struct TuningResult {
 
 // kTuningFile in the folder of a model's file.
 std::string TuningFileOf(const std::string& model);
+
+// The tuning that lies beside a model's file and is of it; nullopt: there is none. Reads both, and
+// makes no plan.
+//   kInvalidArgument  it does not fit, as in Engine::LoadModel(); the message begins with the name
+//                     of the tuning's file and the line
+//   and the errors of reader::OnnxModel::Open
+absl::StatusOr<std::optional<TuningFacts>> CheckTuning(const std::string& path);
 
 // Blocks. The same file, examples, spec and CPU give the same ranges and errors; times are measured
 // and decide among layers, so that two calls may choose differently.

@@ -42,6 +42,10 @@ std::string LayoutsText(const v1::PlanStep& step) {
   return absl::StrCat(sources, destination);
 }
 
+std::string TuningLine(const std::string& tuning) {
+  return tuning.empty() ? "" : absl::StrCat("tuned by ", ShownText(tuning), "\n");
+}
+
 std::string HeadText(const v1::ExplainResponse& plan) {
   int64_t operations = 0;
   for (const v1::PlanStep& step : plan.steps()) operations += step.operations();
@@ -53,6 +57,7 @@ std::string HeadText(const v1::ExplainResponse& plan) {
       plan.precision().empty() ? "" : absl::StrCat(", precision ", plan.precision()),
       BytesText(plan.weights_bytes()), BytesText(plan.activations_bytes()),
       BytesText(plan.scratchpad_bytes()));
+  text += TuningLine(plan.tuning());
   if (plan.runs() == 0) return text;
   const double gflops =
       plan.run_ns() > 0 ? static_cast<double>(operations) / static_cast<double>(plan.run_ns()) : 0;
@@ -103,6 +108,17 @@ std::string NarrowText(const v1::PlanStep& step, int columns) {
   return left <= 2 ? text : absl::StrCat(text, "  ..", Ending(node, left - 2));
 }
 
+// Whether steps differ in how exactly they multiply, which is worth a column then.
+bool HasPrecisions(const v1::ExplainResponse& plan) {
+  return std::any_of(plan.steps().begin(), plan.steps().end(), [](const v1::PlanStep& step) {
+    return !step.precision().empty() && step.precision() != "exact";
+  });
+}
+
+std::string PrecisionCell(const v1::PlanStep& step) {
+  return absl::StrFormat("%5s ", step.precision().empty() ? "-" : step.precision());
+}
+
 // The steps of `plan`, a line each, below a head.
 std::string StepsText(const v1::ExplainResponse& plan, const PlanTextOptions& options) {
   std::vector<const v1::PlanStep*> steps;
@@ -116,12 +132,15 @@ std::string StepsText(const v1::ExplainResponse& plan, const PlanTextOptions& op
     steps.resize(std::min<size_t>(steps.size(), options.costliest));
   }
   const bool with_bytes = options.wide || plan.runs() == 0;  // else their columns are the node's
-  std::string text = absl::StrCat(plan.runs() > 0 ? "      time  of run of peak " : "",
-                                  with_bytes ? "    bytes  " : " ", "implementation",
-                                  options.wide ? ", layouts + fused" : "", ", node\n");
+  const bool with_precisions = HasPrecisions(plan);
+  std::string text =
+      absl::StrCat(plan.runs() > 0 ? "      time  of run of peak " : "",
+                   with_bytes ? "    bytes " : "", with_precisions ? "prec. " : "",
+                   " implementation", options.wide ? ", layouts + fused" : "", ", node\n");
   for (const v1::PlanStep* step : steps) {
     std::string front = TimesText(*step, plan);
     if (with_bytes) absl::StrAppendFormat(&front, "%9s ", BytesText(BytesOf(*step)));
+    if (with_precisions) front += PrecisionCell(*step);
     front += ' ';
     absl::StrAppend(&text, front,
                     options.wide ? WideText(*step) : NarrowText(*step, kColumns - TextWidth(front)),
@@ -166,6 +185,7 @@ std::string LiveProfileText(const v1::LiveProfileResponse& profile,
       absl::StrFormat("%s version %s, precision %s: %s with runs\n", ShownText(profile.model()),
                       ShownText(profile.version()), profile.precision(),
                       CountText(static_cast<int64_t>(lived.size()), "plan"));
+  text += TuningLine(profile.tuning());
   for (const v1::LivePlan* live : lived) {
     const v1::ExplainResponse mean = MeanOf(*live);
     absl::StrAppendFormat(&text, "\n%s%s: %s, mean %s\n", ShapesText(*live),

@@ -26,6 +26,9 @@ using reader::ModelCheck;
 struct CheckedFile {
   std::string path;
   ModelCheck check;
+  CheckedTuning tuning;
+
+  bool loads() const { return check.status.ok() && tuning.problem.empty(); }
 };
 
 std::string TensorText(const CheckedTensor& tensor) {
@@ -44,9 +47,10 @@ void PrintTensors(absl::string_view role, const std::vector<CheckedTensor>& tens
 
 void PrintTable(const std::vector<CheckedFile>& files) {
   int refused = 0;
-  for (const auto& [path, check] : files) {
-    refused += check.status.ok() ? 0 : 1;
-    absl::PrintF("%-7s  %s", check.status.ok() ? "loads" : "REFUSED", ShownText(path));
+  for (const CheckedFile& file : files) {
+    const ModelCheck& check = file.check;
+    refused += file.loads() ? 0 : 1;
+    absl::PrintF("%-7s  %s", file.loads() ? "loads" : "REFUSED", ShownText(file.path));
     if (check.opset != 0) absl::PrintF("  opset %d, %d nodes", check.opset, check.nodes);
     if (check.status.ok()) absl::PrintF(", %.1f MB of weights", check.weights_bytes / 1e6);
     absl::PrintF("\n");
@@ -64,6 +68,10 @@ void PrintTable(const std::vector<CheckedFile>& files) {
                                  "may be refused: ",
                                  check.unfit.message())));
     }
+    if (!file.tuning.text.empty())
+      absl::PrintF("  %-8s %s\n", "tuning", ShownText(file.tuning.text));
+    if (!file.tuning.problem.empty())
+      absl::PrintF("  %-8s %s\n", "tuning", ShownText(file.tuning.problem));
     absl::string_view role = "lacks";
     for (const std::string& lack : check.lacks) {
       absl::PrintF("  %-8s %s\n", role, ShownText(lack));
@@ -93,10 +101,13 @@ nlohmann::json TensorsJson(const std::vector<CheckedTensor>& tensors) {
 // Names in a file need not be UTF-8.
 void PrintJson(const std::vector<CheckedFile>& files) {
   nlohmann::json list = nlohmann::json::array();
-  for (const auto& [path, check] : files) {
-    nlohmann::json row = {{"file", path},
-                          {"loads", check.status.ok()},
-                          {"lacks", check.lacks},
+  for (const CheckedFile& file : files) {
+    const ModelCheck& check = file.check;
+    std::vector<std::string> lacks = check.lacks;
+    if (!file.tuning.problem.empty()) lacks.push_back(file.tuning.problem);
+    nlohmann::json row = {{"file", file.path},
+                          {"loads", file.loads()},
+                          {"lacks", lacks},
                           {"opset", check.opset},
                           {"nodes", check.nodes},
                           {"inputs", TensorsJson(check.inputs)},
@@ -104,6 +115,7 @@ void PrintJson(const std::vector<CheckedFile>& files) {
     if (check.status.ok()) row["weights_bytes"] = check.weights_bytes;
     if (check.status.ok()) row["in_stages"] = check.in_stages;
     if (!check.unfit.ok()) row["unfit"] = check.unfit.message();
+    if (!file.tuning.text.empty()) row["tuning"] = file.tuning.text;
     list.push_back(std::move(row));
   }
   absl::PrintF("%s\n", list.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
@@ -121,9 +133,8 @@ int RunCheck(const std::vector<std::string>& paths, const RepositoryCheckOptions
   std::vector<CheckedFile> files;
   int exit_code = 0;
   for (const std::string& path : paths) {
-    files.push_back({path, reader::CheckModel(path)});
-    const absl::Status& status = files.back().check.status;
-    if (!status.ok()) exit_code = 1;
+    files.push_back({path, reader::CheckModel(path), CheckTuningOf(path)});
+    if (!files.back().loads()) exit_code = 1;
   }
   json ? PrintJson(files) : PrintTable(files);
   return exit_code;
@@ -143,7 +154,8 @@ void AddCheckCommand(CLI::App* app, int* exit_code) {
 Prints for each file the opset, the inputs and outputs with their types and shapes, and, where
 a server would refuse it, every reason at once. Git-LFS pointers and files of other formats are
 named. A file that cannot be read is listed as refused, with the reason. Memory and time of
-serving are not estimated.
+serving are not estimated. A tilewire.tuning beside a file, with which a server would load it, is
+applied, too: what it makes of the layers, or the line that does not fit.
 
 Of a folder that is a model repository, or one model of it, every setting in each config.pbtxt
 is printed: applied, without effect here, refused or unknown, and why; then a note for each

@@ -7,12 +7,15 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/amount_text.h"
 #include "client/tool/command.h"
+#include "engine/engine.h"
 #include "engine/onnx/model_check.h"
+#include "engine/tuner.h"
 #include "service/models/model_config.h"
 #include "service/models/served_tensors.h"
 
@@ -61,8 +64,12 @@ CheckedVersion CheckVersion(const ServedModel& served) {
   } else {
     checked.reasons.push_back(std::string(read.status().message()));
   }
-  checked.file = reader::CheckModel(service::OnnxFileOf(served, config));
+  const std::string file = service::OnnxFileOf(served, config);
+  checked.file = reader::CheckModel(file);
   for (const std::string& lack : checked.file.lacks) checked.reasons.push_back(lack);
+  const CheckedTuning tuning = CheckTuningOf(file);
+  if (!tuning.text.empty()) checked.notes.push_back(absl::StrCat("tuned by ", tuning.text));
+  if (!tuning.problem.empty()) checked.reasons.push_back(tuning.problem);
   if (!checked.file.status.ok()) return checked;
   const ModelSignature signature{SpecsOf(checked.file.inputs), SpecsOf(checked.file.outputs)};
   const auto tensors = service::ServedTensors::Create(config, signature);
@@ -104,6 +111,18 @@ nlohmann::json VersionJson(const CheckedVersion& checked) {
 }
 
 }  // namespace
+
+CheckedTuning CheckTuningOf(const std::string& path) {
+  const auto facts = CheckTuning(path);
+  // Other errors are those of the file, whose own check tells more.
+  const std::string message(facts.status().message());
+  if (!facts.ok()) return {.problem = absl::StartsWith(message, kTuningFile) ? message : ""};
+  if (!facts->has_value()) return {};
+  const TuningFacts& found = **facts;
+  return {.text = absl::StrCat(kTuningFile, ", to ", found.budget, ": ", found.int8_layers,
+                               " layers int8, ", found.bf16_layers, " bf16, ", found.exact_layers,
+                               " exact; measured: ", found.held_out_error)};
+}
 
 int CheckRepository(const std::string& folder, const RepositoryCheckOptions& options) {
   std::vector<std::string> remarks;

@@ -29,6 +29,9 @@ A line is a step: time, share of the run, share of the peak (what the threads
 could multiply and add in registers; for products of matrices only),
 implementation and ONNX node; without --runs, bytes read and written instead of
 times. The peak is that of f32: integer steps and Winograd's may exceed it.
+Where steps differ in how exactly they multiply matrices, as those of a tuned
+model do, "prec." tells it: exact, bf16 or int8, and fast for three products of
+bf16 each; the head then says which tuning they are of.
 
 With --live nothing is run: the server times each step of every request that it
 serves, and tells the mean for each set of shapes, those that took most first.)";

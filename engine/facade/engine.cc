@@ -4,8 +4,10 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -141,11 +143,13 @@ class RealEngine final : public Engine, public PrimitiveEngine {
     spdlog::info("{}: tuned to {}: {} of its layers int8, {} bf16, {} exact", options.name,
                  tuned.facts.budget, tuned.facts.int8_layers, tuned.facts.bf16_layers,
                  tuned.facts.exact_layers);
-    if (tuned.facts.cpu_features != FeatureNames(shared_->options.max_isa)) {
+    const std::vector<std::string> features =
+        cpu::FeatureNames(shared_->options.max_isa & cpu::BestIsa());
+    if (tuned.facts.cpu_features != features) {
       spdlog::info(
-          "{}: was tuned on another CPU, with {}: its precisions hold, and what is fastest "
-          "may be others here",
-          options.name, absl::StrJoin(tuned.facts.cpu_features, " "));
+          "{}: was tuned on another CPU, with {}; this one has {}: its precisions hold, rows are "
+          "chosen by estimate, and other precisions may be faster here",
+          options.name, absl::StrJoin(tuned.facts.cpu_features, " "), absl::StrJoin(features, " "));
     }
     options.precision = Precision::kExact;
     options.node_precisions = std::move(tuned.precisions);

@@ -5,11 +5,14 @@
 #include <cstring>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "engine/base/precision.h"
 #include "engine/base/status_macros.h"
 #include "engine/facade/loaded_model.h"
 #include "engine/jit/fma_peak.h"
@@ -36,9 +39,33 @@ std::vector<std::string> DumpsOf(const runtime::Step& step) {
   return dumps;
 }
 
+bool IsOfBytes(const MemoryDesc& desc) {
+  return !desc.IsZero() && (desc.data_type() == DataType::kU8 || desc.data_type() == DataType::kS8);
+}
+
+// Empty of primitives that multiply no matrices.
+absl::string_view PrecisionOf(const Primitive& primitive) {
+  const PrimitiveInfo& info = primitive.info();
+  if (info.operations == 0) return "";
+  if (info.traits.precision != Precision::kExact) return PrecisionName(info.traits.precision);
+  const bool is_int8 = IsOfBytes(primitive.Desc(kArgSrc)) && IsOfBytes(primitive.Desc(kArgWeights));
+  return is_int8 ? "int8" : "exact";
+}
+
+// A chain of several precisions has all of them: "exact+int8".
+std::string PrecisionOf(const runtime::Step& step) {
+  if (step.bands == nullptr) return std::string(PrecisionOf(*step.primitive));
+  std::set<absl::string_view> precisions;
+  for (const Primitive* primitive : step.bands->Primitives())
+    precisions.insert(PrecisionOf(*primitive));
+  precisions.erase("");
+  return absl::StrJoin(precisions, "+");
+}
+
 PlanStep Describe(const runtime::Step& step) {
   PlanStep described;
   described.node = step.node;
+  described.precision = PrecisionOf(step);
   described.implementation = std::string(step.implementation());
   if (step.primitive != nullptr) {
     const PrimitiveInfo& info = step.primitive->info();

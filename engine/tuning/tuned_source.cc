@@ -35,12 +35,20 @@ class FirstError : public google::protobuf::io::ErrorCollector {
   std::string text_;
 };
 
-absl::Status CheckFile(const tuned::ModelTuning& tuning, const ModelSource& source) {
+// "line 12: ", "" where it is not known.
+std::string LineText(int line) { return line > 0 ? absl::StrCat("line ", line, ": ") : ""; }
+std::string LineText(const std::vector<int>& lines, int index) {
+  return LineText(index < static_cast<int>(lines.size()) ? lines[index] : 0);
+}
+
+absl::Status CheckFile(const tuned::ModelTuning& tuning, const ModelSource& source,
+                       const TuningLines& lines) {
   const auto size = static_cast<int64_t>(source.bytes().size());
   const uint64_t hash = FileHash(source.bytes());
   if (tuning.size_bytes() == size && tuning.hash() == hash) return absl::OkStatus();
   return InvalidArgument(
-      "it is of another file: of '", tuning.file(), "' with ", tuning.size_bytes(),
+      LineText(lines.file), "it is of another file: of '", tuning.file(), "' with ",
+      tuning.size_bytes(),
       absl::StrFormat(" bytes and the hash %016x, not of this one with ", tuning.hash()), size,
       absl::StrFormat(" bytes and the hash %016x; tune the model again, or remove the tuning",
                       hash));
@@ -55,60 +63,71 @@ absl::StatusOr<TunedPrecision> PrecisionOf(const tuned::TunedLayer& layer) {
     case tuned::INT8:
       return TunedPrecision::kInt8;
     default:
-      return InvalidArgument("layer '", layer.node(), "' has no precision of this version");
+      return InvalidArgument("layer '", layer.node(),
+                             "' has no precision of this version: EXACT, BF16 or INT8");
   }
 }
 
 // By layer of the file.
 absl::StatusOr<std::vector<TunedPrecision>> PrecisionsOf(const tuned::ModelTuning& tuning,
-                                                         const std::vector<Layer>& layers) {
+                                                         const std::vector<Layer>& layers,
+                                                         const TuningLines& lines) {
   std::map<std::string, size_t> places;
   for (size_t i = 0; i < layers.size(); ++i) places[layers[i].name] = i;
   std::vector<TunedPrecision> precisions(layers.size(), TunedPrecision::kExact);
   std::set<std::string> seen;
-  for (const tuned::TunedLayer& layer : tuning.layer()) {
+  for (int i = 0; i < tuning.layer_size(); ++i) {
+    const tuned::TunedLayer& layer = tuning.layer(i);
+    const std::string line = LineText(lines.layers, i);
     const auto place = places.find(layer.node());
     if (place == places.end()) {
-      return InvalidArgument("layer '", layer.node(),
+      return InvalidArgument(line, "layer '", layer.node(),
                              "': the model has no layer with known weights of this name");
     }
     if (!seen.insert(layer.node()).second)
-      return InvalidArgument("layer '", layer.node(), "' is there twice");
-    ABSL_ASSIGN_OR_RETURN(precisions[place->second], PrecisionOf(layer));
+      return InvalidArgument(line, "layer '", layer.node(), "' is there twice");
+    const auto precision = PrecisionOf(layer);
+    if (!precision.ok()) return InvalidArgument(line, precision.status().message());
+    precisions[place->second] = *precision;
   }
   return precisions;
 }
 
+absl::Status CheckTensor(const tuned::TunedTensor& tensor, const ModelSource& source) {
+  const std::string& name = tensor.name();
+  const bool is_known = source.IsInput(name) || source.ProducerOf(name) >= 0;
+  if (!is_known || source.ReadersOf(name).empty())
+    return InvalidArgument("tensor '", name, "': no node of the model reads one of this name");
+  if (!std::isfinite(tensor.low()) || !std::isfinite(tensor.high())) {
+    return InvalidArgument("tensor '", name, "': the range from ", tensor.low(), " to ",
+                           tensor.high(), " is not finite");
+  }
+  if (tensor.low() <= 0 && tensor.high() >= 0) return absl::OkStatus();
+  return InvalidArgument("tensor '", name, "': the range from ", tensor.low(), " to ",
+                         tensor.high(), " does not hold 0");
+}
+
 absl::StatusOr<std::map<std::string, network::QuantizationParams>> RangesOf(
-    const tuned::ModelTuning& tuning, const ModelSource& source) {
+    const tuned::ModelTuning& tuning, const ModelSource& source, const TuningLines& lines) {
   std::map<std::string, network::QuantizationParams> params;
-  for (const tuned::TunedTensor& tensor : tuning.tensor()) {
-    const std::string& name = tensor.name();
-    const bool is_known = source.IsInput(name) || source.ProducerOf(name) >= 0;
-    if (!is_known || source.ReadersOf(name).empty())
-      return InvalidArgument("tensor '", name, "': no node of the model reads one of this name");
-    const Range range{tensor.low(), tensor.high()};
-    if (!std::isfinite(range.low) || !std::isfinite(range.high)) {
-      return InvalidArgument("tensor '", name, "': the range from ", range.low, " to ", range.high,
-                             " is not finite");
-    }
-    if (range.low > 0 || range.high < 0) {
-      return InvalidArgument("tensor '", name, "': the range from ", range.low, " to ", range.high,
-                             " does not hold 0");
-    }
-    if (!params.emplace(name, ByteParams(range)).second)
-      return InvalidArgument("tensor '", name, "' is there twice");
+  for (int i = 0; i < tuning.tensor_size(); ++i) {
+    const tuned::TunedTensor& tensor = tuning.tensor(i);
+    const std::string line = LineText(lines.tensors, i);
+    if (const absl::Status status = CheckTensor(tensor, source); !status.ok())
+      return InvalidArgument(line, status.message());
+    if (!params.emplace(tensor.name(), ByteParams(Range{tensor.low(), tensor.high()})).second)
+      return InvalidArgument(line, "tensor '", tensor.name(), "' is there twice");
   }
   return params;
 }
 
-absl::StatusOr<tuned::ModelTuning> ReadTuning(const std::string& path) {
+absl::StatusOr<tuned::ModelTuning> ReadTuning(const std::string& path, TuningLines* lines) {
   ABSL_ASSIGN_OR_RETURN(const auto file, reader::OpenFile(path));
   if (file->size() > kMostTuningBytes)
     return InvalidArgument("it has more than ", kMostTuningBytes, " bytes");
   std::string text(file->size(), '\0');
   ABSL_RETURN_IF_ERROR(file->Read(0, file->size(), text.data()));
-  return ParseTuning(text);
+  return ParseTuning(text, lines);
 }
 
 TuningFacts FactsOf(const tuned::ModelTuning& tuning, size_t layers) {
@@ -122,28 +141,58 @@ TuningFacts FactsOf(const tuned::ModelTuning& tuning, size_t layers) {
   return facts;
 }
 
-absl::StatusOr<TunedSource> Open(const std::string& path, const tuned::ModelTuning& tuning) {
+// The bytes of the tuned file; nullopt: they are those of the file itself, which is read and
+// forgotten again here.
+absl::StatusOr<std::optional<std::string>> TunedBytes(
+    const std::string& path, const tuned::ModelTuning& tuning, const TuningLines& lines,
+    std::map<std::string, Precision>* precisions) {
   ABSL_ASSIGN_OR_RETURN(const ModelSource source, ModelSource::Read(path));
+  ABSL_ASSIGN_OR_RETURN(std::string bytes, ApplyTuning(tuning, source, precisions, lines));
+  if (bytes == source.bytes()) return std::nullopt;
+  return bytes;
+}
+
+absl::StatusOr<TunedSource> Open(const std::string& path, const tuned::ModelTuning& tuning,
+                                 const TuningLines& lines) {
   TunedSource opened;
-  ABSL_ASSIGN_OR_RETURN(std::string bytes, ApplyTuning(tuning, source, &opened.precisions));
+  ABSL_ASSIGN_OR_RETURN(std::optional<std::string> bytes,
+                        TunedBytes(path, tuning, lines, &opened.precisions));
   opened.facts = FactsOf(tuning, opened.precisions.size());
-  if (bytes == source.bytes()) {
+  if (!bytes) {
     ABSL_ASSIGN_OR_RETURN(opened.model, reader::OnnxModel::Open(path));
     return opened;
   }
-  opened.held_bytes = static_cast<int64_t>(bytes.size());
-  ABSL_ASSIGN_OR_RETURN(opened.model, reader::OnnxModel::OpenBytes(std::move(bytes)));
+  opened.held_bytes = static_cast<int64_t>(bytes->size());
+  ABSL_ASSIGN_OR_RETURN(opened.model, reader::OnnxModel::OpenBytes(*std::move(bytes)));
   return opened;
+}
+
+TuningLines LinesOf(const tuned::ModelTuning& tuning,
+                    const google::protobuf::TextFormat::ParseInfoTree& tree) {
+  const auto* fields = tuned::ModelTuning::descriptor();
+  const auto line = [&](int number, int index) {
+    return tree.GetLocation(fields->FindFieldByNumber(number), index).line + 1;
+  };
+  // The hash, which tells the file, is the line to look at.
+  TuningLines lines{.file = line(tuned::ModelTuning::kHashFieldNumber, -1)};
+  for (int i = 0; i < tuning.layer_size(); ++i)
+    lines.layers.push_back(line(tuned::ModelTuning::kLayerFieldNumber, i));
+  for (int i = 0; i < tuning.tensor_size(); ++i)
+    lines.tensors.push_back(line(tuned::ModelTuning::kTensorFieldNumber, i));
+  return lines;
 }
 
 }  // namespace
 
-absl::StatusOr<tuned::ModelTuning> ParseTuning(const std::string& text) {
+absl::StatusOr<tuned::ModelTuning> ParseTuning(const std::string& text, TuningLines* lines) {
   FirstError error;
   google::protobuf::TextFormat::Parser parser;
+  google::protobuf::TextFormat::ParseInfoTree tree;
   parser.RecordErrorsTo(&error);
+  parser.WriteLocationsTo(&tree);
   tuned::ModelTuning tuning;
   if (!parser.ParseFromString(text, &tuning)) return InvalidArgument(error.text());
+  if (lines != nullptr) *lines = LinesOf(tuning, tree);
   return tuning;
 }
 
@@ -154,14 +203,19 @@ std::string TextOf(const tuned::ModelTuning& tuning) {
 }
 
 absl::StatusOr<std::string> ApplyTuning(const tuned::ModelTuning& tuning, const ModelSource& source,
-                                        std::map<std::string, Precision>* precisions) {
-  ABSL_RETURN_IF_ERROR(CheckFile(tuning, source));
+                                        std::map<std::string, Precision>* precisions,
+                                        const TuningLines& lines) {
+  ABSL_RETURN_IF_ERROR(CheckFile(tuning, source, lines));
   ABSL_ASSIGN_OR_RETURN(const std::vector<Layer> layers, FindLayers(source));
-  ABSL_ASSIGN_OR_RETURN(const std::vector<TunedPrecision> tuned, PrecisionsOf(tuning, layers));
-  ABSL_ASSIGN_OR_RETURN(const auto ranges, RangesOf(tuning, source));
+  ABSL_ASSIGN_OR_RETURN(const std::vector<TunedPrecision> tuned,
+                        PrecisionsOf(tuning, layers, lines));
+  ABSL_ASSIGN_OR_RETURN(const auto ranges, RangesOf(tuning, source, lines));
+  std::map<std::string, int> places;  // in the tuning
+  for (int i = 0; i < tuning.layer_size(); ++i) places[tuning.layer(i).node()] = i;
   for (size_t i = 0; i < layers.size(); ++i) {
     if (tuned[i] != TunedPrecision::kInt8 || ranges.contains(layers[i].input)) continue;
-    return InvalidArgument("layer '", layers[i].name, "' is int8, and its input '", layers[i].input,
+    return InvalidArgument(LineText(lines.layers, places[layers[i].name]), "layer '",
+                           layers[i].name, "' is int8, and its input '", layers[i].input,
                            "' has no range");
   }
   *precisions = NodePrecisions(layers, tuned);
@@ -176,15 +230,26 @@ absl::StatusOr<std::optional<TunedSource>> OpenTuned(const std::string& path) {
   const auto named = [](const absl::Status& status) {
     return absl::Status(status.code(), absl::StrCat(kTuningFile, ": ", status.message()));
   };
-  const auto tuning = ReadTuning(beside);
+  TuningLines lines;
+  const auto tuning = ReadTuning(beside, &lines);
   if (!tuning.ok()) return named(tuning.status());
   const fs::path of = fs::path(tuning->file()).filename();
   const bool is_of_sibling = of != fs::path(path).filename() && !of.empty() &&
                              fs::exists(fs::path(beside).parent_path() / of, error);
   if (is_of_sibling) return std::nullopt;
-  auto opened = Open(path, *tuning);
+  auto opened = Open(path, *tuning, lines);
   if (!opened.ok()) return named(opened.status());
   return std::optional(*std::move(opened));
 }
 
 }  // namespace tilewire::tuning
+
+namespace tilewire {
+
+absl::StatusOr<std::optional<TuningFacts>> CheckTuning(const std::string& path) {
+  ABSL_ASSIGN_OR_RETURN(auto tuned, tuning::OpenTuned(path));
+  if (!tuned) return std::nullopt;
+  return std::move(tuned->facts);
+}
+
+}  // namespace tilewire

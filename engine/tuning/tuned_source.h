@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -29,18 +30,26 @@ struct TunedSource {
   TuningFacts facts;
 };
 
-// A tuning's text.
+// The lines of a tuning's text, from 1, for messages. Empty vectors: the text is not known.
+struct TuningLines {
+  int file = 0;                      // that the file it is of begins at
+  std::vector<int> layers, tensors;  // of each
+};
+
+// A tuning's text. `lines` may be null.
 //   kInvalidArgument  the text does not parse; the message has the line
-absl::StatusOr<tuned::ModelTuning> ParseTuning(const std::string& text);
+absl::StatusOr<tuned::ModelTuning> ParseTuning(const std::string& text,
+                                               TuningLines* lines = nullptr);
 std::string TextOf(const tuned::ModelTuning& tuning);
 
 // The bytes of the tuned file; `precisions` as above.
 //   kInvalidArgument  a tuning of another file; a layer or tensor that the file does not have or
 //                     that is there twice, no precision, ranges that are not finite or do not hold
 //                     0, a layer of int8 whose input has no range; and those of FindLayers() and
-//                     QdqWriter
+//                     QdqWriter; the message begins with the line, where `lines` has it
 absl::StatusOr<std::string> ApplyTuning(const tuned::ModelTuning& tuning, const ModelSource& source,
-                                        std::map<std::string, Precision>* precisions);
+                                        std::map<std::string, Precision>* precisions,
+                                        const TuningLines& lines = {});
 
 // The model of the file at `path` with the tuning that lies beside it; nullopt: none does, or the
 // one that does names another file that lies there, too. Errors: those above, of ModelSource and of

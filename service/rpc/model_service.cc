@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/precision.h"
 #include "engine/base/status_macros.h"
+#include "engine/engine.h"
 #include "engine/explanation.h"
 #include "service/observe/steady_time.h"
 #include "service/rpc/answers/slow_answer.h"
@@ -69,6 +70,7 @@ void EncodeStep(const PlanStep& step, double peak_gflops, v1::PlanStep* message)
   }
   message->set_fused(step.fused);
   message->set_remark(step.remark);
+  message->set_precision(step.precision);
   message->set_scratchpad_bytes(step.scratchpad_bytes);
   message->set_operations(step.operations);
   for (const std::string& dump : step.dumps) message->add_dumps(dump);
@@ -77,6 +79,18 @@ void EncodeStep(const PlanStep& step, double peak_gflops, v1::PlanStep* message)
   if (peak_gflops > 0 && nanoseconds > 0) {
     message->set_share_of_peak(static_cast<double>(step.operations) / nanoseconds / peak_gflops);
   }
+}
+
+// How exactly the model's products are computed, and the tuning that says so.
+template <typename Answer>
+void EncodePrecision(const ServedModel& served, Answer* answer) {
+  const TuningFacts* tuning = served.model->tuning();
+  answer->set_precision(tuning != nullptr ? "tuned" : std::string(PrecisionName(served.precision)));
+  if (tuning == nullptr) return;
+  answer->set_tuning(absl::StrCat(kTuningFile, ", to ", tuning->budget, ": ", tuning->int8_layers,
+                                  " layers int8, ", tuning->bf16_layers, " bf16, ",
+                                  tuning->exact_layers,
+                                  " exact; measured: ", tuning->held_out_error));
 }
 
 class ExplainJob final : public Job {
@@ -126,7 +140,7 @@ class ExplainJob final : public Job {
     answer->set_run_ns(absl::ToInt64Nanoseconds(explanation.run));
     answer->set_threads(explanation.threads);
     answer->set_peak_gflops(peak_gflops);
-    answer->set_precision(std::string(PrecisionName(served_->precision)));
+    EncodePrecision(*served_, answer);
   }
 
   ModelRepository* const models_;
@@ -176,7 +190,7 @@ class LiveProfileJob final : public Job {
       EncodeLive(plan, served_->model->signature(), answer.add_plans());
     }
     answer.set_weights_bytes(served_->model->weights_bytes());
-    answer.set_precision(std::string(PrecisionName(served_->precision)));
+    EncodePrecision(*served_, &answer);
     return SerializeAnswer(answer, host_.max_message_bytes, response_);
   }
 

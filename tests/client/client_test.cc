@@ -187,6 +187,27 @@ TEST(PlanTextTest, FitsEightyColumnsAndKeepsTheEndsOfNames) {
   EXPECT_THAT(MessageJson(plan), HasSubstr("\"reason\": \"is for others\""));
 }
 
+TEST(PlanTextTest, HasAColumnForPrecisionsWhereTheyDiffer) {
+  v1::ExplainResponse plan;
+  plan.set_precision("tuned");
+  for (const char* precision : {"", "exact", "exact"}) {
+    v1::PlanStep* step = plan.add_steps();
+    step->set_implementation("convolution/reference");
+    step->set_node(std::string(90, 'n'));
+    step->set_precision(precision);
+  }
+  EXPECT_THAT(PlanText(plan), HasSubstr("    bytes  implementation, node\n"));
+  plan.mutable_steps(2)->set_precision("int8");
+  plan.set_tuning("tilewire.tuning, to l2<=0.03: 1 layers int8\x1b");
+  const std::string text = PlanText(plan);
+  EXPECT_THAT(text, HasSubstr("\ntuned by tilewire.tuning, to l2<=0.03: 1 layers int8?\n"));
+  EXPECT_THAT(text, HasSubstr("    bytes prec.  implementation, node\n"
+                              "      0 B     -  convolution/reference  .."));
+  EXPECT_THAT(text, HasSubstr("      0 B exact  convolution/reference  .."));
+  EXPECT_THAT(text, HasSubstr("      0 B  int8  convolution/reference  .."));
+  for (absl::string_view line : absl::StrSplit(text, '\n')) EXPECT_LE(line.size(), 80) << line;
+}
+
 TEST(LiveProfileTextTest, ShowsTheMeanOfEachPlanThatRanTheOneThatTookMostFirst) {
   v1::LiveProfileResponse profile;
   profile.set_model("cats");

@@ -85,14 +85,35 @@ expect 0 'precision tuned to top1_changed<=1%: 11 int8, 0 bf16, 0 exact; measure
 expect 0 'all outputs agree bit for bit' evaluate --server="$server_address" --model=tuned \
   --images="$images" --labels="$labels" --shape=3x24x20 --min_accuracy=0.97
 expect 0 '_QuantizeLinear$' explain tuned --server="$server_address"
+# Which tuning it is, and the precision of each step.
+expect 0 '^tuned by tilewire.tuning, to top1_changed<=1%: 11 layers int8, 0 bf16, 0 exact; measured: ' \
+  explain tuned --server="$server_address"
+expect 0 'B +int8  (convolution|inner_product)/' explain tuned --server="$server_address"
+expect 0 '"precision": "int8"' explain tuned --server="$server_address" --json
+expect 0 'tuned by tilewire.tuning, to ' explain tuned --server="$server_address" --live
 stop_server
+# Checked without a server, as a file and in its repository; each fault with its line.
+tuned=$TEST_TMPDIR/repository/tuned/1
+expect 0 '^  tuning   tilewire.tuning, to top1_changed<=1%: 11 layers int8' check "$tuned/model.onnx"
+expect 0 '^  note       tuned by tilewire.tuning, to ' check "$TEST_TMPDIR/repository"
+cp "$tuned/tilewire.tuning" "$TEST_TMPDIR/right.tuning"
+refuse() {  # the message, and what sed makes of the tuning
+  sed "$2" "$TEST_TMPDIR/right.tuning" >"$tuned/tilewire.tuning"
+  expect 1 "^  tuning   tilewire.tuning: line [0-9]+:.*$1" check "$tuned/model.onnx"
+  expect 1 "^  kept out   tilewire.tuning: line [0-9]+:.*$1" check "$TEST_TMPDIR/repository"
+}
+refuse "it is of another file: of 'model.onnx'" 's/^hash: .*/hash: 12/'
+refuse "layer 'cats': the model has no layer" '0,/node: .*/s//node: "cats"/'
+refuse 'the range from nan to .* is not finite' '0,/low: .*/s//low: nan/'
+refuse 'no field named "layers"' 's/^layer {/layers {/'
+cp "$TEST_TMPDIR/right.tuning" "$tuned/tilewire.tuning"
 # A tuning of another file: refused, with the reason.
 cp "$new" "$TEST_TMPDIR/repository/tuned/1/model.onnx"
 service/tilewire-server --model_repository="$TEST_TMPDIR/repository" --host=127.0.0.1 --port=0 >"$server_log" 2>&1 &
 server_pid=$!
 until grep -q 'not ready' "$server_log" || ! kill -0 $server_pid 2>/dev/null; do read -rt 0.02 <>"$TEST_TMPDIR/pipe"; done
 stop_server
-grep -q "model 'tuned' version 1: .*tilewire.tuning: it is of another file" "$server_log" ||
+grep -q "model 'tuned' version 1: .*tilewire.tuning: line [0-9]*: it is of another file" "$server_log" ||
   failed "no reason: $(cat "$server_log")"
 
 # Ctrl-C: the best that was found by then is checked and written.

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/tuning/tuned_source.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "engine/explanation.h"
 #include "engine/tuner.h"
 #include "engine/tuning/file_hash.h"
 #include "gmock/gmock.h"
@@ -116,6 +120,49 @@ TEST(TunedSourceTest, ATuningOfAnotherFileOfTheFolderIsNotOfThisOne) {
   EXPECT_NE((*renamed)->tuning(), nullptr);
 }
 
+TEST(TunedSourceTest, MessagesHaveTheLine) {
+  const TunedFolder folder("tuned_lines");
+  const std::string text = folder.result().tuning;
+  const auto changed = [&](const std::string& from, const std::string& to) {
+    std::string changed = text;
+    const size_t at = changed.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    changed.replace(at, from.size(), to);
+    WriteFile(folder.tuning(), changed);
+    const auto line = std::count(text.begin(), text.begin() + static_cast<int64_t>(at), '\n') + 1;
+    const std::string message(CheckTuning(folder.model()).status().message());
+    EXPECT_THAT(message, HasSubstr(absl::StrCat("tilewire.tuning: line ", line, ":"))) << to;
+    return message;
+  };
+  const std::string node = folder.Parsed().layer(3).node();
+  EXPECT_THAT(changed(absl::StrCat("layer {\n  node: \"", node, "\""), "layer {\n  node: \"cats\""),
+              HasSubstr("layer 'cats': the model has no layer"));
+  EXPECT_THAT(changed("tensor {\n  name: \"x\"", "tensor {\n  name: \"dogs\""),
+              HasSubstr("tensor 'dogs': no node of the model reads"));
+  EXPECT_THAT(changed(absl::StrCat("hash: ", folder.Parsed().hash()), "hash: 7"),
+              HasSubstr("is of another file"));
+  EXPECT_THAT(changed("budget: ", "budgets: "), HasSubstr("budgets"));
+  // Unharmed it is of this file; beside none, there is nothing to tell.
+  WriteFile(folder.tuning(), text);
+  const auto facts = CheckTuning(folder.model());
+  ASSERT_TRUE(facts.ok() && facts->has_value()) << facts.status();
+  EXPECT_EQ((*facts)->int8_layers, 5);
+  fs::remove(folder.tuning());
+  EXPECT_EQ(*CheckTuning(folder.model()), std::nullopt);
+}
+
+TEST(TunedSourceTest, StepsTellTheirPrecisions) {
+  const TunedFolder folder("tuned_steps");
+  std::vector<std::string> precisions;
+  for (const PlanStep& step : (*folder.Load())->Explain({})->steps) {
+    if (step.operations > 0) precisions.push_back(step.precision);
+  }
+  EXPECT_THAT(precisions, ::testing::Each("int8"));
+  EXPECT_EQ(precisions.size(), 5u);
+  for (const PlanStep& step : (*folder.Load({.takes_tuning = false}))->Explain({})->steps)
+    EXPECT_EQ(step.precision, step.operations > 0 ? "exact" : "") << step.node;
+}
+
 TEST(TunedSourceTest, RefusesByName) {
   const TunedFolder folder("tuned_refusals");
   using Tuning = tuned::ModelTuning;
@@ -124,7 +171,7 @@ TEST(TunedSourceTest, RefusesByName) {
     const char* message;
     std::function<void(Tuning*)> change;
   } kCases[] = {
-      {"tilewire.tuning: it is of another file: of 'model.onnx' with",
+      {"tilewire.tuning: line 3: it is of another file: of 'model.onnx' with",
        [](Tuning* t) { t->set_hash(t->hash() + 1); }},
       {"is of another file", [](Tuning* t) { t->set_size_bytes(1); }},
       {"layer 'nowhere': the model has no layer with known weights of this name",
