@@ -59,6 +59,12 @@ struct LoadOptions {
   std::optional<Precision> precision;  // of the model; unset: the engine's
   // Precisions of some nodes, in its place, by the name that steps of plans have (explanation.h).
   std::map<std::string, Precision> node_precisions;
+  // The rows that some layers with known weights take, whatever estimates say, by the same names:
+  // "convolution/avx2_f32_direct". Only of models whose inputs leave nothing but the batch open.
+  std::map<std::string, std::string> node_rows;
+  // Where a layer of node_rows is not there, or its row does not take it, estimates choose: for
+  // trials. Else that is an error.
+  bool tries_rows = false;
   std::string name;          // what log lines call the model; empty: its path
   bool takes_tuning = true;  // applies kTuningFile, if there is one
 };
@@ -85,9 +91,9 @@ class Engine {
   virtual ~Engine() = default;
 
   // `path` is an ONNX file. Of one that is tuned (engine/tuner.h), precisions are those of the
-  // tuning, whatever the options say. Errors: those of reader::OnnxModel::Open, of a tuning that
-  // does not fit (kInvalidArgument, with its name), kResourceExhausted, what
-  // `options.between_steps` returned.
+  // tuning, whatever the options say, and so are rows, on a CPU of the same features. Errors: those
+  // of reader::OnnxModel::Open, of a tuning or of rows that do not fit (kInvalidArgument, with
+  // their names), kResourceExhausted, what `options.between_steps` returned.
   virtual absl::StatusOr<std::shared_ptr<const Model>> LoadModel(const std::string& path,
                                                                  const LoadOptions& options) = 0;
   absl::StatusOr<std::shared_ptr<const Model>> LoadModel(const std::string& path) {

@@ -89,6 +89,7 @@ struct TuningFacts {
   std::string budget;          // "l2<=0.03"
   std::string held_out_error;  // "1.10e-02 of 12 examples"
   int64_t exact_layers = 0, bf16_layers = 0, int8_layers = 0;
+  int64_t rows = 0;                       // layers whose row it names
   std::vector<std::string> cpu_features;  // of the CPU that it was measured on
 };
 

@@ -50,6 +50,8 @@ struct TuningSpec {
   // Among which each layer gets a precision; int8 alone: all layers that can be are, whatever the
   // budget says.
   bool may_stay_exact = true, may_be_bf16 = false, may_be_int8 = true;
+  // Whether the row that each layer takes is chosen by measurement, too.
+  bool chooses_rows = false;
   double hold_out = 0.5;                   // share of the examples that only the last check sees
   uint64_t seed = 0;                       // of which examples these are
   absl::Duration time = absl::Minutes(5);  // for measuring and choosing; what is begun is ended
@@ -76,6 +78,10 @@ struct TunedNode {
   // The times of its steps in the exact model and in those in which all layers are bf16 or int8;
   // zero: not measured.
   absl::Duration exact_time, bf16_time, int8_time;
+  // The row that was measured to be the fastest, and its times of the layer, as it is tuned, before
+  // and with it; empty: that of the estimates.
+  std::string row;
+  absl::Duration row_before, row_after;
 };
 
 // An assignment that was measured: its error on the examples of the choice, and its time by the
@@ -96,6 +102,7 @@ struct TuningResult {
   bool keeps_budget = false;  // on the examples of the choice, and on those held out
   bool is_stopped = false, is_out_of_time = false;
   int64_t tried = 0;                         // assignments whose errors were measured
+  int64_t rows_tried = 0;                    // that some layer took
   absl::Duration exact_time, tuned_time;     // medians of runs in turns
   int64_t exact_bytes = 0, tuned_bytes = 0;  // of the files
   std::vector<TriedPoint> curve;             // as they were tried; empty without times of layers
@@ -119,6 +126,8 @@ absl::StatusOr<std::optional<TuningFacts>> CheckTuning(const std::string& path);
 //                       that are not finite, an output that the budget names and the model does not
 //                       have, or that the measure does not fit, an opset below 13, weights in other
 //                       files; neither bf16 nor int8 permitted
+//                       and no rows chosen, rows of a model whose inputs leave more open than the
+//                       batch
 //   kFailedPrecondition the model is quantized already, or has no layer that can be int8; bf16 is
 //                       permitted, and this CPU or the engine's options have no products of it
 //   kResourceExhausted  memory, no space in the scratch folder

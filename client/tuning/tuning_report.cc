@@ -25,6 +25,23 @@ int64_t CountOf(const TuningResult& result, TunedPrecision precision) {
                           [=](const TunedNode& node) { return node.precision == precision; });
 }
 
+int64_t MeasuredRows(const TuningResult& result) {
+  return absl::c_count_if(result.nodes, [](const TunedNode& node) { return !node.row.empty(); });
+}
+
+// A line for each layer whose row is one that was measured.
+std::string RowTable(const TuningResult& result) {
+  if (MeasuredRows(result) == 0) return "";
+  std::string text = absl::StrFormat("\n%9s  %9s  %-36s  layer\n", "before us", "us", "row");
+  for (const TunedNode& node : result.nodes) {
+    if (node.row.empty()) continue;
+    absl::StrAppendFormat(
+        &text, "%9.1f  %9.1f  %-36s  %s\n", absl::ToDoubleMicroseconds(node.row_before),
+        absl::ToDoubleMicroseconds(node.row_after), node.row, ShownText(node.node));
+  }
+  return text;
+}
+
 std::string WrittenText(const TuningReport& report) {
   return ShownText(absl::StrJoin(report.written, " and "));
 }
@@ -49,6 +66,8 @@ std::string Headline(const TuningReport& report) {
                                        CountOf(result, TunedPrecision::kInt8), result.nodes.size());
   if (const int64_t bf16 = CountOf(result, TunedPrecision::kBf16); bf16 > 0)
     absl::StrAppend(&counts, ", ", bf16, " bf16");
+  if (const int64_t rows = MeasuredRows(result); rows > 0)
+    absl::StrAppend(&counts, ", ", CountText(rows, "row"), " by measurement");
   const std::string model = ShownText(report.model);
   if (!report.written.empty())
     return absl::StrCat(model, ": ", counts, ", written to ", WrittenText(report), "\n");
@@ -96,6 +115,7 @@ json JsonOf(const TunedNode& node) {
           {"op", node.op},
           {"precision", std::string(NameOf(node.precision))},
           {"reason", node.reason},
+          {"row", node.row},
           {"input", node.input},
           {"range", {node.low, node.high}},
           {"range_method", node.range_method},
@@ -133,6 +153,11 @@ std::vector<std::string> TuningNotes(const TuningReport& report) {
         CountText(result.held_out.examples, "held-out example"),
         ErrorText(report.budget.measure(), result.held_out.interval->high)));
   }
+  if (result.keeps_budget && result.rows_tried > 0 && MeasuredRows(result) == 0) {
+    notes.push_back(absl::StrCat("of ", CountText(result.rows_tried, "row"),
+                                 " that were tried, none is clearly faster than those of the "
+                                 "estimates"));
+  }
   if (result.keeps_budget && result.tuned_time >= result.exact_time)
     notes.push_back("it is not faster than the exact model on this machine; its file is smaller");
   if (report.has_qdq && CountOf(result, TunedPrecision::kBf16) > 0) {
@@ -162,7 +187,7 @@ std::string TuningText(const TuningReport& report) {
                     BytesText(result.tuned_bytes), " tuned\n");
   }
   for (const std::string& note : TuningNotes(report)) absl::StrAppend(&text, "note: ", note, "\n");
-  return absl::StrCat(text, "\n", NodeTable(result));
+  return absl::StrCat(text, "\n", NodeTable(result), RowTable(result));
 }
 
 std::string TuningJson(const TuningReport& report) {

@@ -140,19 +140,32 @@ class RealEngine final : public Engine, public PrimitiveEngine {
  private:
   absl::StatusOr<std::shared_ptr<const Model>> CreateTuned(tuning::TunedSource tuned,
                                                            LoadOptions options) {
+    const TuningFacts& facts = tuned.facts;
     spdlog::info("{}: tuned to {}: {} of its layers int8, {} bf16, {} exact", options.name,
-                 tuned.facts.budget, tuned.facts.int8_layers, tuned.facts.bf16_layers,
-                 tuned.facts.exact_layers);
+                 facts.budget, facts.int8_layers, facts.bf16_layers, facts.exact_layers);
     const std::vector<std::string> features =
         cpu::FeatureNames(shared_->options.max_isa & cpu::BestIsa());
-    if (tuned.facts.cpu_features != features) {
+    const bool is_of_this_cpu = facts.cpu_features == features;
+    if (!is_of_this_cpu) {
       spdlog::info(
           "{}: was tuned on another CPU, with {}; this one has {}: its precisions hold, rows are "
           "chosen by estimate, and other precisions may be faster here",
-          options.name, absl::StrJoin(tuned.facts.cpu_features, " "), absl::StrJoin(features, " "));
+          options.name, absl::StrJoin(facts.cpu_features, " "), absl::StrJoin(features, " "));
+    } else if (facts.rows > 0) {
+      spdlog::info("{}: rows of its layers that are those of the tuning: {}", options.name,
+                   facts.rows);
     }
     options.precision = Precision::kExact;
     options.node_precisions = std::move(tuned.precisions);
+    if (!is_of_this_cpu) return Finish(std::move(tuned), options);
+    options.node_rows = std::move(tuned.rows);
+    auto model = Finish(std::move(tuned), options);
+    if (options.node_rows.empty() || !absl::IsInvalidArgument(model.status())) return model;
+    return InvalidArgument(kTuningFile, ": ", model.status().message());
+  }
+
+  absl::StatusOr<std::shared_ptr<const Model>> Finish(tuning::TunedSource tuned,
+                                                      const LoadOptions& options) {
     return LoadedModel::Create(std::move(tuned.model), shared_, options,
                                {std::move(tuned.facts), tuned.held_bytes});
   }

@@ -46,7 +46,7 @@ void WarnAboutReferences(const std::string& model, const runtime::Plan& plan, cp
 }  // namespace
 
 LoadedModel::LoadedModel(std::shared_ptr<const reader::OnnxModel> source,
-                         std::shared_ptr<EngineShared> shared, ModelPrecision precision,
+                         std::shared_ptr<EngineShared> shared, LayerOptions layers,
                          LoadedTuning tuning)
     : source_(std::move(source)),
       shared_(std::move(shared)),
@@ -54,19 +54,26 @@ LoadedModel::LoadedModel(std::shared_ptr<const reader::OnnxModel> source,
       tuning_(std::move(tuning)),
       has_deciding_inputs_(absl::c_any_of(
           signature_.inputs, [](const TensorSpec& spec) { return spec.decides_shapes; })),
-      plans_(shared_.get(), has_deciding_inputs_ || source_->has_cuts(), std::move(precision)) {}
+      plans_(shared_.get(), has_deciding_inputs_ || source_->has_cuts(), std::move(layers)) {}
 
 absl::StatusOr<std::shared_ptr<const Model>> LoadedModel::Create(
     std::shared_ptr<const reader::OnnxModel> source, std::shared_ptr<EngineShared> shared,
     const LoadOptions& options, LoadedTuning tuning) {
-  ModelPrecision precision{options.precision.value_or(shared->options.precision),
-                           options.node_precisions};
-  std::shared_ptr<LoadedModel> model(new LoadedModel(std::move(source), std::move(shared),
-                                                     std::move(precision), std::move(tuning)));
+  LayerOptions layers{options.precision.value_or(shared->options.precision),
+                      options.node_precisions, options.node_rows, options.tries_rows};
+  std::shared_ptr<LoadedModel> model(
+      new LoadedModel(std::move(source), std::move(shared), std::move(layers), std::move(tuning)));
   if (const absl::Status unfit = model->source_->unfit(); !unfit.ok())
     spdlog::warn("{}: none of the shapes that were tried fits, so that requests may be refused: {}",
                  options.name, std::string(unfit.message()));
   const absl::StatusOr<std::vector<Dims>> dims = model->DimsForBatch(1);
+  const bool has_one_plan =
+      dims.ok() && !model->has_deciding_inputs_ && !model->source_->has_cuts();
+  if ((options.tries_rows || !options.node_rows.empty()) && !has_one_plan) {
+    return InvalidArgument(
+        "rows of layers are chosen for one shape, and the inputs of the model leave more open than "
+        "the batch");
+  }
   if (dims.ok() && !model->has_deciding_inputs_) {
     const auto plan = model->PlanFor(*dims, options);
     // The only dimension of an input may be a length, for which 1 makes no sense.

@@ -56,7 +56,7 @@ class LoadedModel : public Model {
 
  private:
   LoadedModel(std::shared_ptr<const reader::OnnxModel> source, std::shared_ptr<EngineShared> shared,
-              ModelPrecision precision, LoadedTuning tuning);
+              LayerOptions layers, LoadedTuning tuning);
 
   using PlanKey = StagePlans::Key;
 

@@ -34,10 +34,10 @@ std::string EndOf(const reader::Cut& cut) {
 
 }  // namespace
 
-StagePlans::StagePlans(EngineShared* shared, bool elements_decide_sizes, ModelPrecision precision)
+StagePlans::StagePlans(EngineShared* shared, bool elements_decide_sizes, LayerOptions layers)
     : shared_(*shared),
       elements_decide_sizes_(elements_decide_sizes),
-      precision_(std::move(precision)),
+      layers_(std::move(layers)),
       weights_(&shared->cache, PrimitiveOptions(shared->options)),
       plans_({.values = kPlans,
               .bytes = shared->options.plan_bytes,
@@ -92,8 +92,10 @@ absl::StatusOr<std::shared_ptr<const runtime::Plan>> StagePlans::Lower(
   context.weights = &weights_;
   context.options = PrimitiveOptions(shared_.options);
   context.convolution_algorithm = shared_.options.convolution_algorithm;
-  context.precision = precision_.all;
-  context.node_precisions = precision_.nodes;
+  context.precision = layers_.precision;
+  context.node_precisions = layers_.node_precisions;
+  context.node_rows = layers_.node_rows;
+  context.tries_rows = layers_.tries_rows;
   context.team = options.serial ? threading::Team::Serial() : threading::Team(&shared_.arena);
   context.requests_decide_sizes = elements_decide_sizes_;
   context.between_operations = options.between_steps;

@@ -46,9 +46,12 @@ struct EngineShared {
   }
 };
 
-struct ModelPrecision {
-  Precision all = Precision::kExact;
-  std::map<std::string, Precision> nodes;  // LoadOptions::node_precisions
+// The part of LoadOptions that is of a model's layers, with the precision resolved.
+struct LayerOptions {
+  Precision precision = Precision::kExact;
+  std::map<std::string, Precision> node_precisions;
+  std::map<std::string, std::string> node_rows;
+  bool tries_rows = false;
 };
 
 struct PlannedStage {
@@ -71,7 +74,7 @@ class StagePlans {
   using Key = std::vector<Dims>;
 
   // `elements_decide_sizes`: whether sizes may come from elements, of inputs or computed ones.
-  StagePlans(EngineShared* shared, bool elements_decide_sizes, ModelPrecision precision);
+  StagePlans(EngineShared* shared, bool elements_decide_sizes, LayerOptions layers);
 
   // The plan for the key, which is made of what `build` returns. A request never waits for the plan
   // of another key. Errors are those of `build` and lowering::LowerNetwork(), and what
@@ -105,7 +108,7 @@ class StagePlans {
 
   EngineShared& shared_;
   const bool elements_decide_sizes_;
-  const ModelPrecision precision_;
+  const LayerOptions layers_;
   runtime::PackedWeights weights_;
   threading::SingleFlightCache<PlannedStage, Key> plans_;
 };

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/tuning/layer_times.h"
 
-#include <string>
-
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_split.h"
 #include "engine/tuning/qdq_file.h"
 
 namespace tilewire::tuning {
-namespace {
 
-// By node, as steps name them: "first + second" is a chain.
+// A step "first + second" is a chain.
 absl::flat_hash_map<std::string, absl::Duration> TimesByNode(const Explanation& explanation) {
   absl::flat_hash_map<std::string, absl::Duration> times;
   for (const PlanStep& step : explanation.steps) {
@@ -20,8 +16,6 @@ absl::flat_hash_map<std::string, absl::Duration> TimesByNode(const Explanation& 
   }
   return times;
 }
-
-}  // namespace
 
 std::vector<LayerTime> TimesOf(const std::vector<Layer>& layers, const Explanation& exact,
                                const Explanation* bf16, const Explanation* int8) {

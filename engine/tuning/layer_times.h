@@ -7,8 +7,10 @@
 #ifndef ENGINE_TUNING_LAYER_TIMES_H_
 #define ENGINE_TUNING_LAYER_TIMES_H_
 
+#include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
 #include "engine/explanation.h"
 #include "engine/tuner.h"
@@ -25,6 +27,9 @@ struct LayerTime {
                                                 : exact;
   }
 };
+
+// By node, as steps name them; reorders count to the node that wants them.
+absl::flat_hash_map<std::string, absl::Duration> TimesByNode(const Explanation& explanation);
 
 // `bf16` and `int8` may be null: zeros.
 std::vector<LayerTime> TimesOf(const std::vector<Layer>& layers, const Explanation& exact,

@@ -21,12 +21,6 @@ namespace {
 
 constexpr int kTurns = 15;
 
-absl::Duration MedianOf(std::vector<absl::Duration> times) {
-  const auto middle = times.begin() + static_cast<int64_t>(times.size() / 2);
-  std::nth_element(times.begin(), middle, times.end());
-  return *middle;
-}
-
 OutputFloats FloatsOf(const OutputTensor& output) {
   OutputFloats floats{.dims = output.dims};
   floats.elements.resize(output.bytes.size() / sizeof(float));
@@ -35,6 +29,12 @@ OutputFloats FloatsOf(const OutputTensor& output) {
 }
 
 }  // namespace
+
+absl::Duration MedianOf(std::vector<absl::Duration> times) {
+  const auto middle = times.begin() + static_cast<int64_t>(times.size() / 2);
+  std::nth_element(times.begin(), middle, times.end());
+  return *middle;
+}
 
 absl::StatusOr<std::unique_ptr<TrialRuns>> TrialRuns::Create(Engine* engine, const ExampleSet* set,
                                                              const std::string& parent,
@@ -56,12 +56,16 @@ TrialRuns::~TrialRuns() {
 }
 
 absl::StatusOr<std::shared_ptr<const Model>> TrialRuns::Load(
-    const std::string& bytes, const std::map<std::string, Precision>& precisions) const {
+    const std::string& bytes, const std::map<std::string, Precision>& precisions,
+    const std::map<std::string, std::string>& rows, bool tries_rows) const {
   const std::string path = absl::StrCat(folder_, "/trial.onnx");
   ABSL_ASSIGN_OR_RETURN(reader::NewFile file, reader::NewFile::Create(path));
   ABSL_RETURN_IF_ERROR(file.Append(bytes.data(), static_cast<int64_t>(bytes.size())));
   ABSL_RETURN_IF_ERROR(file.Publish(/*replaces=*/true));
-  auto model = engine_->LoadModel(path, {.node_precisions = precisions, .takes_tuning = false});
+  auto model = engine_->LoadModel(path, {.node_precisions = precisions,
+                                         .node_rows = rows,
+                                         .tries_rows = tries_rows,
+                                         .takes_tuning = false});
   // The model keeps the file open: only an empty folder is left of a process that is killed later.
   unlink(path.c_str());
   return model;

@@ -26,6 +26,8 @@
 
 namespace tilewire::tuning {
 
+absl::Duration MedianOf(std::vector<absl::Duration> times);  // of at least one
+
 struct TrialOutputs {
   std::vector<OutputFloats> outputs;  // of each example
 };
@@ -40,10 +42,11 @@ class TrialRuns {
                                                            const std::atomic<bool>* stop);
   ~TrialRuns();
 
-  // `precisions` are LoadOptions::node_precisions. Errors: those of reader::NewFile and
-  // Engine::LoadModel().
+  // `precisions`, `rows` and `tries_rows` are those of LoadOptions. Errors: those of
+  // reader::NewFile and Engine::LoadModel().
   absl::StatusOr<std::shared_ptr<const Model>> Load(
-      const std::string& file, const std::map<std::string, Precision>& precisions = {}) const;
+      const std::string& file, const std::map<std::string, Precision>& precisions = {},
+      const std::map<std::string, std::string>& rows = {}, bool tries_rows = false) const;
 
   // One output of f32 of every example. Errors: those of Model::Run(), kCancelled by `stop`.
   absl::StatusOr<TrialOutputs> Run(const Model& model, absl::Span<const int64_t> examples,

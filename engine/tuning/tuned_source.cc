@@ -68,6 +68,27 @@ absl::StatusOr<TunedPrecision> PrecisionOf(const tuned::TunedLayer& layer) {
   }
 }
 
+// By layer's name, as LoadOptions::node_rows. A layer that the tuned file does not rename has to
+// have a name by which lowering finds it.
+absl::StatusOr<std::map<std::string, std::string>> RowsOf(const tuned::ModelTuning& tuning,
+                                                          const ModelSource& source,
+                                                          const TuningLines& lines) {
+  ABSL_ASSIGN_OR_RETURN(const std::vector<Layer> layers, FindLayers(source));
+  std::map<std::string, bool> has_own_name;
+  for (const Layer& layer : layers) has_own_name[layer.name] = layer.name == layer.step;
+  std::map<std::string, std::string> rows;
+  for (int i = 0; i < tuning.layer_size(); ++i) {
+    const tuned::TunedLayer& layer = tuning.layer(i);
+    if (layer.row().empty()) continue;
+    if (layer.precision() == tuned::EXACT && !has_own_name[layer.node()]) {
+      return InvalidArgument(LineText(lines.layers, i), "layer '", layer.node(), "' has the row '",
+                             layer.row(), "', and its node has no name of its own to find it by");
+    }
+    rows[layer.node()] = layer.row();
+  }
+  return rows;
+}
+
 // By layer of the file.
 absl::StatusOr<std::vector<TunedPrecision>> PrecisionsOf(const tuned::ModelTuning& tuning,
                                                          const std::vector<Layer>& layers,
@@ -136,6 +157,7 @@ TuningFacts FactsOf(const tuned::ModelTuning& tuning, size_t layers) {
   for (const tuned::TunedLayer& layer : tuning.layer()) {
     if (layer.precision() == tuned::INT8) ++facts.int8_layers;
     if (layer.precision() == tuned::BF16) ++facts.bf16_layers;
+    if (!layer.row().empty()) ++facts.rows;
   }
   facts.exact_layers = static_cast<int64_t>(layers) - facts.int8_layers - facts.bf16_layers;
   return facts;
@@ -143,11 +165,14 @@ TuningFacts FactsOf(const tuned::ModelTuning& tuning, size_t layers) {
 
 // The bytes of the tuned file; nullopt: they are those of the file itself, which is read and
 // forgotten again here.
-absl::StatusOr<std::optional<std::string>> TunedBytes(
-    const std::string& path, const tuned::ModelTuning& tuning, const TuningLines& lines,
-    std::map<std::string, Precision>* precisions) {
+absl::StatusOr<std::optional<std::string>> TunedBytes(const std::string& path,
+                                                      const tuned::ModelTuning& tuning,
+                                                      const TuningLines& lines,
+                                                      std::map<std::string, Precision>* precisions,
+                                                      std::map<std::string, std::string>* rows) {
   ABSL_ASSIGN_OR_RETURN(const ModelSource source, ModelSource::Read(path));
   ABSL_ASSIGN_OR_RETURN(std::string bytes, ApplyTuning(tuning, source, precisions, lines));
+  ABSL_ASSIGN_OR_RETURN(*rows, RowsOf(tuning, source, lines));
   if (bytes == source.bytes()) return std::nullopt;
   return bytes;
 }
@@ -156,7 +181,7 @@ absl::StatusOr<TunedSource> Open(const std::string& path, const tuned::ModelTuni
                                  const TuningLines& lines) {
   TunedSource opened;
   ABSL_ASSIGN_OR_RETURN(std::optional<std::string> bytes,
-                        TunedBytes(path, tuning, lines, &opened.precisions));
+                        TunedBytes(path, tuning, lines, &opened.precisions, &opened.rows));
   opened.facts = FactsOf(tuning, opened.precisions.size());
   if (!bytes) {
     ABSL_ASSIGN_OR_RETURN(opened.model, reader::OnnxModel::Open(path));

@@ -26,6 +26,7 @@ namespace tilewire::tuning {
 struct TunedSource {
   std::shared_ptr<const reader::OnnxModel> model;
   std::map<std::string, Precision> precisions;  // LoadOptions::node_precisions: of all layers
+  std::map<std::string, std::string> rows;      // LoadOptions::node_rows, on such a CPU
   int64_t held_bytes = 0;                       // of the file, where it is kept in memory
   TuningFacts facts;
 };

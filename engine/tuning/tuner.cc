@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -18,6 +19,7 @@
 #include "engine/tuning/conversions.h"
 #include "engine/tuning/example_set.h"
 #include "engine/tuning/file_hash.h"
+#include "engine/tuning/row_choice.h"
 #include "engine/tuning/tuned_source.h"
 #include "protos/tuning.pb.h"
 
@@ -92,8 +94,15 @@ std::string ReasonText(const TunedNode& node, const TuningSpec& spec) {
       SavingText(TunedPrecision::kBf16, node.exact_time, node.bf16_time, node.bf16_alone));
 }
 
+void AddRowReason(const RowChoice::LayerRow& row, std::string* reason) {
+  absl::StrAppendFormat(
+      reason, "%sthe row %s saves %.0f of %.0f us, %s", reason->empty() ? "" : "; ", row.row,
+      absl::ToDoubleMicroseconds(row.before - row.after), absl::ToDoubleMicroseconds(row.before),
+      row.has_same_bits ? "with the same bits" : "with other bits");
+}
+
 absl::Status CheckPrecisions(const TuningSpec& spec, cpu::Isa isa) {
-  if (!spec.may_be_bf16 && !spec.may_be_int8)
+  if (!spec.may_be_bf16 && !spec.may_be_int8 && !spec.chooses_rows)
     return InvalidArgument("neither bf16 nor int8 is permitted: nothing would change");
   if (!spec.may_be_bf16 || isa.Includes(cpu::Isa::kAvx512Bf16)) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
@@ -108,8 +117,9 @@ class Tuning {
 
   absl::StatusOr<TuningResult> Run(absl::Span<const TuningExample> examples) {
     ABSL_RETURN_IF_ERROR(CheckPrecisions(spec_, engine_->options().max_isa & cpu::BestIsa()));
-    ABSL_ASSIGN_OR_RETURN(
-        exact_, engine_->LoadModel(path_, {.precision = Precision::kExact, .takes_tuning = false}));
+    ABSL_ASSIGN_OR_RETURN(exact_, engine_->LoadModel(path_, {.precision = Precision::kExact,
+                                                             .tries_rows = spec_.chooses_rows,
+                                                             .takes_tuning = false}));
     ABSL_ASSIGN_OR_RETURN(output_, OutputOf(exact_->signature(), spec_.budget));
     ABSL_ASSIGN_OR_RETURN(const ModelSource source, ModelSource::Read(path_));
     ABSL_ASSIGN_OR_RETURN(layers_, FindLayers(source));
@@ -131,11 +141,13 @@ class Tuning {
     const ChoiceInputs inputs{source, layers_, calibration, *runs_,  set_,
                               spec_,  *exact_, exact,       output_, deadline_};
     Choice choice(inputs);
-    ABSL_RETURN_IF_ERROR(choice.Run());
+    if (spec_.may_be_bf16 || spec_.may_be_int8) ABSL_RETURN_IF_ERROR(choice.Run());
     TuningResult result;
     result.exact_bytes = static_cast<int64_t>(source.bytes().size());
-    ABSL_RETURN_IF_ERROR(Conclude(&choice, calibration, &result));
-    if (result.keeps_budget) result.tuning = TuningOf(source, *choice.best(), calibration, result);
+    std::optional<Assignment> best = choice.best();
+    ABSL_RETURN_IF_ERROR(ChooseRows(inputs, &choice, calibration, &best, &result));
+    ABSL_RETURN_IF_ERROR(Conclude(&choice, calibration, best, &result));
+    if (result.keeps_budget) result.tuning = TuningOf(source, *best, calibration, result);
     return result;
   }
 
@@ -144,17 +156,44 @@ class Tuning {
     if (spec_.progress) spec_.progress({0, text});
   }
 
-  absl::Status Conclude(Choice* choice, const Calibration& calibration, TuningResult* result) {
-    result->is_stopped = choice->is_stopped();
-    result->is_out_of_time = choice->is_out_of_time();
+  // Without a best assignment, the exact one becomes it where rows make it faster, or nothing else
+  // is permitted.
+  absl::Status ChooseRows(const ChoiceInputs& inputs, Choice* choice,
+                          const Calibration& calibration, std::optional<Assignment>* best,
+                          TuningResult* result) {
+    if (!spec_.chooses_rows || choice->is_stopped()) return absl::OkStatus();
+    Assignment tuned{Precisions(layers_.size(), TunedPrecision::kExact),
+                     std::vector<RangeMethod>(calibration.groups(), kRangeMethods[0])};
+    if (*best) tuned = **best;
+    ABSL_ASSIGN_OR_RETURN(std::string file, choice->FileOf(tuned));
+    RowChoice rows(inputs, engine_->options().max_isa & cpu::BestIsa(), std::move(file),
+                   tuned.precisions);
+    ABSL_RETURN_IF_ERROR(rows.Run());
+    result->is_stopped = rows.is_stopped();
+    result->is_out_of_time = rows.is_out_of_time();
+    result->rows_tried = rows.tried();
+    rows_ = rows.rows();
+    node_rows_ = rows.NodeRows();
+    const bool is_exact_alone = !spec_.may_be_bf16 && !spec_.may_be_int8;
+    if (node_rows_.empty() && !*best && !is_exact_alone) return absl::OkStatus();
+    tuned.error = rows.errors().of_budget;
+    tuned.l2 = rows.errors().l2;
+    *best = std::move(tuned);
+    return absl::OkStatus();
+  }
+
+  absl::Status Conclude(Choice* choice, const Calibration& calibration,
+                        const std::optional<Assignment>& best, TuningResult* result) {
+    result->is_stopped |= choice->is_stopped();
+    result->is_out_of_time |= choice->is_out_of_time();
     result->tried = choice->tried();
-    const std::optional<Assignment>& found = choice->best() ? choice->best() : choice->nearest();
+    const std::optional<Assignment>& found = best ? best : choice->nearest();
     if (found) {
       result->chosen = found->error;
       result->chosen_l2 = found->l2;
       ABSL_ASSIGN_OR_RETURN(std::string file, choice->FileOf(*found));
       ABSL_RETURN_IF_ERROR(Check(file, found->precisions, result));
-      result->keeps_budget = choice->best() && spec_.budget.Allows(result->held_out.value);
+      result->keeps_budget = best && spec_.budget.Allows(result->held_out.value);
       if (result->keeps_budget) result->model = std::move(file);
     }
     AddNodes(*choice, calibration, found, result);
@@ -169,7 +208,8 @@ class Tuning {
     ABSL_ASSIGN_OR_RETURN(const auto runs,
                           TrialRuns::Create(engine_, &set_, spec_.scratch, nullptr));
     if (spec_.progress) spec_.progress({1, "the check on examples that are held out"});
-    ABSL_ASSIGN_OR_RETURN(const auto tuned, runs->Load(file, NodePrecisions(layers_, precisions)));
+    ABSL_ASSIGN_OR_RETURN(const auto tuned,
+                          runs->Load(file, NodePrecisions(layers_, precisions), node_rows_));
     ABSL_ASSIGN_OR_RETURN(const TrialOutputs exact, runs->Run(*exact_, set_.held_out, output_));
     ABSL_RETURN_IF_ERROR(CheckExact(exact, set_.held_out, spec_.budget.measure()));
     ABSL_ASSIGN_OR_RETURN(const TrialOutputs other, runs->Run(*tuned, set_.held_out, output_));
@@ -204,7 +244,13 @@ class Tuning {
         if (error > 0) squares += error * error;
         if (result->keeps_budget) node.precision = found->precisions[i];
       }
+      if (result->keeps_budget && !rows_.empty()) {
+        node.row = rows_[i].row;
+        node.row_before = rows_[i].before;
+        node.row_after = rows_[i].after;
+      }
       node.reason = ReasonText(node, spec_);
+      if (!node.row.empty()) AddRowReason(rows_[i], &node.reason);
       result->nodes.push_back(std::move(node));
     }
     result->predicted_l2 = std::sqrt(squares);
@@ -225,6 +271,7 @@ class Tuning {
     for (const TunedNode& node : result.nodes) {
       tuned::TunedLayer* layer = tuning.add_layer();
       layer->set_node(node.node);
+      layer->set_row(node.row);
       layer->set_precision(node.precision == TunedPrecision::kInt8   ? tuned::INT8
                            : node.precision == TunedPrecision::kBf16 ? tuned::BF16
                                                                      : tuned::EXACT);
@@ -253,6 +300,8 @@ class Tuning {
   std::vector<Layer> layers_;
   ExampleSet set_;
   std::unique_ptr<TrialRuns> runs_;
+  std::vector<RowChoice::LayerRow> rows_;         // of each layer; empty: not chosen
+  std::map<std::string, std::string> node_rows_;  // LoadOptions::node_rows
 };
 
 }  // namespace

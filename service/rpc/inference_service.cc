@@ -208,6 +208,7 @@ void DescribePrecision(const ServedModel& served,
   (*properties)["tuned_error"] = tuning->held_out_error;
   (*properties)["tuned_layers"] = absl::StrCat(tuning->int8_layers, " int8, ", tuning->bf16_layers,
                                                " bf16, ", tuning->exact_layers, " exact");
+  if (tuning->rows > 0) (*properties)["tuned_rows"] = absl::StrCat(tuning->rows, " layers");
 }
 
 }  // namespace

@@ -13,8 +13,8 @@
 namespace tilewire::client {
 namespace {
 
-constexpr char kExactInt8[] = "exact,int8", kInt8Alone[] = "int8", kExactBf16[] = "exact,bf16",
-               kAllPrecisions[] = "exact,bf16,int8";
+constexpr char kExact[] = "exact", kExactInt8[] = "exact,int8", kInt8Alone[] = "int8",
+               kExactBf16[] = "exact,bf16", kAllPrecisions[] = "exact,bf16,int8";
 
 void AddInputOptions(CLI::App* command, TuneFlags* flags) {
   constexpr char kInputs[] = "Inputs";
@@ -57,9 +57,15 @@ void AddChoiceOptions(CLI::App* command, TuneFlags* flags) {
   command
       ->add_option("--precisions", flags->precisions,
                    "among which each layer gets one; int8 alone: all layers that can be are. If "
-                   "not given: exact,int8, and with --tuning bf16, too, if this CPU has it")
-      ->check(CLI::IsMember({kExactInt8, kExactBf16, kAllPrecisions, kInt8Alone})
-                  .description("exact,int8, exact,bf16, exact,bf16,int8 or int8"))
+                   "not given: exact,int8, and with --tuning bf16, too, if this CPU has it. exact "
+                   "alone, with --rows: the numbers change by roundings of f32 only")
+      ->check(CLI::IsMember({kExact, kExactInt8, kExactBf16, kAllPrecisions, kInt8Alone})
+                  .description("exact, exact,int8, exact,bf16, exact,bf16,int8 or int8"))
+      ->group(kChoice);
+  command
+      ->add_flag("--rows", flags->rows,
+                 "time the rows (see tilewire implementations) of each layer, too; the tuning says "
+                 "which are the fastest, where servers else choose by estimates")
       ->group(kChoice);
   command
       ->add_option("--hold_out", flags->hold_out,
@@ -110,6 +116,7 @@ std::vector<FlagEffect> TuneEffects(const TuneFlags& flags) {
       {"--free_size", flags.pictures.torchvision.empty(),
        "--torchvision gives pictures their size"},
       {"--made_up", flags.is_made_up(), "inputs are given"},
+      {"--rows", flags.tuning, "a QDQ file has no rows; --tuning keeps them"},
   };
 }
 
@@ -131,11 +138,17 @@ absl::Status TakePrecisions(const TuneFlags& flags, bool has_bf16, TuningSpec* s
   const std::string& given = flags.precisions.empty() ? usual : flags.precisions;
   spec->may_stay_exact = given != kInt8Alone;
   spec->may_be_bf16 = given == kExactBf16 || given == kAllPrecisions;
-  spec->may_be_int8 = given != kExactBf16;
+  spec->may_be_int8 = given != kExactBf16 && given != kExact;
+  spec->chooses_rows = flags.rows;
   if (!flags.tuning && flags.qdq.empty()) {
     return absl::InvalidArgumentError(
         "--tuning or --qdq is required: the first writes tilewire.tuning beside the model, for "
         "servers of this kind, the second an ONNX file, for other runtimes, too");
+  }
+  if (given == kExact && !flags.rows) {
+    return absl::InvalidArgumentError(
+        "--precisions=exact: nothing would change without --rows, which chooses the rows of "
+        "exact layers by measurement");
   }
   if (!spec->may_be_bf16 || flags.tuning) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(

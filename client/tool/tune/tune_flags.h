@@ -21,7 +21,7 @@ namespace tilewire::client {
 struct TuneFlags {
   std::string model, images, shape, budget, precisions, time = "5m", qdq, html;
   std::vector<std::string> arrays;  // [INPUT=]FILE
-  bool tuning = false, json = false;
+  bool tuning = false, rows = false, json = false;
   PictureOptions pictures;
   bool normalizes = false;  // --scale, --mean or --std was given
   int64_t free_size = 224, made_up = 64;

@@ -31,7 +31,7 @@ absl::StatusOr<ConvolutionDesc> DescOf(const network::Convolution& convolution,
 absl::StatusOr<PrimitivePtr> CreateWithPooling(const network::Convolution& convolution,
                                                const ConvolutionDesc& desc, Fusion* fusion,
                                                OperationContext& context) {
-  ABSL_ASSIGN_OR_RETURN(PrimitivePtr primitive, context.Create(desc, fusion->attributes));
+  ABSL_ASSIGN_OR_RETURN(PrimitivePtr primitive, context.CreateLayer(desc, fusion->attributes));
   const ImplementationTraits& traits = primitive->info().traits;
   const bool may_pool =
       traits.takes_max_pooling && !traits.is_reference && fusion->taken == convolution.fused.size();
@@ -39,7 +39,7 @@ absl::StatusOr<PrimitivePtr> CreateWithPooling(const network::Convolution& convo
   if (!convolution.pooling || !may_pool || !pooled.post_ops.Append(MaxPoolingPostOp{}).ok()) {
     return primitive;
   }
-  auto pooling = context.Create(desc, pooled);
+  auto pooling = context.CreateLayer(desc, pooled);
   if (!pooling.ok() || (*pooling)->name() != primitive->name()) return primitive;
   fusion->attributes = std::move(pooled);
   return *std::move(pooling);
@@ -60,7 +60,7 @@ absl::StatusOr<PrimitivePtr> ForSourceAsItIs(ConvolutionDesc desc, const Attribu
   if (runtime::SameMemory(home.desc, wanted)) return primitive;
   if (!wanted.IsPlain() && (is_plain || is_whole)) return primitive;
   desc.src = home.desc;
-  auto as_it_is = context.Create(desc, attributes);
+  auto as_it_is = context.CreateLayer(desc, attributes);
   if (!as_it_is.ok()) return primitive;
   const bool takes = wanted.IsPlain() && !is_plain ? !(*as_it_is)->info().traits.is_reference
                                                    : (*as_it_is)->name() == primitive->name();
@@ -76,7 +76,7 @@ absl::Status OfferChannelsLast(ConvolutionDesc desc, const Attributes& attribute
   ABSL_ASSIGN_OR_RETURN(desc.src,
                         runtime::PlainDesc(src.dims(), src.data_type(), /*channels_last=*/true));
   if (runtime::SameMemory(desc.src, src)) return absl::OkStatus();
-  auto variant = context.Create(desc, attributes);
+  auto variant = context.plan().Create(desc, attributes, context.row());
   if (absl::IsUnimplemented(variant.status())) return absl::OkStatus();
   ABSL_RETURN_IF_ERROR(variant.status());
   if ((*variant)->name() == primitive.name() &&

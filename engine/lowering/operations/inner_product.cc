@@ -17,11 +17,11 @@ absl::StatusOr<std::shared_ptr<const Primitive>> CreateInnerProductFor(InnerProd
   if (!context.plan().IsUnplaced(context.src())) {
     ABSL_ASSIGN_OR_RETURN(const Place home, context.Home(context.src()));
     desc.src = home.desc;
-    auto primitive = context.Create(desc, attributes);
+    auto primitive = context.CreateLayer(desc, attributes);
     if (primitive.ok() && !(*primitive)->info().traits.is_reference) return primitive;
   }
   ABSL_ASSIGN_OR_RETURN(desc.src, context.AnyDesc(context.src()));
-  return context.Create(desc, attributes);
+  return context.CreateLayer(desc, attributes);
 }
 
 }  // namespace

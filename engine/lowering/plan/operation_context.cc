@@ -59,6 +59,16 @@ absl::Status OperationContext::BindResult(const absl::StatusOr<Place>& place) {
   return place.status();
 }
 
+absl::StatusOr<std::shared_ptr<const Primitive>> OperationContext::CreateLayer(
+    const OpDesc& desc, const Attributes& attributes) {
+  if (row().empty()) return Create(desc, attributes);
+  auto primitive = plan_.Create(desc, attributes, row());
+  if (primitive.ok() || absl::IsResourceExhausted(primitive.status())) return primitive;
+  if (settings().tries_rows) return Create(desc, attributes);
+  return InvalidArgument("the row '", row(),
+                         "' that it is to take does not fit: ", primitive.status().message());
+}
+
 void OperationContext::ConsumeSources() {
   for (ValueId src : operation_.srcs) plan_.Consume(src);
 }

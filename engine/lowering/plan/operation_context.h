@@ -27,6 +27,8 @@ class OperationContext {
   PlanBuilder& plan() { return plan_; }
   // The precision that its products may have.
   Precision precision() const { return settings().PrecisionOf(operation_.name); }
+  // The row that it is to take; empty: that of the estimates.
+  absl::string_view row() const { return settings().RowOf(operation_.name); }
 
   const std::vector<ValueId>& srcs() const { return operation_.srcs; }
   ValueId src(size_t i = 0) const { return operation_.srcs[i]; }
@@ -65,6 +67,11 @@ class OperationContext {
                                                           const Attributes& attributes = {}) {
     return plan_.Create(desc, attributes);
   }
+
+  // The primitive of a layer with known weights: of row(), if that is not empty.
+  //   kInvalidArgument  there is no such row, or it does not take the layer
+  absl::StatusOr<std::shared_ptr<const Primitive>> CreateLayer(const OpDesc& desc,
+                                                               const Attributes& attributes);
 
   // Marks one use of each source as consumed.
   void ConsumeSources();

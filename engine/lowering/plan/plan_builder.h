@@ -60,6 +60,9 @@ struct LoweringContext {
   ConvolutionAlgorithm convolution_algorithm = ConvolutionAlgorithm::kAuto;
   Precision precision = Precision::kExact;           // of convolutions and products of matrices
   std::map<std::string, Precision> node_precisions;  // of some, in its place, by operation name
+  // CreateOptions::only of some convolutions and products with known weights, by operation name.
+  std::map<std::string, std::string> node_rows;
+  bool tries_rows = false;  // a row that does not take its layer leaves it to the estimates
   threading::Team team = threading::Team::Serial();  // packs weights
   int64_t max_arena_bytes = int64_t{8} << 30;
   // Whether elements that requests bring decide sizes: the plan then counts the bytes of constants
@@ -71,6 +74,11 @@ struct LoweringContext {
   Precision PrecisionOf(const std::string& operation) const {
     const auto found = node_precisions.find(operation);
     return found == node_precisions.end() ? precision : found->second;
+  }
+  // Empty: that of the estimates.
+  absl::string_view RowOf(const std::string& operation) const {
+    const auto found = node_rows.find(operation);
+    return found == node_rows.end() ? absl::string_view() : found->second;
   }
 };
 

@@ -36,6 +36,9 @@ expect 2 'hold_out.*1.5' "${tune[@]}" --qdq="$new" --hold_out=1.5
 expect 2 'precisions.*fp8' "${tune[@]}" --qdq="$new" --precisions=fp8
 expect 2 'a QDQ file has no products of bf16; --tuning keeps them' \
   "${tune[@]}" --qdq="$new" --precisions=exact,bf16
+expect 2 'rows has no effect here: a QDQ file has no rows' "${tune[@]}" --qdq="$new" --rows
+expect 2 'precisions=exact: nothing would change without --rows' \
+  "${tune[@]}" --qdq="$new" --precisions=exact
 expect 2 'torchvision has no effect here' "${tune[@]}" --qdq="$new" --torchvision=resnet50
 expect 2 'made_up has no effect here: inputs are given' "${tune[@]}" --qdq="$new" --made_up=9
 expect 2 'shape has no effect here' tune "$model" "${budget[@]}" --qdq="$new" --shape=3x24x20

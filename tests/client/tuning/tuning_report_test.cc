@@ -56,6 +56,23 @@ TEST(TuningReportTest, TextHasTheFiguresAndTheInterval) {
               HasSubstr("int8           100.0       60.0   1.0e-03  squares     Conv conv<1>"));
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
   EXPECT_THAT(text, Not(HasSubstr("note:")));
+  EXPECT_THAT(text, Not(HasSubstr("before us")));
+}
+
+TEST(TuningReportTest, ShowsRowsByMeasurement) {
+  TuningReport report = MakeTuningReport();
+  report.result.rows_tried = 7;
+  EXPECT_THAT(TuningText(report), HasSubstr("note: of 7 rows that were tried, none is clearly"));
+  TunedNode& node = report.result.nodes[1];
+  node.row = "inner_product/avx2_f32";
+  node.row_before = absl::Microseconds(50);
+  node.row_after = absl::Microseconds(40);
+  const std::string text = TuningText(report);
+  EXPECT_THAT(text, HasSubstr("1 of 2 layers int8, 1 row by measurement, written to"));
+  EXPECT_THAT(text,
+              HasSubstr("     50.0       40.0  inner_product/avx2_f32                gemm\n"));
+  EXPECT_THAT(text, Not(HasSubstr("note: of 7 rows")));
+  EXPECT_THAT(TuningJson(report), HasSubstr("\"row\": \"inner_product/avx2_f32\""));
 }
 
 TEST(TuningReportTest, Bf16HasColumnsAndAWordAboutTheQdqFile) {
