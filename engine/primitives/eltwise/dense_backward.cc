@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The derivatives are those of functions.inc in f32. Where one follows from the function's value,
-// and x is what is read, the function's own code computes the value first.
+// and x is what is read, the function's own code computes the value first. Where one is itself a
+// function that has code, such as a power's, that is all there is.
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -51,10 +53,41 @@ bool HasCodeOfSource(Function function) {
     case Function::kSwish:
     case Function::kHardSigmoid:
     case Function::kHardSwish:
+    case Function::kMish:
+    case Function::kSoftsign:
+    case Function::kThresholdedRelu:
+    case Function::kShrink:
+    case Function::kErf:
       return true;
     default:
       return false;
   }
+}
+
+// The function that is the derivative at x, where it has code and its parameters are f32.
+std::optional<EltwiseOp> SlopeFunction(const EltwiseOp& op) {
+  switch (op.function) {
+    case Function::kLog:
+      return EltwiseOp{Function::kReciprocal};
+    case Function::kReciprocal:
+      return EltwiseOp{Function::kPow, -1, -2};
+    case Function::kNegate:
+      return EltwiseOp{Function::kPow, -1, 0};
+    case Function::kPow: {
+      const float factor = op.alpha * op.beta, exponent = op.beta - 1;
+      if (factor == 0) return EltwiseOp{Function::kPow, 0, 0};  // also where a power is infinite
+      if (!std::isfinite(factor) || static_cast<double>(op.beta) - 1 != exponent)
+        return std::nullopt;
+      return EltwiseOp{Function::kPow, factor, exponent};
+    }
+    default:
+      return std::nullopt;
+  }
+}
+
+bool HasCode(const EltwiseOp& op) {
+  return HasCodeOfResult(op.function) || HasCodeOfSource(op.function) ||
+         SlopeFunction(op).has_value();
 }
 
 class SlopeGenerator final : public DenseRunGenerator {
@@ -64,10 +97,11 @@ class SlopeGenerator final : public DenseRunGenerator {
       : DenseRunGenerator(
             name, {.unit = unit, .srcs = {DataType::kF32, DataType::kF32}, .dst = DataType::kF32}),
         op_(op),
+        is_function_(SlopeFunction(op).has_value()),
         math_(this, unit, rax, k1) {
-    if (reads_result || !HasCodeOfResult(op.function)) return;
+    if (!is_function_ && (reads_result || !HasCodeOfResult(op.function))) return;
     value_ = std::make_unique<jit::EltwiseEmitter>(
-        this, unit, op,
+        this, unit, is_function_ ? *SlopeFunction(op) : op,
         jit::EltwiseEmitter::Registers{.table = rax, .scratch = {4, 5, 6, 7, 8}, .mask = k1});
   }
 
@@ -85,7 +119,7 @@ class SlopeGenerator final : public DenseRunGenerator {
       value_->Apply(registers);
     }
     math_.LoadTable();
-    for (int v = 0; v < vectors; ++v) {
+    for (int v = 0; v < vectors && !is_function_; ++v) {
       if (HasCodeOfResult(op_.function)) {
         EmitSlopeOfResult(Value(v));
       } else {
@@ -158,9 +192,64 @@ class SlopeGenerator final : public DenseRunGenerator {
         return EmitLogisticSlope(x, /*inner=*/Scratch(4));
       case Function::kGelu:
         return EmitGelu(x);
-      default:
+      case Function::kGeluErf:
         return EmitGeluErf(x);
+      default:
+        return EmitRareSlope(x);
     }
+  }
+
+  void EmitRareSlope(const Xbyak::Xmm& x) {
+    switch (op_.function) {
+      case Function::kMish:
+        return EmitMish(x);
+      case Function::kSoftsign:  // 1 / (1 + |x|)^2
+        math_.Abs(x);
+        vaddps(Scratch(1), x, math_.Constant(1));
+        vmulps(Scratch(1), Scratch(1), Scratch(1));
+        math_.Load(Scratch(0), 1);
+        return vdivps(x, Scratch(0), Scratch(1));
+      case Function::kThresholdedRelu:
+        math_.Load(Scratch(1), 1);
+        math_.KeepWhere(Scratch(1), x, Predicate::kGreater, math_.Constant(op_.alpha), Scratch(0));
+        return vmovaps(x, Scratch(1));
+      case Function::kShrink:
+        math_.Load(Scratch(1), 1);
+        math_.KeepWhere(Scratch(1), x, Predicate::kGreater, math_.Constant(op_.alpha), Scratch(0));
+        math_.Load(Scratch(2), 1);
+        math_.TakeWhere(Scratch(1), x, Predicate::kLess, math_.Constant(-op_.alpha), Scratch(2),
+                        Scratch(0));
+        return vmovaps(x, Scratch(1));
+      default:  // 2 / sqrt(pi) e^(-x^2) of erf
+        vmulps(x, x, x);
+        Negate(x);
+        math_.AtLeast(x, -100, Scratch(0));
+        math_.Exp(x, Scratch(0), Scratch(1));
+        return vmulps(x, x, math_.Constant(static_cast<float>(M_2_SQRTPI)));
+    }
+  }
+
+  // With e = e^x, n = e (e + 2), t = tanh(log(1 + e)) = n / (n + 2) and d = 1 - t = 2 / (n + 2):
+  // t + x d (1 + t) e / (1 + e). Beyond 20 t is 1, and d has no part in the sum.
+  void EmitMish(const Xbyak::Xmm& x) {
+    const Xbyak::Xmm e = Scratch(2), t = Scratch(3), d = Scratch(4);
+    vmovaps(e, x);
+    math_.AtMost(e, 20, Scratch(0));
+    math_.AtLeast(e, -100, Scratch(0));
+    math_.Exp(e, Scratch(0), Scratch(1));
+    vaddps(t, e, math_.Constant(2));
+    vmulps(t, t, e);
+    vaddps(d, t, math_.Constant(2));
+    math_.Load(Scratch(0), 2);
+    vdivps(d, Scratch(0), d);
+    vmulps(t, t, d);
+    vmulps(t, t, math_.Constant(0.5f));
+    vaddps(Scratch(1), e, math_.Constant(1));
+    vdivps(e, e, Scratch(1));
+    vmulps(x, x, d);
+    vmulps(x, x, e);
+    vaddps(Scratch(1), t, math_.Constant(1));
+    vfmadd213ps(x, Scratch(1), t);
   }
 
   // Where the line is inside 0 to 1 its sum with alpha x, which is 2 alpha x + beta; else 0 or 1.
@@ -257,6 +346,7 @@ class SlopeGenerator final : public DenseRunGenerator {
   Xbyak::Xmm Scratch(int i) const { return Vector(4 + i); }  // 0 to 4
 
   const EltwiseOp op_;
+  const bool is_function_;  // of x, which value_ computes
   jit::VectorMath math_;
   std::unique_ptr<jit::EltwiseEmitter> value_;  // null: the value is read, or is not needed
 };
@@ -278,7 +368,7 @@ absl::StatusOr<EltwiseDesc> ResolveDenseBackward(const Request<EltwiseDesc>& req
   }
   if (!saved.IsDense()) return Unimplemented("not dense");
   const Function function = resolved.op.function;
-  if (!HasCodeOfResult(function) && !HasCodeOfSource(function)) {
+  if (!HasCode(resolved.op)) {
     return Unimplemented("the derivative of ", AlgorithmName(function), " has no code");
   }
   if (HasCodeOfResult(function) && !functions::HasResultSlope(resolved.op)) {

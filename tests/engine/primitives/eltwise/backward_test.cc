@@ -66,12 +66,44 @@ TEST_P(EltwiseBackwardTest, KinksAndLargeArguments) {
   const std::vector<float> values = {0, -0.0f, 1, -1, 6, 20, -20, 80, -80};
   const MemoryDesc md = Plain({static_cast<int64_t>(values.size())});
   using enum functions::Function;
-  for (const EltwiseOp& op :
-       {EltwiseOp{kRelu}, EltwiseOp{kRelu, 0.25f}, EltwiseOp{kAbs}, EltwiseOp{kBoundedRelu, 6},
-        EltwiseOp{kClip, -1, 1}, EltwiseOp{kElu, 0.5f}, EltwiseOp{kTanh}, EltwiseOp{kLogistic},
-        EltwiseOp{kSoftRelu}, EltwiseOp{kSquare}, EltwiseOp{kGelu}, EltwiseOp{kGeluErf},
-        EltwiseOp{kSwish, 1}, EltwiseOp{kHardSwish, 0.25f, 0.5f}}) {
+  for (const EltwiseOp& op : {EltwiseOp{kRelu},
+                              EltwiseOp{kRelu, 0.25f},
+                              EltwiseOp{kAbs},
+                              EltwiseOp{kBoundedRelu, 6},
+                              EltwiseOp{kClip, -1, 1},
+                              EltwiseOp{kElu, 0.5f},
+                              EltwiseOp{kTanh},
+                              EltwiseOp{kLogistic},
+                              EltwiseOp{kSoftRelu},
+                              EltwiseOp{kSquare},
+                              EltwiseOp{kGelu},
+                              EltwiseOp{kGeluErf},
+                              EltwiseOp{kSwish, 1},
+                              EltwiseOp{kHardSwish, 0.25f, 0.5f},
+                              EltwiseOp{kMish},
+                              EltwiseOp{kSoftsign},
+                              EltwiseOp{kThresholdedRelu, 1},
+                              EltwiseOp{kShrink, 1, 0.5f},
+                              EltwiseOp{kErf},
+                              EltwiseOp{kNegate},
+                              EltwiseOp{kPow, 2, 3},
+                              EltwiseOp{kPow, 0, -1},
+                              EltwiseOp{kPow, 3, 1}}) {
     SCOPED_TRACE(AlgorithmName(op.function));
+    ExpectMatches(op, false, md, md, values);
+  }
+}
+
+// Slopes that are other functions' values, where they are large and where they are not finite.
+TEST_P(EltwiseBackwardTest, PowersAndLogarithms) {
+  const std::vector<float> values = {1e-4f, 0.01f, 0.5f, 1, 3, 1e4f, -0.5f, -3};
+  const MemoryDesc md = Plain({static_cast<int64_t>(values.size())});
+  using enum functions::Function;
+  for (const EltwiseOp& op :
+       {EltwiseOp{kLog}, EltwiseOp{kReciprocal}, EltwiseOp{kPow, 1, 0.5f}, EltwiseOp{kPow, 2, -1},
+        EltwiseOp{kPow, 1, 1.5f}, EltwiseOp{kPow, -0.5f, -0.5f}, EltwiseOp{kPow, 1, 0.1f},
+        EltwiseOp{kPow, 1, 0}, EltwiseOp{kPow, 1, 2}}) {
+    SCOPED_TRACE(absl::StrCat(AlgorithmName(op.function), " ", op.alpha, " ", op.beta));
     ExpectMatches(op, false, md, md, values);
   }
 }
@@ -88,6 +120,7 @@ TEST_P(EltwiseBackwardTest, EveryLayoutKeepsAZeroTail) {
         ExpectMatches(op, true, layout.desc, layout.desc, ResultsOf(op, values));
       }
       ExpectMatches({kLog}, false, layout.desc, layout.desc, values);
+      ExpectMatches({kPow, 1, 0.5f}, false, layout.desc, layout.desc, values);
       ExpectMatches({kGelu}, false, Plain(dims), layout.desc, values);
     }
   }
