@@ -186,7 +186,11 @@ std::vector<PoolingDesc> PoolingProbes(DataType type) {
   PoolingDesc training = descs.front(), backward = descs.back();
   training.prop_kind = PropKind::kForwardTraining;
   backward.prop_kind = PropKind::kBackwardData;
-  descs.insert(descs.end(), {training, backward});
+  PoolingDesc whole = backward;
+  whole.src = probes::Tagged({2, 32, 8, 8}, type, "nchw");
+  whole.dst = probes::Tagged({2, 32, 1, 1}, type, "nchw");
+  whole.kernel = whole.strides = {8, 8};
+  descs.insert(descs.end(), {training, backward, whole});
   return descs;
 }
 
@@ -212,6 +216,10 @@ TILEWIRE_DEFINE_PRIMITIVE_WITH_BACKWARD(
        ResolveMaximumPlaces,
        CreateMaximumPlaces,
        {.propagations = {PropKind::kForwardTraining}}},
+      {"whole_average_backward",
+       ResolveWholeAverageBackward,
+       CreateWholeAverageBackward,
+       {.propagations = {PropKind::kBackwardData}}},
       {"lanes_backward",
        ResolveLanesBackward,
        CreateLanesBackward,
