@@ -18,13 +18,24 @@ TILEWIRE_ROW(LayerNormalizationDesc, Rows);
 
 TILEWIRE_ROW(LayerNormalizationDesc, Reference);
 
+// Backward of the same rows, shared by avx512_f32_backward and avx2_f32_backward: a pass over a row
+// for its two means, and one for diff_src, which adds to the gradients of scale and shift. Pieces
+// of rows have sums of their own, which are added in the order of the pieces.
+TILEWIRE_ROW(LayerNormalizationDesc, RowsBackward);
+
 TILEWIRE_ROW(LayerNormalizationDesc, ReferenceBackward);
 
 PrimitiveInfo InfoOf(const Request<LayerNormalizationDesc>& request);
+PrimitiveInfo BackwardInfoOf(const Request<LayerNormalizationDesc>& request);
 
 // Training writes the statistics that it finds.
 inline bool WritesStatistics(const LayerNormalizationDesc& desc) {
   return desc.prop_kind == PropKind::kForwardTraining && !desc.use_global_stats;
+}
+
+// Backward writes the gradients of scale and shift.
+inline bool WritesParameterGradients(const LayerNormalizationDesc& desc) {
+  return desc.prop_kind == PropKind::kBackward && desc.use_scale_shift;
 }
 
 // The arguments that forward and backward share: statistics, as outputs where the propagation

@@ -105,12 +105,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReferenceBackward(
     const Request<LayerNormalizationDesc>& request) {
   const LayerNormalizationDesc& desc = request.desc;
   const int64_t size = desc.src.dim(desc.src.rank() - 1);
-  const bool sums = desc.use_scale_shift && desc.prop_kind == PropKind::kBackward;
-  std::vector<ArgDesc> args = ParameterArgs(desc);
-  args.push_back({kArgSrc, desc.src});
-  args.push_back({kArgDiffDst, desc.diff_dst});
-  args.push_back({kArgDiffSrc, desc.diff_src});
-  if (sums) args.push_back({kArgDiffWeights, RowMajorF32({2, size})});
+  const bool sums = WritesParameterGradients(desc);
   // Without elements there are rows, but none that could be written.
   const int64_t rows = size == 0 ? 0 : RowsOf(desc);
   const auto compute = [gradient = Gradient(desc), rows](const ReferencePiece& piece) {
@@ -119,8 +114,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReferenceBackward(
       gradient.RunColumn(piece, result[0] - rows);
     });
   };
-  return CreateReferencePrimitive(BasicInfo(request, std::move(args)),
-                                  {{rows + (sums ? size : 0)}, {3, size}}, compute);
+  return CreateReferencePrimitive(BackwardInfoOf(request), {{rows + (sums ? size : 0)}, {3, size}},
+                                  compute);
 }
 
 }  // namespace tilewire::layer_normalization

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstddef>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -12,6 +11,7 @@
 #include "engine/jit/vector_math.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/driven_primitive.h"
+#include "engine/primitives/layer_normalization/dense_rows.h"
 #include "engine/primitives/layer_normalization/implementations.h"
 #include "engine/threading/ranges.h"
 
@@ -23,9 +23,10 @@ constexpr int64_t kElementsPerTask = 16 * 1024;
 struct RowArgs {
   const float* src;
   float* dst;
-  const float *mean, *variance;  // of the rows, if they are given
-  const float *scale, *shift;    // if there are any
-  const float* addend;           // likewise
+  const float *mean, *variance;        // of the rows, if they are given,
+  float *found_mean, *found_variance;  // or if they are written
+  const float *scale, *shift;          // if there are any
+  const float* addend;                 // likewise
   float* sum;
   jit::LoopCount rows;
 };
@@ -39,33 +40,19 @@ struct RowConfig {
   VectorUnit unit;
   int64_t size;  // of a row, >= 1
   float epsilon;
-  bool given_statistics, scale_shift, adds;
+  bool given_statistics, writes_statistics, scale_shift, adds;
   RowSteps steps;
 };
 
-// The floats from a row to the next, in row-major order, if they are the same for all of them.
-std::optional<int64_t> RowStride(const MemoryDesc& md) {
-  int64_t stride = 0, rows = 1;  // of the inner dimensions
-  for (int d = md.rank() - 2; d >= 0; --d) {
-    if (md.dim(d) == 1) continue;
-    if (rows > 1 && md.stride(d) != rows * stride) return std::nullopt;
-    if (rows == 1) stride = md.stride(d);
-    rows *= md.dim(d);
-  }
-  return stride;
-}
-
-// nullopt where the rows of a tensor are at several distances, or further apart than code adds.
 std::optional<RowSteps> RowStepsOf(const LayerNormalizationDesc& desc) {
-  constexpr int64_t kFarthest = std::numeric_limits<int32_t>::max() / sizeof(float);
-  int64_t strides[4] = {};
+  int64_t steps[4] = {};
   const MemoryDesc* const tensors[] = {&desc.src, &desc.dst, &desc.addend, &desc.sum};
   for (int i = 0; i < (HasAddend(desc) ? 4 : 2); ++i) {
-    const std::optional<int64_t> stride = RowStride(*tensors[i]);
-    if (!stride || *stride > kFarthest) return std::nullopt;
-    strides[i] = *stride * static_cast<int64_t>(sizeof(float));
+    const std::optional<int64_t> step = RowStepOf(*tensors[i]);
+    if (!step) return std::nullopt;
+    steps[i] = *step;
   }
-  return RowSteps{strides[0], strides[1], strides[2], strides[3]};
+  return RowSteps{steps[0], steps[1], steps[2], steps[3]};
 }
 
 class RowGenerator final : public jit::Generator {
@@ -92,6 +79,10 @@ class RowGenerator final : public jit::Generator {
     } else {
       EmitStatistics();
     }
+    if (config_.writes_statistics) {
+      vmovss(ptr[mean_at_], Xbyak::Xmm(mean_.getIdx()));
+      vmovss(ptr[variance_at_], Xbyak::Xmm(factor_.getIdx()));
+    }
     EmitFactor();
     ForEachVector([this](int unroll, bool masked) { EmitResult(unroll, masked); });
     Advance();
@@ -111,6 +102,9 @@ class RowGenerator final : public jit::Generator {
     if (config_.given_statistics) {
       mov(mean_at_, ptr[rdi + offsetof(RowArgs, mean)]);
       mov(variance_at_, ptr[rdi + offsetof(RowArgs, variance)]);
+    } else if (config_.writes_statistics) {
+      mov(mean_at_, ptr[rdi + offsetof(RowArgs, found_mean)]);
+      mov(variance_at_, ptr[rdi + offsetof(RowArgs, found_variance)]);
     } else if (config_.adds) {
       mov(addend_, ptr[rdi + offsetof(RowArgs, addend)]);
       mov(sum_, ptr[rdi + offsetof(RowArgs, sum)]);
@@ -122,7 +116,7 @@ class RowGenerator final : public jit::Generator {
   void Advance() {
     add(src_, static_cast<int>(config_.steps.src));
     add(dst_, static_cast<int>(config_.steps.dst));
-    if (config_.given_statistics) {
+    if (config_.given_statistics || config_.writes_statistics) {
       add(mean_at_, sizeof(float));
       add(variance_at_, sizeof(float));
     } else if (config_.adds) {
@@ -226,7 +220,7 @@ class RowGenerator final : public jit::Generator {
 
   // Registers. Arguments arrive in rdi; vectors 0 to 3 are sums.
   const Xbyak::Reg64 src_ = rsi, dst_ = rdx, scale_ = r8, shift_ = r9, at_ = rcx;
-  const Xbyak::Reg64 mean_at_ = r10, variance_at_ = r11;  // where they are given,
+  const Xbyak::Reg64 mean_at_ = r10, variance_at_ = r11;  // where they are memory,
   const Xbyak::Reg64 addend_ = r10, sum_ = r11;           // and where they are not
   const Xbyak::Reg64 rows_left_ = rdi;
   const RowConfig config_;
@@ -252,9 +246,12 @@ struct RowsDriver {
 
   RowArgs ArgsOfRow(const ExecuteArgs& args, int64_t row) const {
     RowArgs row_args = {};
-    row_args.src = args.Get<const float>(kArgSrc) + Offset(desc.src, row);
-    row_args.dst = args.Get<float>(kArgDst) + Offset(desc.dst, row);
-    if (desc.use_global_stats) {
+    row_args.src = args.Get<const float>(kArgSrc) + RowOffset(desc.src, row);
+    row_args.dst = args.Get<float>(kArgDst) + RowOffset(desc.dst, row);
+    if (WritesStatistics(desc)) {
+      row_args.found_mean = args.Get<float>(kArgMean) + row;
+      row_args.found_variance = args.Get<float>(kArgVariance) + row;
+    } else if (desc.use_global_stats) {
       row_args.mean = args.Get<const float>(kArgMean) + row;
       row_args.variance = args.Get<const float>(kArgVariance) + row;
     }
@@ -263,20 +260,10 @@ struct RowsDriver {
       row_args.shift = row_args.scale + size;
     }
     if (HasAddend(desc)) {
-      row_args.addend = args.Get<const float>(kArgSrc1) + Offset(desc.addend, row);
-      row_args.sum = args.Get<float>(kArgMultipleDst) + Offset(desc.sum, row);
+      row_args.addend = args.Get<const float>(kArgSrc1) + RowOffset(desc.addend, row);
+      row_args.sum = args.Get<float>(kArgMultipleDst) + RowOffset(desc.sum, row);
     }
     return row_args;
-  }
-
-  // The offset of the first element of a row, counted in row-major order.
-  static int64_t Offset(const MemoryDesc& md, int64_t row) {
-    int64_t offset = md.offset0();
-    for (int d = md.rank() - 2; d >= 0; --d) {
-      offset += row % md.dim(d) * md.stride(d);
-      row /= md.dim(d);
-    }
-    return offset;
   }
 
   LayerNormalizationDesc desc;
@@ -288,20 +275,9 @@ struct RowsDriver {
 }  // namespace
 
 absl::StatusOr<LayerNormalizationDesc> ResolveRows(const Request<LayerNormalizationDesc>& request) {
-  const LayerNormalizationDesc& desc = request.desc;
   ABSL_ASSIGN_OR_RETURN(LayerNormalizationDesc resolved, ResolveReference(request));
-  if (WritesStatistics(desc)) return Unimplemented("writes no statistics, as training needs them");
-  const int axis = desc.src.rank() - 1;
-  for (const MemoryDesc* md : {&resolved.src, &resolved.dst, &resolved.addend, &resolved.sum}) {
-    if (md->IsZero()) continue;
-    if (!md->IsPlain() || (md->dim(axis) > 1 && md->stride(axis) != 1)) {
-      return Unimplemented(md->ToString(), ": elements of a row do not follow each other");
-    }
-  }
-  constexpr int64_t kLongest = int64_t{1} << 28;
-  if (desc.src.dim(axis) < 1 || desc.src.dim(axis) > kLongest) {
-    return Unimplemented("takes rows of 1 to ", kLongest);
-  }
+  ABSL_RETURN_IF_ERROR(
+      RequireDenseRows({&resolved.src, &resolved.dst, &resolved.addend, &resolved.sum}));
   return resolved;
 }
 
@@ -313,6 +289,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateRows(
                             .size = desc.src.dim(desc.src.rank() - 1),
                             .epsilon = desc.epsilon,
                             .given_statistics = desc.use_global_stats,
+                            .writes_statistics = WritesStatistics(desc),
                             .scale_shift = desc.use_scale_shift,
                             .adds = HasAddend(desc),
                             .steps = steps.value_or(RowSteps{})};

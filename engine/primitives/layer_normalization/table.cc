@@ -56,6 +56,18 @@ PrimitiveInfo InfoOf(const Request<LayerNormalizationDesc>& request) {
   return BasicInfo(request, std::move(args));
 }
 
+PrimitiveInfo BackwardInfoOf(const Request<LayerNormalizationDesc>& request) {
+  const LayerNormalizationDesc& desc = request.desc;
+  std::vector<ArgDesc> args = ParameterArgs(desc);
+  args.push_back({kArgSrc, desc.src});
+  args.push_back({kArgDiffDst, desc.diff_dst});
+  args.push_back({kArgDiffSrc, desc.diff_src});
+  if (WritesParameterGradients(desc)) {
+    args.push_back({kArgDiffWeights, RowMajorF32({2, desc.src.dim(desc.src.rank() - 1)})});
+  }
+  return BasicInfo(request, std::move(args));
+}
+
 std::vector<ArgDesc> ParameterArgs(const LayerNormalizationDesc& desc) {
   const bool writes = WritesStatistics(desc);
   std::vector<ArgDesc> args;
@@ -90,6 +102,11 @@ std::vector<LayerNormalizationDesc> LayerNormalizationProbes(DataType type) {
 
 TILEWIRE_DEFINE_PRIMITIVE_WITH_BACKWARD(LayerNormalization, layer_normalization,
                                         kNormalizationGradients,
-                                        {kAvx512AndAvx2, {{"f32", ResolveRows, CreateRows}}});
+                                        {kAvx512AndAvx2,
+                                         {{"f32", ResolveRows, CreateRows},
+                                          {"f32_backward",
+                                           ResolveRowsBackward,
+                                           CreateRowsBackward,
+                                           {.propagations = kNormalizationGradients}}}});
 
 }  // namespace tilewire

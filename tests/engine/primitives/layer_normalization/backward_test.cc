@@ -46,17 +46,61 @@ Doubles RowsOf(const RowDesc& desc, const RowValues& values, const Doubles& x,
   return y;
 }
 
+struct RowGradients {
+  Doubles src, weights;
+};
+
+RowGradients DifferencesOf(const RowDesc& desc, const RowValues& values) {
+  const auto by_src = [&](const Doubles& x) {
+    return RowsOf(desc, values, x, ToDoubles(values.weights));
+  };
+  const auto by_weights = [&](const Doubles& at) {
+    return RowsOf(desc, values, ToDoubles(values.x), at);
+  };
+  return {CentralDifferences(ToDoubles(values.x), values.dy, by_src),
+          CentralDifferences(ToDoubles(values.weights), values.dy, by_weights)};
+}
+
+// The header's formula, for statistics that are the rows' own, with scale and shift.
+RowGradients FormulaOf(const RowDesc& desc, const RowValues& values) {
+  const int64_t size = desc.src.dims().back(), rows = static_cast<int64_t>(values.mean.size());
+  RowGradients gradients = {Doubles(rows * size), Doubles(2 * size)};
+  for (int64_t row = 0; row < rows; ++row) {
+    const float *x = &values.x[row * size], *dy = &values.dy[row * size];
+    const double r = 1 / std::sqrt(static_cast<double>(values.variance[row]) + desc.epsilon);
+    double level = 0, share = 0;
+    for (int64_t c = 0; c < size; ++c) {
+      const double normal = (x[c] - static_cast<double>(values.mean[row])) * r;
+      const double g = static_cast<double>(values.weights[c]) * dy[c];
+      level += g / static_cast<double>(size);
+      share += g * normal / static_cast<double>(size);
+      gradients.weights[c] += dy[c] * normal;
+      gradients.weights[size + c] += dy[c];
+    }
+    for (int64_t c = 0; c < size; ++c) {
+      const double normal = (x[c] - static_cast<double>(values.mean[row])) * r;
+      const double g = static_cast<double>(values.weights[c]) * dy[c];
+      gradients.src[row * size + c] = r * (g - level - normal * share);
+    }
+  }
+  return gradients;
+}
+
 class LayerNormalizationBackwardTest : public RowTest<RowDesc> {
  protected:
   LayerNormalizationBackwardTest() : RowTest(CreateLayerNormalization) {}
 
-  void ExpectDifferences(const RowDesc& desc) {
+  void ExpectDifferences(const RowDesc& desc) { ExpectGradients(desc, DifferencesOf); }
+
+  void ExpectGradients(const RowDesc& desc,
+                       RowGradients (*expected_of)(const RowDesc&, const RowValues&)) {
     SCOPED_TRACE(absl::StrCat(desc.src.ToString(), " global ", desc.use_global_stats, " scale ",
                               desc.use_scale_shift));
     const auto primitive = Create(desc);
     if (!primitive) return;
     RowValues values = RowValuesOf(desc.src.dims());
     SetStatistics(desc, &values);
+    const RowGradients expected = expected_of(desc, values);
     const MemoryDesc rows = primitive->Desc(kArgMean), pairs = Plain({2, desc.src.dims().back()});
     const Bytes src = Pack(desc.src, values.x), diff_dst = Pack(desc.diff_dst, values.dy);
     const Bytes weights = Pack(pairs, values.weights);
@@ -69,21 +113,13 @@ class LayerNormalizationBackwardTest : public RowTest<RowDesc> {
     const Bytes other_src = Garbage(desc.diff_src, 1), other_weights = Garbage(pairs, 1);
     inputs.emplace_back(kArgDiffWeights, &other_weights);
     const Bytes dx = ExecuteAllWays(*primitive, inputs, kArgDiffSrc, Garbage(desc.diff_src, 7));
-    const auto by_src = [&](const Doubles& x) {
-      return RowsOf(desc, values, x, ToDoubles(values.weights));
-    };
-    ExpectGradient(Unpack<float>(desc.diff_src, dx),
-                   CentralDifferences(ToDoubles(values.x), values.dy, by_src), 2e-5);
+    ExpectGradient(Unpack<float>(desc.diff_src, dx), expected.src, 2e-5);
     const bool writes = desc.prop_kind == PropKind::kBackward && desc.use_scale_shift;
     ASSERT_EQ(primitive->library->Writes(kArgDiffWeights), writes);
     if (!writes) return;
     inputs.back() = {kArgDiffSrc, &other_src};
     const Bytes dw = ExecuteAllWays(*primitive, inputs, kArgDiffWeights, Garbage(pairs, 7));
-    const auto by_weights = [&](const Doubles& at) {
-      return RowsOf(desc, values, ToDoubles(values.x), at);
-    };
-    ExpectGradient(Unpack<float>(pairs, dw),
-                   CentralDifferences(ToDoubles(values.weights), values.dy, by_weights), 2e-5);
+    ExpectGradient(Unpack<float>(pairs, dw), expected.weights, 2e-5);
   }
 
   static RowDesc DescOf(PropKind prop_kind, const MemoryDesc& md) {
@@ -128,30 +164,27 @@ TEST_P(LayerNormalizationBackwardTest, EveryLayout) {
   }
 }
 
-TILEWIRE_TEST_EVERY_BACKWARD_ROW(LayerNormalization);
-
-TEST(LayerNormalizationTrainingTest, WritesTheStatisticsOfRows) {
-  const Dims dims = {3, 4, 7};
-  const RowValues values = RowValuesOf(dims);
-  RowDesc desc{PropKind::kForwardTraining, Plain(dims), Plain(dims)};
-  const auto primitive = CreateLayerNormalization(desc, {}, {});
-  ASSERT_THAT(primitive, IsOk());
-  EXPECT_TRUE((*primitive)->Writes(kArgMean));
-  const MemoryDesc rows = (*primitive)->Desc(kArgMean), pairs = Plain({2, 7});
-  const Bytes src = Pack(desc.src, values.x), weights = Pack(pairs, values.weights);
-  const Bytes mean = Garbage(rows, 1), variance = Garbage(rows, 2);
-  const Bytes dst = Execute(
-      **primitive,
-      {{kArgSrc, &src}, {kArgWeights, &weights}, {kArgMean, &mean}, {kArgVariance, &variance}},
-      kArgDst, Garbage(desc.dst, 7), threading::Team::Serial());
-  const Doubles x = ToDoubles(values.x);
-  ExpectGradient(Unpack<float>(desc.dst, dst), RowsOf(desc, values, x, ToDoubles(values.weights)),
-                 1e-6);
-  Doubles means(12), variances(12);
-  for (int row = 0; row < 12; ++row) StatisticsOfRow(&x[row * 7], 7, &means[row], &variances[row]);
-  ExpectGradient(Unpack<float>(rows, mean), means, 1e-6);
-  ExpectGradient(Unpack<float>(rows, variance), variances, 1e-6);
+TEST_P(LayerNormalizationBackwardTest, SizesAroundVectors) {
+  for (int64_t size : {1, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 96, 100, 129, 768, 1000})
+    ExpectGradients(DescOf(PropKind::kBackward, Plain({3, size})), FormulaOf);
+  const RowDesc empty = DescOf(PropKind::kBackward, Plain({0, 20}));
+  ExpectGradients(empty, FormulaOf);
 }
+
+TEST_P(LayerNormalizationBackwardTest, RowsAroundPieces) {
+  for (int64_t rows : {1, 63, 64, 65, 130, 16500})
+    ExpectGradients(DescOf(PropKind::kBackward, Plain({rows, 5})), FormulaOf);
+}
+
+// Rows at other distances in each tensor.
+TEST_P(LayerNormalizationBackwardTest, LayoutsThatDiffer) {
+  RowDesc desc = DescOf(PropKind::kBackward, Plain({2, 3, 20}));
+  desc.src = *MemoryDesc::CreateStrided({2, 3, 20}, DataType::kF32, {90, 25, 1});
+  desc.diff_src = *MemoryDesc::CreateStrided({2, 3, 20}, DataType::kF32, {64, 20, 1});
+  ExpectGradients(desc, FormulaOf);
+}
+
+TILEWIRE_TEST_EVERY_BACKWARD_ROW(LayerNormalization);
 
 TEST(LayerNormalizationBackwardErrorsTest, CreationNamesWhatDoesNotFit) {
   const auto status = StatusOfCreating(CreateLayerNormalization);

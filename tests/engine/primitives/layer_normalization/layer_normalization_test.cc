@@ -99,6 +99,45 @@ TEST_P(LayerNormalizationTest, EveryLengthOfARow) {
   ExpectFormula({kInference, Plain({0, 8}), Plain({0, 8})});
 }
 
+// Training writes the statistics of rows, and the bits of inference.
+TEST_P(LayerNormalizationTest, TrainingWritesTheStatisticsOfRows) {
+  for (const Dims& dims : {Dims{3, 4, 7}, Dims{40, 96}, Dims{2, 3, 1}}) {
+    for (const Layout& layout : LayoutsOf(dims)) {
+      SCOPED_TRACE(absl::StrCat(layout.why, " ", layout.desc.ToString()));
+      const LayerNormalizationDesc desc{PropKind::kForwardTraining, layout.desc, layout.desc};
+      const auto primitive = Create(desc);
+      if (!primitive) continue;
+      const int64_t size = dims.back(), rows = desc.src.ElementCount() / size;
+      const std::vector<float> values = RandomFloats(rows * size, 1, -3, 3);
+      const MemoryDesc statistics = primitive->Desc(kArgMean);
+      const Bytes src = Pack(desc.src, values), weights = Pack(Plain({2 * size}), ScaleShift(size));
+      const Bytes mean = Garbage(statistics, 1), variance = Garbage(statistics, 2);
+      const Bytes dst = Garbage(desc.dst, 3);
+      const Inputs inputs = {{kArgSrc, &src},
+                             {kArgWeights, &weights},
+                             {kArgMean, &mean},
+                             {kArgVariance, &variance},
+                             {kArgDst, &dst}};
+      const auto output = [&](int arg, const MemoryDesc& md) {
+        return Unpack<float>(md, ExecuteAllWays(*primitive, inputs, arg, Garbage(md, 7)));
+      };
+      LayerNormalizationDesc inference = desc;
+      inference.prop_kind = kInference;
+      EXPECT_EQ(BitsOf(output(kArgDst, desc.dst)), BitsOf(*Normalize(inference, values)));
+      const auto means = output(kArgMean, statistics), squares = output(kArgVariance, statistics);
+      for (int64_t r = 0; r < rows; ++r) {
+        double sum = 0, deviations = 0;
+        for (int64_t c = 0; c < size; ++c) sum += values[r * size + c];
+        for (int64_t c = 0; c < size; ++c)
+          deviations += std::pow(values[r * size + c] - sum / static_cast<double>(size), 2);
+        const double tolerance = (static_cast<double>(size) + 8) * 0x1p-24 * 3;
+        EXPECT_NEAR(means[r], sum / static_cast<double>(size), tolerance);
+        EXPECT_NEAR(squares[r], deviations / static_cast<double>(size), 6 * tolerance);
+      }
+    }
+  }
+}
+
 TEST_P(LayerNormalizationTest, ARowOfEqualNumbersIsItsShift) {
   const MemoryDesc md = Plain({2, 20});
   const auto result =
