@@ -111,18 +111,23 @@ absl::StatusOr<BinaryDesc> ResolveReferenceBackward(const Request<BinaryDesc>& r
   return resolved;
 }
 
-absl::StatusOr<std::unique_ptr<Primitive>> CreateReferenceBackward(
-    const Request<BinaryDesc>& request) {
+PrimitiveInfo BackwardInfoOf(const Request<BinaryDesc>& request) {
   const BinaryDesc& desc = request.desc;
   std::vector<ArgDesc> args = {
       {kArgSrc, desc.src0}, {kArgSrc1, desc.src1}, {kArgDiffDst, desc.diff_dst}};
   if (!desc.diff_src0.IsZero()) args.push_back({kArgDiffSrc, desc.diff_src0});
   if (!desc.diff_src1.IsZero()) args.push_back({kArgDiffSrc1, desc.diff_src1});
+  return BasicInfo(request, std::move(args));
+}
+
+absl::StatusOr<std::unique_ptr<Primitive>> CreateReferenceBackward(
+    const Request<BinaryDesc>& request) {
+  const BinaryDesc& desc = request.desc;
   Gradient gradient(desc);
   const Dims results = {gradient.FirstCount() + gradient.SecondCount()};
   const Dims operations = gradient.SecondCount() > 0 ? gradient.broadcast() : Dims{};
   return CreateReferencePrimitive(
-      BasicInfo(request, std::move(args)), {results, operations},
+      BackwardInfoOf(request), {results, operations},
       [gradient = std::move(gradient)](const ReferencePiece& piece) {
         piece.ForEach([&](const Dims& result) { gradient.Run(piece, result[0]); });
       });

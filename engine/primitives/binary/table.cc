@@ -71,6 +71,11 @@ std::vector<BinaryDesc> BinaryProbes(DataType type) {
 }
 
 TILEWIRE_DEFINE_PRIMITIVE_WITH_BACKWARD(Binary, binary, {PropKind::kBackwardData},
-                                        {kAvx512AndAvx2, {{"f32", ResolveRows, CreateRows}}});
+                                        {kAvx512AndAvx2,
+                                         {{"f32", ResolveRows, CreateRows},
+                                          {"f32_backward",
+                                           ResolveRowsBackward,
+                                           CreateRowsBackward,
+                                           {.propagations = {PropKind::kBackwardData}}}}});
 
 }  // namespace tilewire

@@ -101,6 +101,14 @@ TEST_P(BinaryBackwardTest, EveryLayout) {
   }
 }
 
+// Sums of more elements than there are partial sums, along runs and along columns.
+TEST_P(BinaryBackwardTest, LongSums) {
+  for (BinaryAlgorithm algorithm : kDifferentiable) {
+    for (const Dims& second : {Dims{1, 3, 1}, Dims{1, 1, 70}, Dims{1, 1, 1}, Dims{2, 1, 70}})
+      ExpectDifferences(DescOf(algorithm, Plain({2, 3, 70}), Plain(second)));
+  }
+}
+
 TEST_P(BinaryBackwardTest, EitherGradientAlone) {
   BinaryDesc desc = DescOf(BinaryAlgorithm::kDiv, Plain({2, 5}), Plain({1, 5}));
   desc.diff_src1 = MemoryDesc();
