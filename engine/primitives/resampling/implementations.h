@@ -17,7 +17,17 @@ TILEWIRE_ROW(ResamplingDesc, Rows);
 
 TILEWIRE_ROW(ResamplingDesc, Reference);
 
+// Backward in the same layouts, a row of diff_src at a time, in plain loops.
+TILEWIRE_ROW(ResamplingDesc, RowsBackward);
+
 TILEWIRE_ROW(ResamplingDesc, ReferenceBackward);
+
+PrimitiveInfo BackwardInfoOf(const Request<ResamplingDesc>& request);
+
+// The elements at one pixel that follow each other: channels, or 1.
+int64_t CellOf(const MemoryDesc& md);
+//   kUnimplemented  cells of another size, or pixels of a row that do not follow each other
+absl::Status RequireCells(const MemoryDesc& md, int64_t cell);
 
 // Where one output of a dimension comes from.
 struct Sample {
@@ -49,6 +59,14 @@ class Samples {
   int64_t inputs_ = 1, outputs_ = 1;
   std::vector<Sample> table_;
 };
+
+// The outputs that sample an input, [first, end): neighbours, as outputs sample in their order.
+struct OutputRange {
+  int64_t first, end;
+};
+OutputRange OutputsOf(const Samples& samples, int64_t input);
+// The weight that an output has for an input.
+double WeightOf(const Sample& sample, int64_t input);
 
 }  // namespace tilewire::resampling
 

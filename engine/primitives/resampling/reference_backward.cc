@@ -33,14 +33,6 @@ int64_t FirstOutput(const Samples& samples, Predicate is_past) {
   return first;
 }
 
-double WeightOf(const Sample& sample, int64_t input) {
-  double weight = 0;
-  for (int side = 0; side < 2; ++side) {
-    if (sample.index[side] == input) weight += sample.weight[side];
-  }
-  return weight;
-}
-
 // Immutable.
 class Gradient {
  public:
@@ -51,13 +43,9 @@ class Gradient {
   void RunElement(const ReferencePiece& piece, const Dims& index) const {
     Dims first, count, at = index;
     for (size_t d = 0; d < samples_.size(); ++d) {
-      const int64_t input = index[d + 2];
-      first.push_back(FirstOutput(
-          samples_[d], [input](const Sample& sample) { return sample.index[1] >= input; }));
-      count.push_back(
-          FirstOutput(samples_[d],
-                      [input](const Sample& sample) { return sample.index[0] > input; }) -
-          first.back());
+      const OutputRange range = OutputsOf(samples_[d], index[d + 2]);
+      first.push_back(range.first);
+      count.push_back(range.end - range.first);
     }
     double sum = 0;
     ForEachOperation(count, [&](const Dims& step) {
@@ -77,6 +65,24 @@ class Gradient {
 };
 
 }  // namespace
+
+OutputRange OutputsOf(const Samples& samples, int64_t input) {
+  return {FirstOutput(samples, [input](const Sample& sample) { return sample.index[1] >= input; }),
+          FirstOutput(samples, [input](const Sample& sample) { return sample.index[0] > input; })};
+}
+
+double WeightOf(const Sample& sample, int64_t input) {
+  double weight = 0;
+  for (int side = 0; side < 2; ++side) {
+    if (sample.index[side] == input) weight += sample.weight[side];
+  }
+  return weight;
+}
+
+PrimitiveInfo BackwardInfoOf(const Request<ResamplingDesc>& request) {
+  const ResamplingDesc& desc = request.desc;
+  return BasicInfo(request, {{kArgDiffDst, desc.dst}, {kArgDiffSrc, desc.src}});
+}
 
 absl::StatusOr<ResamplingDesc> ResolveReferenceBackward(const Request<ResamplingDesc>& request) {
   ABSL_RETURN_IF_ERROR(RequireF32(request.desc.src, request.desc.dst));
@@ -99,9 +105,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReferenceBackward(
   Dims outputs;  // about as many sample an element
   for (int d = 2; d < desc.src.rank(); ++d)
     outputs.push_back(2 * desc.dst.dim(d) / std::max<int64_t>(desc.src.dim(d), 1) + 1);
-  return CreateReferencePrimitive(
-      BasicInfo(request, {{kArgDiffDst, desc.dst}, {kArgDiffSrc, desc.src}}),
-      {desc.src.dims(), outputs}, compute);
+  return CreateReferencePrimitive(BackwardInfoOf(request), {desc.src.dims(), outputs}, compute);
 }
 
 }  // namespace tilewire::resampling

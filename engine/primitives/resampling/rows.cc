@@ -15,12 +15,6 @@
 namespace tilewire::resampling {
 namespace {
 
-// The elements at one pixel that follow each other: channels, or 1.
-int64_t CellOf(const MemoryDesc& md) {
-  if (!md.inner_blocks().empty()) return md.BlockSize(1);
-  return md.stride(1) == 1 ? md.dim(1) : 1;
-}
-
 // One spatial dimension; those that a tensor lacks have one output, which is the input.
 struct Axis {
   Samples samples;
@@ -150,6 +144,13 @@ class Rows final : public SingleSource<float> {
   const std::unique_ptr<const RowGenerator> generator_;
 };
 
+}  // namespace
+
+int64_t CellOf(const MemoryDesc& md) {
+  if (!md.inner_blocks().empty()) return md.BlockSize(1);
+  return md.stride(1) == 1 ? md.dim(1) : 1;
+}
+
 absl::Status RequireCells(const MemoryDesc& md, int64_t cell) {
   for (const InnerBlock& block : md.inner_blocks()) {
     if (block.dim != 1) return Unimplemented("blocked on another axis than 1");
@@ -163,8 +164,6 @@ absl::Status RequireCells(const MemoryDesc& md, int64_t cell) {
   }
   return absl::OkStatus();
 }
-
-}  // namespace
 
 absl::StatusOr<ResamplingDesc> ResolveRows(const Request<ResamplingDesc>& request) {
   ABSL_ASSIGN_OR_RETURN(ResamplingDesc resolved, ResolveReference(request));

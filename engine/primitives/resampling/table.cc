@@ -76,6 +76,11 @@ std::vector<ResamplingDesc> ResamplingProbes(DataType type) {
 }
 
 TILEWIRE_DEFINE_PRIMITIVE_WITH_BACKWARD(Resampling, resampling, {PropKind::kBackwardData},
-                                        {kAvx512AndAvx2, {{"f32", ResolveRows, CreateRows}}});
+                                        {kAvx512AndAvx2, {{"f32", ResolveRows, CreateRows}}},
+                                        {kAnyCpu,
+                                         {{"rows_backward",
+                                           ResolveRowsBackward,
+                                           CreateRowsBackward,
+                                           {.propagations = {PropKind::kBackwardData}}}}});
 
 }  // namespace tilewire

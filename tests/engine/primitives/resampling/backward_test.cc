@@ -73,6 +73,25 @@ TEST_P(ResamplingBackwardTest, IsTheTransposeOfForward) {
   }
 }
 
+// Rows of more outputs than are added up at once, channels beyond those that are, and inputs that
+// no output samples.
+TEST_P(ResamplingBackwardTest, LongRowsAndManyChannels) {
+  struct Sizes {
+    const char* tag;
+    Dims src, dst;
+  };
+  const Sizes cases[] = {{"ncw", {1, 1, 1500}, {1, 1, 3100}},
+                         {"nwc", {1, 37, 40}, {1, 37, 300}},
+                         {"ncw", {1, 2, 300}, {1, 2, 7}},
+                         {"nwc", {1, 20, 3}, {1, 20, 150}},
+                         {"nchw", {1, 1, 2, 1}, {1, 1, 3, 90}}};
+  for (const Sizes& one : cases) {
+    for (ResamplingAlgorithm algorithm :
+         {ResamplingAlgorithm::kNearest, ResamplingAlgorithm::kLinear})
+      ExpectTransposed(algorithm, Tagged(one.src, one.tag), Tagged(one.dst, one.tag));
+  }
+}
+
 TILEWIRE_TEST_EVERY_BACKWARD_ROW(Resampling);
 
 TEST(ResamplingBackwardErrorsTest, CreationNamesWhatDoesNotFit) {
