@@ -65,13 +65,43 @@ TEST(PrecisionTest, ProductsOfManyChannelsMayBeLessExactIfTheModelMay) {
 TEST(PrecisionTest, NodesHaveTheirOwn) {
   const auto mixed = AttributesWith(
       Precision::kExact,
-      {{"wide", Precision::kBf16}, {"fc", Precision::kFast}, {"none", Precision::kBf16}});
+      {{"wide", Precision::kBf16}, {"fc", Precision::kBf16}, {"none", Precision::kBf16}});
   EXPECT_THAT(mixed.at("wide"), HasSubstr("precision:bf16"));
-  EXPECT_THAT(mixed.at("fc"), HasSubstr("precision:fast"));
+  EXPECT_THAT(mixed.at("fc"), HasSubstr("precision:bf16"));
   for (const char* node : {"first", "depthwise", "integers", "matmul"})
     EXPECT_THAT(mixed.at(node), Not(HasSubstr("precision"))) << node;
   EXPECT_THAT(AttributesWith(Precision::kBf16, {{"wide", Precision::kExact}})["wide"],
               Not(HasSubstr("precision")));
+}
+
+// A product of this many rows for each image, by itself.
+std::string AttributesOfRows(int64_t images, int64_t rows, bool requests_decide_sizes = false) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {images, rows, 32});
+  const ValueId flat = b.Reshaped("flat", x, {images * rows, 32});
+  const network::Network network = b.Finish({b.Fc("fc", flat, 32)});
+  PrimitiveCache cache(int64_t{64} << 20);
+  LoweringContext context;
+  runtime::PackedWeights weights(&cache, context.options);
+  context.cache = &cache;
+  context.weights = &weights;
+  context.precision = Precision::kFast;
+  context.requests_decide_sizes = requests_decide_sizes;
+  const auto plan = LowerNetwork(network, context).value();
+  for (const runtime::Step& step : plan->steps) {
+    if (step.node == "fc") return step.primitive->info().creation.attributes;
+  }
+  return "no step";
+}
+
+// Whatever the batch is: bits must not depend on it.
+TEST(PrecisionTest, FewRowsOfAnImageAreExactInsteadOfFast) {
+  for (int64_t images : {1, 3, 64}) {
+    EXPECT_THAT(AttributesOfRows(images, 1), Not(HasSubstr("precision"))) << images;
+    EXPECT_THAT(AttributesOfRows(images, 15), Not(HasSubstr("precision"))) << images;
+    EXPECT_THAT(AttributesOfRows(images, 16), HasSubstr("precision:fast")) << images;
+  }
+  EXPECT_THAT(AttributesOfRows(1, 64, /*requests_decide_sizes=*/true), Not(HasSubstr("precision")));
 }
 
 }  // namespace
