@@ -20,8 +20,8 @@ namespace {
 
 constexpr int kRowTurns = 3, kRunsOfTurn = 5;
 constexpr int kTrialsOfWhole = 4;
-constexpr double kFasterAlone = 0.97;      // of the time before, that a layer may take
-constexpr double kDoneByPrecisions = 0.9;  // of the tuning
+constexpr double kFasterAlone = 0.97, kFasterWhole = 0.995;  // parts of the time before
+constexpr double kDoneByPrecisions = 0.9;                    // of the tuning
 
 // The row of each layer by its node's name; layers of a chain of bands are named in its remark.
 absl::flat_hash_map<std::string, std::string> RowsByNode(const Explanation& explanation) {
@@ -192,7 +192,7 @@ absl::StatusOr<bool> RowChoice::TakeBest(std::vector<int> layers) {
       rows[layer].after = times.layers[layer].after;
       if (rows[layer].after <= rows[layer].before * kFasterAlone) still.push_back(layer);
     }
-    if (still.size() == layers.size() && times.after < times.before) {
+    if (still.size() == layers.size() && times.after <= times.before * kFasterWhole) {
       rows_ = std::move(rows);
       errors_ = errors;
       return true;
