@@ -125,14 +125,4 @@ absl::StatusOr<Calibration> Calibration::Observe(const ModelSource& source, cons
   return calibration;
 }
 
-std::map<std::string, network::QuantizationParams> Calibration::ParamsOf(
-    const std::vector<std::string>& tensors, const std::vector<RangeMethod>& methods) const {
-  std::map<std::string, network::QuantizationParams> params;
-  for (const std::string& tensor : tensors) {
-    const int group = GroupOf(tensor);
-    params[tensor] = ByteParams(RangeOf(group, methods[group]));
-  }
-  return params;
-}
-
 }  // namespace tilewire::tuning

@@ -9,14 +9,12 @@
 #include <array>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "engine/network/quantization_params.h"
 #include "engine/tuning/conversions.h"
 #include "engine/tuning/model_source.h"
 #include "engine/tuning/range_histogram.h"
@@ -41,9 +39,6 @@ class Calibration {
   const Range& RangeOf(int group, RangeMethod method) const {
     return ranges_[group][static_cast<int>(method)];
   }
-  // `methods` are of the groups; `tensors` are among those of `all`.
-  std::map<std::string, network::QuantizationParams> ParamsOf(
-      const std::vector<std::string>& tensors, const std::vector<RangeMethod>& methods) const;
 
  private:
   absl::flat_hash_map<std::string, int> groups_;

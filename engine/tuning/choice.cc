@@ -2,6 +2,7 @@
 #include "engine/tuning/choice.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "absl/algorithm/container.h"
@@ -15,9 +16,9 @@
 namespace tilewire::tuning {
 namespace {
 
-constexpr int64_t kExamplesAlone = 16;  // that the error of a single layer is measured on
 constexpr int kExplainedRuns = 15;
-constexpr double kPartOfTimeAlone = 0.6;  // that single layers may take of what is left
+constexpr double kPartOfTimeAlone = 0.6;       // that single layers may take of what is left
+constexpr double kPartOfTimeCorrecting = 0.5;  // that trials of corrections may take of the rest
 constexpr double kClearlyFaster = 0.98;
 constexpr double kBarely = 0.2;  // of its time: layers that save no more are tried without
 
@@ -25,8 +26,6 @@ bool IsAllExact(const Precisions& precisions) {
   return absl::c_all_of(
       precisions, [](TunedPrecision precision) { return precision == TunedPrecision::kExact; });
 }
-
-constexpr double kDoneByMethods = 0.15, kDoneByAlone = 0.6, kDoneByDescent = 0.85;
 
 }  // namespace
 
@@ -40,11 +39,15 @@ bool Choice::IsEnding() {
   return is_stopped_ || is_out_of_time_;
 }
 
-absl::StatusOr<std::string> Choice::FileOf(const Assignment& assignment) {
+std::map<std::string, Range> Choice::RangesOf(const Assignment& assignment) const {
   const Conversions conversions =
       FindConversions(in_.source, in_.layers, IsInt8(assignment.precisions));
-  return writer_.Write(assignment.precisions,
-                       in_.calibration.ParamsOf(conversions.tensors, assignment.methods));
+  return tuning::RangesOf(assignment, conversions, in_.calibration);
+}
+
+absl::StatusOr<std::string> Choice::FileOf(const Assignment& assignment) {
+  return writer_.Write(assignment.precisions, ParamsOf(RangesOf(assignment)),
+                       CorrectionsOf(assignment));
 }
 
 absl::StatusOr<std::shared_ptr<const Model>> Choice::Load(const Assignment& assignment) {
@@ -56,11 +59,23 @@ absl::Status Choice::Measure(Assignment* assignment, int64_t most_examples) {
   ABSL_ASSIGN_OR_RETURN(const auto model, Load(*assignment));
   const auto examples = absl::MakeConstSpan(in_.set.chosen).subspan(0, most_examples);
   ABSL_ASSIGN_OR_RETURN(const TrialOutputs trial, in_.runs.Run(*model, examples, in_.output));
-  OutputError error;
-  for (size_t i = 0; i < trial.outputs.size(); ++i)
-    error.Add(in_.exact_outputs.outputs[i], trial.outputs[i]);
+  OutputError error, stretched;
+  for (size_t i = 0; i < trial.outputs.size(); ++i) {
+    const OutputFloats& exact = in_.exact_outputs.outputs[i];
+    error.Add(exact, trial.outputs[i]);
+    if (exact.dims == trial.outputs[i].dims)
+      stretched.Add(exact, Stretched(exact, trial.outputs[i]));
+  }
   assignment->error = error.Of(in_.spec.budget.measure());
   assignment->l2 = error.Of(ErrorMeasure::kL2).value;
+  // Counts of places of one example are not independent: they have no interval, either.
+  if (assignment->error.interval) {
+    const auto count = static_cast<int64_t>(trial.outputs.size());
+    const double share = stretched.Of(ErrorMeasure::kTop1Changed).value;
+    assignment->probability =
+        ProbabilityToKeep(std::llround(share * static_cast<double>(count)), count,
+                          static_cast<int64_t>(in_.set.held_out.size()), in_.spec.budget.limit());
+  }
   ++tried_;
   return absl::OkStatus();
 }
@@ -74,12 +89,13 @@ void Choice::AddToCurve(const Assignment& assignment) {
 
 absl::StatusOr<bool> Choice::Try(Precisions precisions) {
   if (IsAllExact(precisions)) return true;
-  Assignment assignment{.precisions = std::move(precisions), .methods = methods_};
+  Assignment assignment{
+      .precisions = std::move(precisions), .methods = methods_, .corrections = corrections_};
   ABSL_RETURN_IF_ERROR(Measure(&assignment, static_cast<int64_t>(in_.set.chosen.size())));
   AddToCurve(assignment);
   if (!nearest_ || in_.spec.budget.IsWorse(nearest_->error.value, assignment.error.value))
     nearest_ = assignment;
-  const bool keeps = kept_.Allows(assignment.error.value);
+  const bool keeps = Keeps(assignment);
   if (keeps) best_ = std::move(assignment);
   return keeps;
 }
@@ -93,7 +109,7 @@ absl::Status Choice::FindMethod() {
            in_.spec.may_be_int8 ? absl::StrCat("all layers int8, ranges by ", NameOf(one))
                                 : "all layers bf16");
     methods_.assign(in_.calibration.groups(), one);
-    Assignment all{Precisions(in_.layers.size(), first), methods_};
+    Assignment all{.precisions = Precisions(in_.layers.size(), first), .methods = methods_};
     ABSL_RETURN_IF_ERROR(Measure(&all, static_cast<int64_t>(in_.set.chosen.size())));
     if (!least || all.l2 < least->l2) {
       least = all;
@@ -103,14 +119,15 @@ absl::Status Choice::FindMethod() {
   }
   methods_.assign(in_.calibration.groups(), method);
   nearest_ = least;
-  if (kept_.Allows(least->error.value)) best_ = least;
+  if (Keeps(*least)) best_ = least;
   return absl::OkStatus();
 }
 
 absl::StatusOr<Explanation> Choice::Explain(TunedPrecision all) {
   const ExplainOptions options{.dims = in_.runs.FirstDims(), .runs = kExplainedRuns};
   if (all == TunedPrecision::kExact) return in_.exact.Explain(options);
-  ABSL_ASSIGN_OR_RETURN(const auto model, Load({Precisions(in_.layers.size(), all), methods_}));
+  ABSL_ASSIGN_OR_RETURN(const auto model, Load({.precisions = Precisions(in_.layers.size(), all),
+                                                .methods = methods_}));
   return model->Explain(options);
 }
 
@@ -138,8 +155,8 @@ double Choice::ErrorAlone(int layer, TunedPrecision precision) const {
 
 absl::StatusOr<double> Choice::MeasureAlone(int layer, TunedPrecision precision,
                                             RangeMethod method) {
-  Assignment alone{Precisions(in_.layers.size(), TunedPrecision::kExact),
-                   std::vector<RangeMethod>(methods_.size(), method)};
+  Assignment alone{.precisions = Precisions(in_.layers.size(), TunedPrecision::kExact),
+                   .methods = std::vector<RangeMethod>(methods_.size(), method)};
   alone.precisions[layer] = precision;
   ABSL_RETURN_IF_ERROR(Measure(&alone, kExamplesAlone));
   return alone.l2;
@@ -269,6 +286,7 @@ absl::Status Choice::Descend() {
     if (by_one_method && (!all_keep || by_one_method->l2 < best_->l2)) {
       best_ = by_one_method;
       methods_ = best_->methods;
+      corrections_ = nullptr;
     }
     return LeaveOutTheSlow();
   }
@@ -280,6 +298,7 @@ absl::Status Choice::Descend() {
     ABSL_ASSIGN_OR_RETURN(const bool kept, Try(after(middle)));
     (kept ? keeps : fails) = middle;
   }
+  ABSL_RETURN_IF_ERROR(TryRegions());
   ABSL_RETURN_IF_ERROR(TryAgain({steps.begin(), steps.begin() + keeps}));
   return LeaveOutTheSlow();
 }
@@ -321,6 +340,44 @@ absl::Status Choice::TakeIfFaster(Precisions precisions) {
   return absl::OkStatus();
 }
 
+absl::Status Choice::TryRegion(bool is_front_exact) {
+  const Precisions fastest = Fastest();
+  const int layers = static_cast<int>(fastest.size());
+  const auto with = [&](int more_exact) {
+    Precisions region = fastest;
+    for (int i = 0; i < more_exact; ++i) {
+      const int layer = is_front_exact ? i : layers - 1 - i;
+      region[layer] = MoreExact(layer, fastest[layer]);
+    }
+    return region;
+  };
+  int fails = 0, keeps = layers;
+  while (keeps - fails > 1 && !IsEnding()) {
+    const int middle = (fails + keeps) / 2;
+    Assignment region{.precisions = with(middle), .methods = methods_, .corrections = corrections_};
+    ABSL_RETURN_IF_ERROR(Measure(&region, static_cast<int64_t>(in_.set.chosen.size())));
+    AddToCurve(region);
+    (Keeps(region) ? keeps : fails) = middle;
+  }
+  return TakeIfFaster(with(keeps));
+}
+
+absl::Status Choice::TryRegions() {
+  if (!in_.spec.may_be_int8) return absl::OkStatus();
+  for (bool is_front_exact : {true, false}) {
+    if (!best_ || IsEnding()) return absl::OkStatus();
+    Report(kDoneByDescent,
+           absl::StrCat("the whole but for its ", is_front_exact ? "first" : "last", " layers"));
+    ABSL_RETURN_IF_ERROR(TryRegion(is_front_exact));
+  }
+  if (!in_.spec.may_be_bf16 || IsEnding()) return absl::OkStatus();
+  Precisions bf16(in_.layers.size(), TunedPrecision::kExact);
+  for (int i = 0; i < static_cast<int>(bf16.size()); ++i) {
+    if (MayBeBf16(i)) bf16[i] = TunedPrecision::kBf16;
+  }
+  return TakeIfFaster(std::move(bf16));
+}
+
 absl::Status Choice::LeaveOutTheSlow() {
   if (!best_ || times_.empty() || IsEnding()) return absl::OkStatus();
   Report(kDoneByDescent, "without layers that save no time");
@@ -351,9 +408,13 @@ absl::Status Choice::LeaveOutTheSlow() {
 absl::Status Choice::Run() {
   const auto steps = [&]() -> absl::Status {
     ABSL_RETURN_IF_ERROR(FindMethod());
-    if (IsEnding() || !in_.spec.may_stay_exact) return absl::OkStatus();
+    end_of_corrections_ = in_.deadline;
+    if (!in_.spec.may_stay_exact) return FindCorrections();
+    if (IsEnding()) return absl::OkStatus();
     ABSL_RETURN_IF_ERROR(MeasureTimes());
     ABSL_RETURN_IF_ERROR(MeasureAlone());
+    end_of_corrections_ = absl::Now() + (in_.deadline - absl::Now()) * kPartOfTimeCorrecting;
+    ABSL_RETURN_IF_ERROR(FindCorrections());
     if (IsEnding()) return absl::OkStatus();
     return Descend();
   };

@@ -5,15 +5,19 @@
 //   1. all layers int8, with each method of ranges; the best method is that of all tensors
 //   2. the error of each layer alone, int8 with each method and bf16; each tensor takes the method
 //      that the layers which read it do best with
-//   3. steps from int8 to bf16 and from there to exact, sorted by the square of the error that each
+//   3. corrections (choice_corrections.cc): those that lower the error of the layers that they are
+//      of alone, and then that of all layers int8
+//   4. steps from int8 to bf16 and from there to exact, sorted by the square of the error that each
 //      removes over the time that it costs; those that cost none come first. A layer goes from int8
 //      to exact at once where the second step would come before the first: these are the vertices
 //      of the lower convex hull of its squares of errors and times, so that the prefixes of the
 //      list are the answers of the Lagrangian relaxation of the knapsack that this is
-//   4. the least number of steps, from the front, that keep the budget, found by bisection with the
+//   5. the least number of steps, from the front, that keep the budget, found by bisection with the
 //      whole measured each time
-//   5. each layer that took a step is tried again without it, the one that saves most first
-//   6. layers that save no time become more exact if the whole is faster; so do, one by one, those
+//   6. regions: the first or the last layers more exact, as few as keep the budget, and all bf16;
+//      they are taken if the whole is faster, since they have fewer conversions
+//   7. each layer that took a step is tried again without it, the one that saves most first
+//   8. layers that save no time become more exact if the whole is faster; so do, one by one, those
 //      that save little
 //
 // A layer is bf16 only where its error alone was measured and is not 0: without a row for it, bf16
@@ -26,6 +30,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,6 +42,7 @@
 #include "absl/time/time.h"
 #include "engine/explanation.h"
 #include "engine/tuner.h"
+#include "engine/tuning/assignment.h"
 #include "engine/tuning/calibration.h"
 #include "engine/tuning/layer_times.h"
 #include "engine/tuning/layers.h"
@@ -44,14 +50,6 @@
 #include "engine/tuning/trial_runs.h"
 
 namespace tilewire::tuning {
-
-// An assignment, and what was measured of it on the examples of the choice.
-struct Assignment {
-  Precisions precisions;             // of each layer
-  std::vector<RangeMethod> methods;  // of each group of tensors
-  MeasuredError error;
-  double l2 = 0;
-};
 
 // All that a choice works with, and that outlives it.
 struct ChoiceInputs {
@@ -91,6 +89,7 @@ class Choice {
   bool is_out_of_time() const { return is_out_of_time_; }
   const std::vector<TriedPoint>& curve() const { return curve_; }
 
+  std::map<std::string, Range> RangesOf(const Assignment& assignment) const;
   absl::StatusOr<std::string> FileOf(const Assignment& assignment);
   absl::StatusOr<std::shared_ptr<const Model>> Load(const Assignment& assignment);
 
@@ -104,7 +103,16 @@ class Choice {
 
   // Choosing keeps to a part of the budget, so that other examples keep to the whole of it.
   static constexpr double kPartOfBudget = 0.8;
+  // And to assignments that so probably keep a share of changes where they were not chosen.
+  static constexpr double kLeastProbability = 0.95;
+  static constexpr int64_t kExamplesAlone = 16;  // that the error of a single layer is measured on
+  static constexpr int64_t kExamplesCorrected = 64;  // that a correction is tried on
+  static constexpr double kDoneByMethods = 0.15, kDoneByAlone = 0.6, kDoneByDescent = 0.85;
 
+  bool Keeps(const Assignment& assignment) const {
+    return kept_.Allows(assignment.error.value) &&
+           (!in_.spec.may_stay_exact || assignment.probability >= kLeastProbability);
+  }
   absl::Status Measure(Assignment* assignment, int64_t most_examples);
   // Measures on all examples of the choice, and remembers it. Returns whether it keeps the budget.
   absl::StatusOr<bool> Try(Precisions precisions);
@@ -116,7 +124,18 @@ class Choice {
   // Each group takes the method that the layers which read it alone do best with.
   void TakeMethods();
   int GroupOf(int layer) const { return in_.calibration.GroupOf(in_.layers[layer].input); }
+  absl::Status FindCorrections();
+  absl::Status FindEqualized(CorrectionSet* set);
+  absl::Status FindShifts(CorrectionSet* set);
+  // The l2 where these layers alone are int8.
+  absl::StatusOr<double> MeasureSome(const std::vector<int>& layers,
+                                     const CorrectionSet& corrections);
+  bool HasTimeForCorrections() { return !IsEnding() && absl::Now() < end_of_corrections_; }
   absl::Status Descend();
+  // Conversions between precisions may cost more than layers save: one region of layers that are as
+  // fast as can be, with the first or the last ones more exact, is tried against what was found.
+  absl::Status TryRegions();
+  absl::Status TryRegion(bool is_front_exact);
   absl::Status LeaveOutTheSlow();
   // Takes the assignment in the place of best() if it keeps the budget and the whole is faster.
   absl::Status TakeIfFaster(Precisions precisions);
@@ -140,8 +159,10 @@ class Choice {
   QdqWriter writer_;
   const ErrorBudget kept_;
   std::vector<RangeMethod> methods_;
-  std::vector<ErrorsByMethod> alone_;  // of each layer, int8; -1: not measured
-  std::vector<double> bf16_alone_;     // the same of bf16
+  std::vector<ErrorsByMethod> alone_;                 // of each layer, int8; -1: not measured
+  std::vector<double> bf16_alone_;                    // the same of bf16
+  std::shared_ptr<const CorrectionSet> corrections_;  // null: none
+  absl::Time end_of_corrections_;
   std::vector<LayerTime> times_;
   absl::Duration beside_layers_;  // in the exact model
   std::vector<TriedPoint> curve_;

@@ -46,6 +46,31 @@ std::optional<int> OutputAxis(const onnx::NodeProto& node, const Dims& weights) 
   return IntOf(node, "transB") != 0 ? 0 : 1;
 }
 
+void FindBias(const ModelSource& source, const Dims& dims, Layer* layer) {
+  const onnx::NodeProto& node = source.nodes()[layer->node].proto;
+  const auto is_bias = [&](const std::string& name) {
+    const SourceInitializer* initializer = source.Initializer(name);
+    return initializer != nullptr && initializer->type == onnx::TensorProto::FLOAT &&
+           initializer->dims == dims && !source.IsInput(name);
+  };
+  const std::string& result = node.output(0);
+  if (layer->op != "MatMul") {
+    const bool has_bias = node.input_size() > 2 && !node.input(2).empty();
+    if (has_bias && is_bias(node.input(2))) layer->bias = node.input(2);
+    layer->can_shift = !has_bias || !layer->bias.empty();
+    return;
+  }
+  const std::vector<int>& readers = source.ReadersOf(result);
+  if (readers.size() != 1 || source.IsOutput(result) || source.IsReadInside(result)) return;
+  const onnx::NodeProto& sum = source.nodes()[readers[0]].proto;
+  if (sum.op_type() != "Add") return;
+  const std::string& other = sum.input(sum.input(0) == result ? 1 : 0);
+  if (!is_bias(other)) return;
+  layer->bias = other;
+  layer->sum = readers[0];
+  layer->can_shift = true;
+}
+
 std::optional<Layer> LayerOf(const ModelSource& source, int index) {
   const onnx::NodeProto& node = source.nodes()[index].proto;
   if (!reader::IsDefaultDomain(node.domain()) || node.input_size() < 2) return std::nullopt;
@@ -62,11 +87,7 @@ std::optional<Layer> LayerOf(const ModelSource& source, int index) {
               .input = node.input(0),
               .weights = node.input(1),
               .axis = *axis};
-  const SourceInitializer* bias =
-      node.input_size() > 2 ? source.Initializer(node.input(2)) : nullptr;
-  if (bias != nullptr && bias->type == onnx::TensorProto::FLOAT &&
-      bias->dims == Dims{weights->dims[*axis]})
-    layer.bias = node.input(2);
+  FindBias(source, Dims{weights->dims[*axis]}, &layer);
   return layer;
 }
 

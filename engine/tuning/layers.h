@@ -23,7 +23,10 @@ struct Layer {
   std::string op;
   std::string input, weights;
   std::string bias;  // an initializer with a number per output; else empty
+  int sum = -1;      // of a MatMul: the node that alone reads its result, and adds `bias`
   int axis = 0;      // of the weights: the outputs
+  // Whether it has a bias or room for one, so that its outputs can be shifted.
+  bool can_shift = false;
 };
 
 // In the order of the file.

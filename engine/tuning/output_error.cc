@@ -77,4 +77,26 @@ MeasuredError OutputError::Of(ErrorMeasure measure) const {
   return error;
 }
 
+double ProbabilityToKeep(int64_t stretched, int64_t examples, int64_t other, double limit) {
+  const double count = static_cast<double>(other);
+  const double mean =
+      static_cast<double>(stretched) / static_cast<double>(examples) / kStretch * count;
+  if (mean == 0) return 1;
+  // Rounding must not take the last answer away that the limit allows.
+  const auto most = static_cast<int64_t>(limit * count + 1e-9);
+  double probability = 0;
+  for (int64_t i = 0; i <= most; ++i) {
+    const auto k = static_cast<double>(i);
+    probability += std::exp(k * std::log(mean) - mean - std::lgamma(k + 1));
+  }
+  return std::min(probability, 1.0);
+}
+
+OutputFloats Stretched(const OutputFloats& y, const OutputFloats& z) {
+  OutputFloats stretched = y;
+  for (size_t i = 0; i < y.elements.size(); ++i)
+    stretched.elements[i] += kStretch * (z.elements[i] - y.elements[i]);
+  return stretched;
+}
+
 }  // namespace tilewire::tuning

@@ -36,6 +36,15 @@ class OutputError {
   int64_t places_ = 0, changed_ = 0;
 };
 
+// The probability that `other` examples keep a limit on the share of changed answers. `stretched`
+// of `examples` answers change where each error is kStretch times what it is, which tells more than
+// the number of changes does where they are few; changes are taken to have a Poisson distribution
+// whose mean is that share over kStretch. In [0, 1].
+constexpr float kStretch = 2;
+double ProbabilityToKeep(int64_t stretched, int64_t examples, int64_t other, double limit);
+// y + kStretch (z - y). The dims of both are the same.
+OutputFloats Stretched(const OutputFloats& y, const OutputFloats& z);
+
 }  // namespace tilewire::tuning
 
 #endif  // ENGINE_TUNING_OUTPUT_ERROR_H_

@@ -7,11 +7,14 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "engine/base/status_macros.h"
 #include "engine/onnx/file/byte_source.h"
 #include "engine/tuner.h"
+#include "engine/tuning/corrections/corrections.h"
+#include "engine/tuning/corrections/equalization.h"
 #include "engine/tuning/file_hash.h"
 #include "engine/tuning/layers.h"
 #include "engine/tuning/qdq_file.h"
@@ -142,6 +145,66 @@ absl::StatusOr<std::map<std::string, network::QuantizationParams>> RangesOf(
   return params;
 }
 
+bool AreFinite(const google::protobuf::RepeatedField<float>& numbers) {
+  return absl::c_all_of(numbers, [](float number) { return std::isfinite(number); });
+}
+
+absl::Status AddShifts(const tuned::ModelTuning& tuning, const std::vector<Layer>& layers,
+                       const ModelSource& source, const TuningLines& lines,
+                       Corrections* corrections) {
+  std::map<std::string, int> places;
+  for (size_t i = 0; i < layers.size(); ++i) places[layers[i].name] = static_cast<int>(i);
+  for (int i = 0; i < tuning.layer_size(); ++i) {
+    const tuned::TunedLayer& layer = tuning.layer(i);
+    const auto& shift = layer.bias_shift();
+    if (shift.empty()) continue;
+    const int index = places.at(layer.node());
+    const Layer& shifted = layers[index];
+    if (layer.precision() != tuned::INT8) continue;  // it is of integers
+    if (!shifted.can_shift) {
+      return InvalidArgument(LineText(lines.layers, i), "layer '", layer.node(),
+                             "' has a bias_shift, and no room for a bias");
+    }
+    const int64_t outputs = source.Initializer(shifted.weights)->dims[shifted.axis];
+    if (shift.size() != outputs || !AreFinite(shift)) {
+      return InvalidArgument(LineText(lines.layers, i), "layer '", layer.node(),
+                             "': its bias_shift must be ", outputs, " finite numbers");
+    }
+    corrections->shifts[index].assign(shift.begin(), shift.end());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AddFactors(const tuned::ModelTuning& tuning,
+                        const std::vector<TunedPrecision>& precisions,
+                        const std::vector<Layer>& layers, const ModelSource& source,
+                        const TuningLines& lines, Corrections* corrections) {
+  ABSL_ASSIGN_OR_RETURN(const std::vector<Equalizable> known, FindEqualizable(source, layers));
+  for (int i = 0; i < tuning.tensor_size(); ++i) {
+    const tuned::TunedTensor& tensor = tuning.tensor(i);
+    const auto& factors = tensor.factor();
+    if (factors.empty()) continue;
+    const auto place =
+        absl::c_find_if(known, [&](const Equalizable& one) { return one.name == tensor.name(); });
+    if (place == known.end() || precisions[place->giver] != TunedPrecision::kInt8 ||
+        precisions[place->reader] != TunedPrecision::kInt8) {
+      return InvalidArgument(LineText(lines.tensors, i), "tensor '", tensor.name(),
+                             "' has factors, which are of tensors between two convolutions of "
+                             "int8");
+    }
+    const int64_t channels = source.Initializer(layers[place->giver].weights)->dims[0];
+    const auto is_positive = [](float factor) { return factor > 0; };
+    if (factors.size() != channels || !AreFinite(factors) ||
+        !absl::c_all_of(factors, is_positive)) {
+      return InvalidArgument(LineText(lines.tensors, i), "tensor '", tensor.name(),
+                             "': its factors must be ", channels, " positive numbers");
+    }
+    corrections->tensors.push_back(
+        {tensor.name(), place->giver, place->reader, {factors.begin(), factors.end()}});
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<tuned::ModelTuning> ReadTuning(const std::string& path, TuningLines* lines) {
   ABSL_ASSIGN_OR_RETURN(const auto file, reader::OpenFile(path));
   if (file->size() > kMostTuningBytes)
@@ -223,7 +286,9 @@ absl::StatusOr<tuned::ModelTuning> ParseTuning(const std::string& text, TuningLi
 
 std::string TextOf(const tuned::ModelTuning& tuning) {
   std::string text;
-  google::protobuf::TextFormat::PrintToString(tuning, &text);
+  google::protobuf::TextFormat::Printer printer;
+  printer.SetUseShortRepeatedPrimitives(true);
+  printer.PrintToString(tuning, &text);
   return text;
 }
 
@@ -243,8 +308,11 @@ absl::StatusOr<std::string> ApplyTuning(const tuned::ModelTuning& tuning, const 
                            layers[i].name, "' is int8, and its input '", layers[i].input,
                            "' has no range");
   }
+  Corrections corrections;
+  ABSL_RETURN_IF_ERROR(AddShifts(tuning, layers, source, lines, &corrections));
+  ABSL_RETURN_IF_ERROR(AddFactors(tuning, tuned, layers, source, lines, &corrections));
   *precisions = NodePrecisions(layers, tuned);
-  return QdqWriter(source, layers).Write(tuned, ranges);
+  return QdqWriter(source, layers).Write(tuned, ranges, corrections);
 }
 
 absl::StatusOr<std::optional<TunedSource>> OpenTuned(const std::string& path) {

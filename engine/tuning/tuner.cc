@@ -15,6 +15,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/cpu/isa.h"
 #include "engine/onnx/file/new_file.h"
+#include "engine/tuning/assignment.h"
 #include "engine/tuning/choice.h"
 #include "engine/tuning/conversions.h"
 #include "engine/tuning/example_set.h"
@@ -147,7 +148,7 @@ class Tuning {
     std::optional<Assignment> best = choice.best();
     ABSL_RETURN_IF_ERROR(ChooseRows(inputs, &choice, calibration, &best, &result));
     ABSL_RETURN_IF_ERROR(Conclude(&choice, calibration, best, &result));
-    if (result.keeps_budget) result.tuning = TuningOf(source, *best, calibration, result);
+    if (result.keeps_budget) result.tuning = TuningOf(source, choice, *best, result);
     return result;
   }
 
@@ -162,8 +163,8 @@ class Tuning {
                           const Calibration& calibration, std::optional<Assignment>* best,
                           TuningResult* result) {
     if (!spec_.chooses_rows || choice->is_stopped()) return absl::OkStatus();
-    Assignment tuned{Precisions(layers_.size(), TunedPrecision::kExact),
-                     std::vector<RangeMethod>(calibration.groups(), kRangeMethods[0])};
+    Assignment tuned{.precisions = Precisions(layers_.size(), TunedPrecision::kExact),
+                     .methods = std::vector<RangeMethod>(calibration.groups(), kRangeMethods[0])};
     if (*best) tuned = **best;
     ABSL_ASSIGN_OR_RETURN(std::string file, choice->FileOf(tuned));
     RowChoice rows(inputs, engine_->options().max_isa & cpu::BestIsa(), std::move(file),
@@ -223,6 +224,8 @@ class Tuning {
   void AddNodes(const Choice& choice, const Calibration& calibration,
                 const std::optional<Assignment>& found, TuningResult* result) const {
     double squares = 0;
+    std::map<std::string, Range> ranges;
+    if (found) ranges = choice.RangesOf(*found);
     for (size_t i = 0; i < layers_.size(); ++i) {
       const Layer& layer = layers_[i];
       const int index = static_cast<int>(i);
@@ -236,7 +239,9 @@ class Tuning {
       }
       if (found) {
         const int group = calibration.GroupOf(layer.input);
-        const Range& range = calibration.RangeOf(group, found->methods[group]);
+        const auto used = ranges.find(layer.input);
+        const Range& range =
+            used != ranges.end() ? used->second : calibration.RangeOf(group, found->methods[group]);
         node.low = range.low;
         node.high = range.high;
         node.range_method = std::string(NameOf(found->methods[group]));
@@ -256,8 +261,9 @@ class Tuning {
     result->predicted_l2 = std::sqrt(squares);
   }
 
-  std::string TuningOf(const ModelSource& source, const Assignment& found,
-                       const Calibration& calibration, const TuningResult& result) const {
+  std::string TuningOf(const ModelSource& source, const Choice& choice, const Assignment& found,
+                       const TuningResult& result) const {
+    const Corrections corrections = CorrectionsOf(found);
     tuned::ModelTuning tuning;
     tuning.set_file(std::filesystem::path(path_).filename().string());
     tuning.set_size_bytes(static_cast<int64_t>(source.bytes().size()));
@@ -268,7 +274,8 @@ class Tuning {
     tuning.set_held_out_error(MeasuredText(spec_.budget.measure(), result.held_out));
     tuning.set_l2(result.chosen_l2);
     tuning.set_predicted_l2(result.predicted_l2);
-    for (const TunedNode& node : result.nodes) {
+    for (size_t i = 0; i < result.nodes.size(); ++i) {
+      const TunedNode& node = result.nodes[i];
       tuned::TunedLayer* layer = tuning.add_layer();
       layer->set_node(node.node);
       layer->set_row(node.row);
@@ -278,17 +285,26 @@ class Tuning {
       layer->set_error_alone(node.precision == TunedPrecision::kInt8   ? node.error_alone
                              : node.precision == TunedPrecision::kBf16 ? node.bf16_alone
                                                                        : 0);
+      const auto shift = corrections.shifts.find(static_cast<int>(i));
+      if (shift != corrections.shifts.end())
+        layer->mutable_bias_shift()->Assign(shift->second.begin(), shift->second.end());
     }
-    for (const std::string& name :
-         FindConversions(source, layers_, IsInt8(found.precisions)).tensors) {
-      const int group = calibration.GroupOf(name);
-      const Range& range = calibration.RangeOf(group, found.methods[group]);
-      tuned::TunedTensor* tensor = tuning.add_tensor();
+    AddTensors(choice.RangesOf(found), corrections, &tuning);
+    return tuning::TextOf(tuning);
+  }
+
+  static void AddTensors(const std::map<std::string, Range>& ranges, const Corrections& corrections,
+                         tuned::ModelTuning* tuning) {
+    for (const auto& [name, range] : ranges) {
+      tuned::TunedTensor* tensor = tuning->add_tensor();
       tensor->set_name(name);
       tensor->set_low(range.low);
       tensor->set_high(range.high);
+      for (const EqualizedTensor& equalized : corrections.tensors) {
+        if (equalized.name == name)
+          tensor->mutable_factor()->Assign(equalized.factors.begin(), equalized.factors.end());
+      }
     }
-    return tuning::TextOf(tuning);
   }
 
   Engine* const engine_;

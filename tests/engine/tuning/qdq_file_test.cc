@@ -27,21 +27,6 @@ using tuning::Conversions;
 using tuning::Layer;
 using tuning::ModelSource;
 
-struct Opened {
-  std::unique_ptr<ModelSource> source;  // its layers refer to nothing in it
-  std::vector<Layer> layers;
-};
-
-Opened Open(const std::string& bytes) {
-  auto source = ModelSource::Parse(bytes, "made");
-  EXPECT_TRUE(source.ok()) << source.status();
-  Opened opened{.source = std::make_unique<ModelSource>(*std::move(source))};
-  auto layers = tuning::FindLayers(*opened.source);
-  EXPECT_TRUE(layers.ok()) << layers.status();
-  opened.layers = *std::move(layers);
-  return opened;
-}
-
 Conversions ConversionsOf(const Opened& opened, std::vector<bool> is_int8 = {}) {
   if (is_int8.empty()) is_int8.assign(opened.layers.size(), true);
   return tuning::FindConversions(*opened.source, opened.layers, is_int8);

@@ -12,6 +12,7 @@
 
 #include "engine/engine.h"
 #include "engine/explanation.h"
+#include "engine/tuning/layers.h"
 #include "engine/tuning/model_source.h"
 #include "engine/tuning/qdq_file.h"
 #include "engine/tuning/range_histogram.h"
@@ -43,6 +44,22 @@ inline OnnxBuilder ResidualModel() {
 inline Engine& EngineOfTests() {
   static Engine* const engine = Engine::Create({.threads = 1}).value().release();
   return *engine;
+}
+
+// A model's file and its layers, which refer to nothing in it.
+struct Opened {
+  std::unique_ptr<tuning::ModelSource> source;
+  std::vector<tuning::Layer> layers;
+};
+
+inline Opened Open(const std::string& bytes) {
+  auto source = tuning::ModelSource::Parse(bytes, "made");
+  EXPECT_TRUE(source.ok()) << source.status();
+  Opened opened{.source = std::make_unique<tuning::ModelSource>(*std::move(source))};
+  auto layers = tuning::FindLayers(*opened.source);
+  EXPECT_TRUE(layers.ok()) << layers.status();
+  opened.layers = *std::move(layers);
+  return opened;
 }
 
 inline std::shared_ptr<const Model> LoadBytes(const std::string& bytes) {
