@@ -363,19 +363,21 @@ absl::Status Choice::TryRegion(bool is_front_exact) {
 }
 
 absl::Status Choice::TryRegions() {
-  if (!in_.spec.may_be_int8) return absl::OkStatus();
+  if (!in_.spec.may_be_int8 || !best_ || IsEnding()) return absl::OkStatus();
+  if (in_.spec.may_be_bf16) {
+    Precisions bf16(in_.layers.size(), TunedPrecision::kExact);
+    for (int i = 0; i < static_cast<int>(bf16.size()); ++i) {
+      if (MayBeBf16(i)) bf16[i] = TunedPrecision::kBf16;
+    }
+    ABSL_RETURN_IF_ERROR(TakeIfFaster(std::move(bf16)));
+  }
   for (bool is_front_exact : {true, false}) {
-    if (!best_ || IsEnding()) return absl::OkStatus();
+    if (IsEnding()) return absl::OkStatus();
     Report(kDoneByDescent,
            absl::StrCat("the whole but for its ", is_front_exact ? "first" : "last", " layers"));
     ABSL_RETURN_IF_ERROR(TryRegion(is_front_exact));
   }
-  if (!in_.spec.may_be_bf16 || IsEnding()) return absl::OkStatus();
-  Precisions bf16(in_.layers.size(), TunedPrecision::kExact);
-  for (int i = 0; i < static_cast<int>(bf16.size()); ++i) {
-    if (MayBeBf16(i)) bf16[i] = TunedPrecision::kBf16;
-  }
-  return TakeIfFaster(std::move(bf16));
+  return absl::OkStatus();
 }
 
 absl::Status Choice::LeaveOutTheSlow() {
