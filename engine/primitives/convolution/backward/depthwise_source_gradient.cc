@@ -2,11 +2,14 @@
 #include "engine/primitives/convolution/backward/depthwise_source_gradient.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
+#include "engine/primitives/creation.h"
 #include "engine/threading/ranges.h"
 #include "engine/threading/stop.h"
 
@@ -14,6 +17,34 @@ namespace tilewire::convolution {
 namespace {
 
 constexpr int64_t kBlocksAtOnce = 16;  // whose weights are copied in a piece of work
+
+// From a row of taps to the next one that reaches the same pixels, upwards, and from the row of
+// diff_dst that it reaches them from to that of the next.
+struct TapRowSteps {
+  int64_t taps, diff_dst;
+};
+TapRowSteps StepsOfTapRows(const Geometry& geometry) {
+  const int64_t common = std::gcd(geometry.tap_step[1], geometry.stride[1]);
+  return {geometry.stride[1] / common, geometry.tap_step[1] / common};
+}
+
+// The rows of diff_src, with rows of taps in descending order, by elements.
+std::vector<SourceRow> SourceRows(const Geometry& geometry, int64_t dst_row, int64_t tap_row) {
+  std::vector<SourceRow> rows(geometry.in[1]);
+  for (int64_t y = 0; y < geometry.in[1]; ++y) {
+    for (int64_t tap = geometry.kernel[1] - 1; tap >= 0; --tap) {
+      const int64_t reached = y + geometry.pad[1] - tap * geometry.tap_step[1];
+      if (reached < 0 || reached % geometry.stride[1] != 0) continue;
+      const int64_t output = reached / geometry.stride[1];
+      if (output >= geometry.out[1]) break;
+      if (rows[y].tap_rows++ == 0) {
+        rows[y].diff_dst = output * dst_row * kFloatBytes;
+        rows[y].weights = tap * tap_row * kFloatBytes;
+      }
+    }
+  }
+  return rows;
+}
 
 }  // namespace
 
@@ -39,16 +70,68 @@ std::vector<SourcePhase> SourcePhases(const Geometry& geometry, int d) {
 absl::StatusOr<DepthwiseSourceGradient> DepthwiseSourceGradient::Create(
     absl::string_view name, const DepthwiseSourceProblem& problem) {
   DepthwiseSourceGradient gradient(problem);
-  const std::vector<SourcePhase> depths = SourcePhases(problem.geometry, 0),
-                                 rows = SourcePhases(problem.geometry, 1),
-                                 pixels = SourcePhases(problem.geometry, 2);
+  ABSL_RETURN_IF_ERROR(gradient.IsPlanar() ? gradient.CompilePlane(name)
+                                           : gradient.AddPhases(name));
+  return gradient;
+}
+
+// Whether an image has one plane, of whole vectors near each other, a row of whose taps fits in
+// registers.
+bool DepthwiseSourceGradient::IsPlanar() const {
+  constexpr int64_t kLargestSpan = std::numeric_limits<int32_t>::max() / kFloatBytes / 2;
+  const DepthwiseSourceProblem& p = problem_;
+  const Geometry& geometry = p.geometry;
+  const bool is_plane = geometry.out[0] == 1 && geometry.kernel[0] == 1 && geometry.in[0] == 1 &&
+                        geometry.pad[0] == 0;
+  const bool has_whole_vectors =
+      TailChannels() == 0 || (!p.packed_diff_src && !p.packed_diff_dst);
+  const auto is_near = [](int64_t stride, int64_t count) {
+    const std::optional<int64_t> span = CheckedMul(stride, count);
+    return span && *span <= kLargestSpan;
+  };
+  const TapRowSteps steps = StepsOfTapRows(geometry);
+  return is_plane && has_whole_vectors &&
+         DepthwiseSourcePlaneGenerator::Holds(p.unit, geometry.kernel[2], geometry.stride[2]) &&
+         is_near(p.diff_src.spatial[1], 1) && is_near(p.diff_src.spatial[2], geometry.in[2]) &&
+         is_near(p.diff_dst.spatial[1], steps.diff_dst) &&
+         is_near(p.diff_dst.spatial[2], geometry.out[2]) &&
+         is_near(p.weights_taps[1], geometry.kernel[1] * steps.taps);
+}
+
+absl::Status DepthwiseSourceGradient::CompilePlane(absl::string_view name) {
+  const DepthwiseSourceProblem& p = problem_;
+  const Geometry& geometry = p.geometry;
+  const TapRowSteps steps = StepsOfTapRows(geometry);
+  DepthwiseSourcePlane plane{.unit = p.unit};
+  plane.src_pixels = geometry.in[2];
+  plane.dst_pixels = geometry.out[2];
+  plane.taps = geometry.kernel[2];
+  plane.stride = geometry.stride[2];
+  plane.tap_step = geometry.tap_step[2];
+  plane.pad = geometry.pad[2];
+  plane.src_pixel = p.diff_src.spatial[2] * kFloatBytes;
+  plane.src_row = p.diff_src.spatial[1] * kFloatBytes;
+  plane.dst_pixel = p.diff_dst.spatial[2] * kFloatBytes;
+  plane.weights_tap = p.weights_taps[2] * kFloatBytes;
+  plane.next_dst_row = steps.diff_dst * p.diff_dst.spatial[1] * kFloatBytes;
+  plane.next_tap_row = -steps.taps * p.weights_taps[1] * kFloatBytes;
+  plane.adds = p.post_ops.HasSum();
+  rows_ = SourceRows(geometry, p.diff_dst.spatial[1], p.weights_taps[1]);
+  ABSL_ASSIGN_OR_RETURN(plane_, jit::Compile<DepthwiseSourcePlaneGenerator>(name, plane));
+  return absl::OkStatus();
+}
+
+absl::Status DepthwiseSourceGradient::AddPhases(absl::string_view name) {
+  const std::vector<SourcePhase> depths = SourcePhases(problem_.geometry, 0),
+                                 rows = SourcePhases(problem_.geometry, 1),
+                                 pixels = SourcePhases(problem_.geometry, 2);
   for (const SourcePhase& depth : depths) {
     for (const SourcePhase& row : rows) {
       for (const SourcePhase& pixel : pixels)
-        ABSL_RETURN_IF_ERROR(gradient.AddPhase(name, {&depth, &row, &pixel}));
+        ABSL_RETURN_IF_ERROR(AddPhase(name, {&depth, &row, &pixel}));
     }
   }
-  return gradient;
+  return absl::OkStatus();
 }
 
 int64_t DepthwiseSourceGradient::Blocks() const {
@@ -110,7 +193,7 @@ DirectProblem DepthwiseSourceGradient::ProblemOf(const SourcePhase* const (&dims
 }
 
 int64_t DepthwiseSourceGradient::code_bytes() const {
-  int64_t bytes = 0;
+  int64_t bytes = plane_ == nullptr ? 0 : static_cast<int64_t>(plane_->code_bytes());
   for (const Phase& phase : phases_) {
     for (const auto* drivers : {&phase.whole, &phase.tail}) {
       for (const DirectDriver& driver : *drivers) bytes += driver.code_bytes();
@@ -121,6 +204,26 @@ int64_t DepthwiseSourceGradient::code_bytes() const {
 
 void DepthwiseSourceGradient::Run(const Operands& operands, float* scratchpad,
                                   const threading::Team& team) const {
+  if (plane_ == nullptr) return RunPhases(operands, scratchpad, team);
+  team.ParallelFor(problem_.geometry.batch * Blocks(), [&](int64_t index) {
+    if (!threading::Stopped()) RunPlane(operands, index / Blocks(), index % Blocks());
+  });
+}
+
+void DepthwiseSourceGradient::RunPlane(const Operands& operands, int64_t image,
+                                       int64_t block) const {
+  const ActivationStrides &src = problem_.diff_src, &dst = problem_.diff_dst;
+  const DepthwiseSourcePlaneArgs args = {
+      .diff_dst = operands.diff_dst + image * dst.image + block * dst.block,
+      .weights = operands.weights + block * problem_.weights_block,
+      .diff_src = operands.diff_src + image * src.image + block * src.block,
+      .rows = rows_.data(),
+      .count = static_cast<int64_t>(rows_.size())};
+  plane_->entry<DepthwiseSourcePlaneGenerator::Function>()(&args);
+}
+
+void DepthwiseSourceGradient::RunPhases(const Operands& operands, float* scratchpad,
+                                        const threading::Team& team) const {
   threading::ParallelForItems(team, Blocks(), kBlocksAtOnce, [&](int64_t block) {
     CopyWeights(operands.weights + block * problem_.weights_block,
                 scratchpad + block * block_floats_);

@@ -1,21 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The gradient of src of a depthwise convolution, by phases: pixels of src that are a stride apart
-// along each dimension are reached by the same taps, and make up a depthwise convolution of
-// diff_dst of stride 1 by these taps in reverse order, whose outputs lie a stride apart
-// (direct/direct_driver.h). A phase without taps is zero. All phases of a block of channels of an
-// image run one after the other, while diff_dst and diff_src are in cache.
+// The gradient of src of a depthwise convolution. Where an image is a plane and registers hold a row
+// of taps beside enough sums, a plane is a call (depthwise_source_plane_generator.h).
+//
+// Elsewhere it is computed by phases: pixels of src that are a stride apart along each dimension
+// are reached by the same taps, and make up a depthwise convolution of diff_dst of stride 1 by
+// these taps in reverse order, whose outputs lie a stride apart (direct/direct_driver.h). A phase
+// without taps is zero. All phases of a block of channels of an image run one after the other,
+// while diff_dst and diff_src are in cache.
 //
 // Immutable once created; thread-safe.
 #ifndef ENGINE_PRIMITIVES_CONVOLUTION_BACKWARD_DEPTHWISE_SOURCE_GRADIENT_H_
 #define ENGINE_PRIMITIVES_CONVOLUTION_BACKWARD_DEPTHWISE_SOURCE_GRADIENT_H_
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "engine/primitives/convolution/backward/depthwise_source_plane_generator.h"
 #include "engine/primitives/convolution/direct/direct_driver.h"
 #include "engine/primitives/convolution/geometry.h"
 #include "engine/threading/arena.h"
@@ -49,7 +54,7 @@ class DepthwiseSourceGradient {
     float* diff_src;
   };
 
-  // Errors are those of DirectDriver::Create().
+  // Errors are those of DirectDriver::Create(), and kResourceExhausted: no memory for code.
   static absl::StatusOr<DepthwiseSourceGradient> Create(absl::string_view name,
                                                         const DepthwiseSourceProblem& problem);
 
@@ -66,14 +71,21 @@ class DepthwiseSourceGradient {
   };
 
   explicit DepthwiseSourceGradient(const DepthwiseSourceProblem& problem) : problem_(problem) {}
+  bool IsPlanar() const;
+  absl::Status CompilePlane(absl::string_view name);
+  absl::Status AddPhases(absl::string_view name);
   int64_t Blocks() const;
   int64_t TailChannels() const;
   absl::Status AddPhase(absl::string_view name, const SourcePhase* const (&dims)[3]);
   DirectProblem ProblemOf(const SourcePhase* const (&dims)[3], int64_t channels) const;
+  void RunPlane(const Operands& operands, int64_t image, int64_t block) const;
+  void RunPhases(const Operands& operands, float* scratchpad, const threading::Team& team) const;
   void CopyWeights(const float* weights, float* copy) const;
   void RunBlock(const Operands& operands, const float* weights, int64_t image, int64_t block) const;
 
   DepthwiseSourceProblem problem_;
+  std::unique_ptr<const DepthwiseSourcePlaneGenerator> plane_;  // or else there are phases
+  std::vector<SourceRow> rows_;                                 // of a plane
   std::vector<Phase> phases_;
   int64_t block_floats_ = 0;  // of the weights of all phases
 };
