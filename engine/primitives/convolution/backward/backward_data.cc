@@ -22,6 +22,7 @@
 #include "engine/jit/vector_unit.h"
 #include "engine/memory/layout.h"
 #include "engine/primitives/convolution/backward/exchanged_weights.h"
+#include "engine/primitives/convolution/backward/source_parts.h"
 #include "engine/primitives/convolution/backward/spread_pixels.h"
 #include "engine/primitives/convolution/direct/direct_layouts.h"
 #include "engine/primitives/convolution/geometry.h"
@@ -156,7 +157,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> Wrap(const Request<ConvolutionDesc>& 
   }
   ABSL_ASSIGN_OR_RETURN(
       ExchangedWeights exchange,
-      ExchangedWeights::Create(request.facts.name, desc.weights, copy, IsGrouped(desc), flips));
+      ExchangedWeights::Create(request.facts.name, VectorUnit::Of(request.facts.isa), desc.weights,
+                               copy, IsGrouped(desc), flips));
   BackwardData::Stages stages{.exchange = std::move(exchange)};
   PrimitiveInfo info = GradientInfoOf(request);
   int64_t rest = inner->info().scratchpad_bytes;
@@ -350,6 +352,11 @@ absl::StatusOr<ConvolutionDesc> ResolveBackwardData(const Request<ConvolutionDes
 absl::StatusOr<std::unique_ptr<Primitive>> CreateBackwardData(
     const Request<ConvolutionDesc>& request) {
   ABSL_ASSIGN_OR_RETURN(const Candidate<ConvolutionDesc> found, InnerConvolution(request));
+  const int64_t channels = ChannelsOfPart(request.desc, request.machine);
+  const bool copies_weights = found.resolved.weights.format_kind() == FormatKind::kBlocked &&
+                              !found.row->isa.Includes(cpu::Isa::kAmx);
+  if (copies_weights && channels < GeometryOf(request.desc).ic)
+    return CreateInParts(request, channels, CreateBackwardData);
   const Attributes inside = AttributesInside(request);
   ABSL_ASSIGN_OR_RETURN(std::unique_ptr<Primitive> inner,
                         found.row->create({found.resolved, inside, *found.row, request.machine}));
@@ -364,6 +371,9 @@ absl::StatusOr<ConvolutionDesc> ResolveBackwardDataByPhases(
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateBackwardDataByPhases(
     const Request<ConvolutionDesc>& request) {
+  const int64_t channels = ChannelsOfPart(request.desc, request.machine);
+  if (channels < GeometryOf(request.desc).ic)
+    return CreateInParts(request, channels, CreateBackwardDataByPhases);
   return CreateAround(request, kByPhases);
 }
 

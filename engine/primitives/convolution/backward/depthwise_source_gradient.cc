@@ -83,8 +83,7 @@ bool DepthwiseSourceGradient::IsPlanar() const {
   const Geometry& geometry = p.geometry;
   const bool is_plane = geometry.out[0] == 1 && geometry.kernel[0] == 1 && geometry.in[0] == 1 &&
                         geometry.pad[0] == 0;
-  const bool has_whole_vectors =
-      TailChannels() == 0 || (!p.packed_diff_src && !p.packed_diff_dst);
+  const bool has_whole_vectors = TailChannels() == 0 || (!p.packed_diff_src && !p.packed_diff_dst);
   const auto is_near = [](int64_t stride, int64_t count) {
     const std::optional<int64_t> span = CheckedMul(stride, count);
     return span && *span <= kLargestSpan;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The gradient of src of a depthwise convolution. Where an image is a plane and registers hold a row
-// of taps beside enough sums, a plane is a call (depthwise_source_plane_generator.h).
+// The gradient of src of a depthwise convolution. Where an image is a plane and registers hold a
+// row of taps beside enough sums, a plane is a call (depthwise_source_plane_generator.h).
 //
 // Elsewhere it is computed by phases: pixels of src that are a stride apart along each dimension
 // are reached by the same taps, and make up a depthwise convolution of diff_dst of stride 1 by

@@ -58,7 +58,7 @@ class DepthwiseSourcePlaneGenerator final : public jit::Generator {
   DepthwiseSourcePlaneGenerator(absl::string_view name, const DepthwiseSourcePlane& plane);
 
  private:
-  // Of a pixel of diff_dst, counted from the first one of the tile, with a tap.
+  // A pixel of diff_dst, counted from the first one of the tile, times a tap.
   struct Product {
     int64_t column, tap;
     int pixel;

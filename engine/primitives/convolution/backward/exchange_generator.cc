@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Four columns at a time: a register holds them for two rows, four apart, so that the four rows of
-// each half of a register are transposed without crossing to the other half.
+// Four columns at a time: a register holds them for rows that are four apart, 16 bytes of each, so
+// that the four rows of each 16 bytes of a register are transposed without leaving them.
 #include "engine/primitives/convolution/backward/exchange_generator.h"
 
 #include <algorithm>
@@ -11,8 +11,7 @@ namespace tilewire::convolution {
 namespace {
 
 constexpr int kBytesAtOnce = 64;
-constexpr int kHalfSide = ExchangeGenerator::kSide / 2;
-constexpr int kHalfBytes = kHalfSide * static_cast<int>(sizeof(float));
+constexpr int kColumns = 4;  // of 16 bytes
 
 }  // namespace
 
@@ -22,14 +21,15 @@ void ExchangeGenerator::Emit() {
   mov(to_, ptr[args_ + offsetof(ExchangeArgs, dst)]);
   mov(squares_, ptr[args_ + offsetof(ExchangeArgs, squares)]);
   mov(count_, ptr[args_ + offsetof(ExchangeArgs, count)]);
-  mov(ahead_, ptr[args_ + offsetof(ExchangeArgs, ahead)]);
   L(next);
   mov(src_, ptr[squares_ + offsetof(ExchangeSquare, src)]);
   mov(dst_, ptr[squares_ + offsetof(ExchangeSquare, dst)]);
+  mov(ahead_, ptr[squares_ + kAhead * sizeof(ExchangeSquare) + offsetof(ExchangeSquare, src)]);
   add(src_, from_);
   add(dst_, to_);
+  add(ahead_, from_);
   Prefetch();
-  for (int half : {0, 1}) EmitHalf(half);
+  for (int column = 0; column < unit_.lanes(); column += kColumns) EmitColumns(column);
   add(squares_, static_cast<int>(sizeof(ExchangeSquare)));
   dec(count_);
   jnz(next, T_NEAR);
@@ -39,18 +39,32 @@ void ExchangeGenerator::Emit() {
 
 void ExchangeGenerator::Prefetch() {
   const int rows_of_line = std::max(1, kBytesAtOnce / std::max(1, src_row_));
-  for (int row = 0; row < kSide; row += rows_of_line)
-    prefetcht0(ptr[src_ + ahead_ + row * src_row_]);
+  for (int row = 0; row < unit_.lanes(); row += rows_of_line)
+    prefetcht0(ptr[ahead_ + row * src_row_]);
 }
 
-void ExchangeGenerator::EmitHalf(int half) {
-  const auto row = [half](int i) { return Xbyak::Ymm(half * kSide + i); };
-  const auto pair = [half](int i) { return Xbyak::Ymm(half * kSide + kHalfSide + i); };
-  for (int i = 0; i < kHalfSide; ++i) {
-    const int low = i * src_row_ + half * kHalfBytes, high = low + kHalfSide * src_row_;
-    vmovups(Xbyak::Xmm(row(i).getIdx()), ptr[src_ + low]);
-    vinsertf128(row(i), row(i), ptr[src_ + high], 1);
+// 16 bytes of rows row, row + 4, and so on.
+void ExchangeGenerator::InsertRows(const Xbyak::Xmm& to, int row, int column) {
+  const auto from = [&](int r) {
+    return ptr[src_ + r * src_row_ + column * static_cast<int>(sizeof(float))];
+  };
+  vmovups(Xbyak::Xmm(to.getIdx()), from(row));
+  for (int i = 1; i < unit_.lanes() / kColumns; ++i) {
+    const Xbyak::Ymm half(to.getIdx());
+    const Xbyak::Zmm whole(to.getIdx());
+    if (unit_.bytes() > half.getBit() / 8) {
+      vinsertf32x4(whole, whole, from(row + i * kColumns), static_cast<uint8_t>(i));
+    } else {
+      vinsertf128(half, half, from(row + i * kColumns), static_cast<uint8_t>(i));
+    }
   }
+}
+
+void ExchangeGenerator::EmitColumns(int first) {
+  const int registers = first / kColumns % 2 * 2 * kColumns;  // two sets in turn
+  const auto row = [&](int i) { return unit_.Vector(registers + i); };
+  const auto pair = [&](int i) { return unit_.Vector(registers + kColumns + i); };
+  for (int i = 0; i < kColumns; ++i) InsertRows(row(i), i, first);
   for (int i : {0, 2}) {
     vunpcklps(pair(i), row(i), row(i + 1));
     vunpckhps(pair(i + 1), row(i), row(i + 1));
@@ -59,8 +73,7 @@ void ExchangeGenerator::EmitHalf(int half) {
     vunpcklpd(row(2 * i), pair(i), pair(2 + i));
     vunpckhpd(row(2 * i + 1), pair(i), pair(2 + i));
   }
-  for (int i = 0; i < kHalfSide; ++i)
-    vmovups(ptr[dst_ + (half * kHalfSide + i) * dst_row_], row(i));
+  for (int i = 0; i < kColumns; ++i) vmovups(ptr[dst_ + (first + i) * dst_row_], row(i));
 }
 
 }  // namespace tilewire::convolution

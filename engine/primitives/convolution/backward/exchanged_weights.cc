@@ -2,6 +2,7 @@
 #include "engine/primitives/convolution/backward/exchanged_weights.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -15,25 +16,61 @@
 namespace tilewire::convolution {
 namespace {
 
-constexpr int64_t kSide = ExchangeGenerator::kSide;
-constexpr int64_t kInputsAtOnce = 2 * kSide;  // of a piece of work
-constexpr int64_t kSquaresAhead = 8;          // about what memory takes to answer
+constexpr int64_t kLines = 8;  // of what has no squares, copied at once
+// A piece of work reads a few KB, which are neighbours in memory, for each block of outputs.
+constexpr int64_t kOutputsAtOnce = 256, kLeastInputsAtOnce = 16, kNumbersOfOutput = 64;
 constexpr int64_t kBytes = sizeof(float);
 
 // The distance of neighbours, the same within all whole squares; nullopt where there are none, or
 // it varies.
-std::optional<int64_t> StepInSquares(const std::vector<int64_t>& offsets) {
-  const int64_t whole = static_cast<int64_t>(offsets.size()) / kSide * kSide;
+std::optional<int64_t> StepInSquares(const std::vector<int64_t>& offsets, int64_t side) {
+  const int64_t whole = static_cast<int64_t>(offsets.size()) / side * side;
   if (whole == 0) return std::nullopt;
   const int64_t step = offsets[1] - offsets[0];
   for (int64_t i = 1; i < whole; ++i) {
-    if (i % kSide != 0 && offsets[i] - offsets[i - 1] != step) return std::nullopt;
+    if (i % side != 0 && offsets[i] - offsets[i - 1] != step) return std::nullopt;
   }
   return step;
 }
 
-bool FitsGeneratedCode(int64_t step) {
-  return step > 0 && step <= std::numeric_limits<int32_t>::max() / kBytes / kSide;
+// Squares that are copied in their order, many in a call, each fetched long before.
+class SquareQueue {
+ public:
+  SquareQueue(const ExchangeGenerator& transposition, const float* from, float* to)
+      : transposition_(transposition), from_(from), to_(to) {}
+
+  void Push(const ExchangeSquare& square) {
+    squares_[count_++] = square;
+    if (count_ < kAtOnce + kAhead) return;
+    Copy(kAtOnce);
+    std::copy_n(squares_.begin() + kAtOnce, kAhead, squares_.begin());
+    count_ = kAhead;
+  }
+  void Finish() {
+    if (count_ == 0) return;
+    std::fill_n(squares_.begin() + count_, kAhead, squares_[count_ - 1]);
+    Copy(count_);
+    count_ = 0;
+  }
+
+ private:
+  static constexpr int64_t kAtOnce = 128, kAhead = ExchangeGenerator::kAhead;
+
+  void Copy(int64_t count) const {
+    const ExchangeArgs args = {
+        .src = from_, .dst = to_, .squares = squares_.data(), .count = count};
+    transposition_.entry<ExchangeGenerator::Function>()(&args);
+  }
+
+  const ExchangeGenerator& transposition_;
+  const float* const from_;
+  float* const to_;
+  int64_t count_ = 0;
+  std::array<ExchangeSquare, kAtOnce + 2 * kAhead> squares_;
+};
+
+bool FitsGeneratedCode(int64_t step, int64_t side) {
+  return step > 0 && step <= std::numeric_limits<int32_t>::max() / kBytes / side;
 }
 
 }  // namespace
@@ -86,26 +123,31 @@ ExchangedWeights::ExchangedWeights(const MemoryDesc& from, const MemoryDesc& to,
 }
 
 absl::StatusOr<ExchangedWeights> ExchangedWeights::Create(absl::string_view name,
+                                                          const VectorUnit& unit,
                                                           const MemoryDesc& from,
                                                           const MemoryDesc& to, bool grouped,
                                                           bool flips) {
   ExchangedWeights weights(from, to, grouped, flips);
-  ABSL_RETURN_IF_ERROR(weights.CompileSquares(name));
+  const bool fills_squares = std::ssize(weights.outputs_.from) % unit.lanes() == 0 &&
+                             std::ssize(weights.inputs_.from) % unit.lanes() == 0;
+  if (fills_squares) ABSL_RETURN_IF_ERROR(weights.CompileSquares(name, unit));
+  if (weights.transposition_ == nullptr)
+    ABSL_RETURN_IF_ERROR(weights.CompileSquares(name, VectorUnit::Of(cpu::Isa::kAvx2)));
   return weights;
 }
 
-absl::Status ExchangedWeights::CompileSquares(absl::string_view name) {
-  const std::optional<int64_t> column = StepInSquares(outputs_.from);
-  const std::optional<int64_t> dst_row = StepInSquares(outputs_.to);
-  const std::optional<int64_t> row = StepInSquares(inputs_.from);
-  const std::optional<int64_t> dst_column = StepInSquares(inputs_.to);
+// None where squares of so many lanes are not in order.
+absl::Status ExchangedWeights::CompileSquares(absl::string_view name, const VectorUnit& unit) {
+  const int64_t side = unit.lanes();
+  const std::optional<int64_t> column = StepInSquares(outputs_.from, side);
+  const std::optional<int64_t> dst_row = StepInSquares(outputs_.to, side);
+  const std::optional<int64_t> row = StepInSquares(inputs_.from, side);
+  const std::optional<int64_t> dst_column = StepInSquares(inputs_.to, side);
   if (column != 1 || dst_column != 1 || !row || !dst_row) return absl::OkStatus();
-  if (!FitsGeneratedCode(*row) || !FitsGeneratedCode(*dst_row)) return absl::OkStatus();
-  for (size_t t = 0; t < taps_.from.size(); ++t)
-    squares_.push_back({taps_.from[t] * kBytes, taps_.to[t] * kBytes});
-  ABSL_ASSIGN_OR_RETURN(transposition_,
-                        jit::Compile<ExchangeGenerator>(name, static_cast<int32_t>(*row * kBytes),
-                                                        static_cast<int32_t>(*dst_row * kBytes)));
+  if (!FitsGeneratedCode(*row, side) || !FitsGeneratedCode(*dst_row, side)) return absl::OkStatus();
+  ABSL_ASSIGN_OR_RETURN(transposition_, jit::Compile<ExchangeGenerator>(
+                                            name, unit, static_cast<int32_t>(*row * kBytes),
+                                            static_cast<int32_t>(*dst_row * kBytes)));
   return absl::OkStatus();
 }
 
@@ -118,47 +160,41 @@ void ExchangedWeights::Run(const float* from, float* to, const threading::Team& 
   to += to_offset_;
   if (has_padding_) std::fill(to, to + to_elements_, 0.0f);
   const int64_t inputs = static_cast<int64_t>(inputs_.from.size());
-  const int64_t pieces = DivUp(inputs, kInputsAtOnce);
+  const int64_t outputs = static_cast<int64_t>(outputs_.from.size());
+  const int64_t across = DivUp(outputs, kOutputsAtOnce);
+  const int64_t taps = static_cast<int64_t>(taps_.from.size());
+  const int64_t along =
+      std::max(kLeastInputsAtOnce, RoundUp(kNumbersOfOutput / taps, kLeastInputsAtOnce));
+  const int64_t pieces = DivUp(inputs, along) * across;
   team.ParallelFor(static_cast<int64_t>(groups_.from.size()) * pieces, [&](int64_t index) {
-    const int64_t group = index / pieces, first = index % pieces * kInputsAtOnce;
-    CopyInputs(from + groups_.from[group], to + groups_.to[group],
-               {first, std::min(kInputsAtOnce, inputs - first)});
+    const int64_t group = index / pieces, piece = index % pieces;
+    const int64_t input = piece / across * along, output = piece % across * kOutputsAtOnce;
+    CopyPiece(from + groups_.from[group], to + groups_.to[group],
+              {output, std::min(kOutputsAtOnce, outputs - output)},
+              {input, std::min(along, inputs - input)});
   });
 }
 
-// A few input channels of a group.
-void ExchangedWeights::CopyInputs(const float* from, float* to, const Range& inputs) const {
-  const int64_t outputs = static_cast<int64_t>(outputs_.from.size());
-  const int64_t end = inputs.begin + inputs.size;
-  for (int64_t o = 0; o < outputs && !threading::Stopped(); o += kSide) {
-    const int64_t output_count = std::min(kSide, outputs - o);
-    for (int64_t i = inputs.begin; i < end; i += kSide) {
-      const int64_t input_count = std::min(kSide, end - i);
-      if (transposition_ != nullptr && output_count == kSide && input_count == kSide) {
-        CopySquare(from, to, o, i);
-      } else {
-        CopyChannels(from, to, {o, output_count}, {i, input_count});
+// Some channels of a group. What does not fill a square is copied number by number.
+void ExchangedWeights::CopyPiece(const float* from, float* to, const Range& outputs,
+                                 const Range& inputs) const {
+  const int64_t taps = static_cast<int64_t>(taps_.from.size());
+  const int64_t end = inputs.begin + inputs.size, last = outputs.begin + outputs.size;
+  const int64_t side = transposition_ != nullptr ? transposition_->side() : kLines;
+  std::optional<SquareQueue> queue;
+  if (transposition_ != nullptr) queue.emplace(*transposition_, from, to);
+  for (int64_t o = outputs.begin; o < last && !threading::Stopped(); o += side) {
+    for (int64_t i = inputs.begin; i < end; i += side) {
+      if (!queue || last - o < side || end - i < side) {
+        CopyChannels(from, to, {o, std::min(side, last - o)}, {i, std::min(side, end - i)});
+        continue;
       }
+      for (int64_t t = 0; t < taps; ++t)
+        queue->Push({(outputs_.from[o] + inputs_.from[i] + taps_.from[t]) * kBytes,
+                     (outputs_.to[o] + inputs_.to[i] + taps_.to[t]) * kBytes});
     }
   }
-}
-
-void ExchangedWeights::CopySquare(const float* from, float* to, int64_t output,
-                                  int64_t input) const {
-  const ExchangeArgs args = {.src = from + outputs_.from[output] + inputs_.from[input],
-                             .dst = to + outputs_.to[output] + inputs_.to[input],
-                             .squares = squares_.data(),
-                             .count = static_cast<int64_t>(squares_.size()),
-                             .ahead = Ahead(output)};
-  transposition_->entry<ExchangeGenerator::Function>()(&args);
-}
-
-// Bytes from an output channel to the one that is fetched while it is copied.
-int64_t ExchangedWeights::Ahead(int64_t output) const {
-  const int64_t squares = static_cast<int64_t>(squares_.size());
-  const int64_t next = output + kSide * DivUp(kSquaresAhead, squares);
-  if (next >= static_cast<int64_t>(outputs_.from.size())) return 0;
-  return (outputs_.from[next] - outputs_.from[output]) * kBytes;
+  if (queue) queue->Finish();
 }
 
 void ExchangedWeights::CopyChannels(const float* from, float* to, const Range& outputs,

@@ -29,10 +29,11 @@ Dims ExchangedDims(Dims weights, bool grouped);
 
 class ExchangedWeights {
  public:
-  // `to` has ExchangedDims(). For a CPU with AVX2.
+  // `to` has ExchangedDims(); code uses the vectors of `unit`, or shorter ones.
   //   kResourceExhausted  no memory for code
-  static absl::StatusOr<ExchangedWeights> Create(absl::string_view name, const MemoryDesc& from,
-                                                 const MemoryDesc& to, bool grouped, bool flips);
+  static absl::StatusOr<ExchangedWeights> Create(absl::string_view name, const VectorUnit& unit,
+                                                 const MemoryDesc& from, const MemoryDesc& to,
+                                                 bool grouped, bool flips);
 
   // From and to the starts of buffers. The padded tail of the copy is zero.
   void Run(const float* from, float* to, const threading::Team& team) const;
@@ -46,12 +47,10 @@ class ExchangedWeights {
   };
 
   ExchangedWeights(const MemoryDesc& from, const MemoryDesc& to, bool grouped, bool flips);
-  absl::Status CompileSquares(absl::string_view name);
+  absl::Status CompileSquares(absl::string_view name, const VectorUnit& unit);
 
-  void CopyInputs(const float* from, float* to, const Range& inputs) const;
-  void CopySquare(const float* from, float* to, int64_t output, int64_t input) const;
+  void CopyPiece(const float* from, float* to, const Range& outputs, const Range& inputs) const;
   void CopyChannels(const float* from, float* to, const Range& outputs, const Range& inputs) const;
-  int64_t Ahead(int64_t output) const;
 
   static Offsets Along(const MemoryDesc& from, int from_dim, const MemoryDesc& to, int to_dim);
   static Offsets OfTaps(const MemoryDesc& from, const MemoryDesc& to, int first, bool flips);
@@ -60,7 +59,6 @@ class ExchangedWeights {
   int64_t from_offset_, to_offset_, to_elements_;
   bool has_padding_;
   std::unique_ptr<const ExchangeGenerator> transposition_;  // null where squares are not in order
-  std::vector<ExchangeSquare> squares_;                     // of a square of channels, by tap
 };
 
 }  // namespace tilewire::convolution

@@ -5,6 +5,8 @@
 #include <limits>
 
 #include "absl/strings/match.h"
+#include "engine/cpu/isa.h"
+#include "engine/cpu/machine.h"
 #include "engine/primitives/convolution/convolution.h"
 #include "tests/engine/primitives/convolution/convolution_cases.h"
 #include "tests/engine/primitives/gradient_test.h"
@@ -39,6 +41,14 @@ std::vector<ConvolutionCase> GradientShapes() {
       Case("as many pixels as planes pay for", {3, 33, 13, 14}, 50, {1, 3}, {.left = {0, 1}}),
       Case("1x1, strided, planes", {2, 40, 33, 15}, 72, {1, 1}, {.strides = {2, 2}}),
       Case("more planes than stay in cache", {2, 264, 12, 12}, 1100, {1, 1}),
+      Case("parts of channels, strided", {2, 136, 9, 9}, 256, {3, 3},
+           {.strides = {2, 2}, .left = {1, 1}}),
+      Case("parts of channels, 1x1, strided", {2, 264, 5, 5}, 1100, {1, 1}, {.strides = {2, 2}}),
+      Case("parts of channels", {2, 150, 4, 5}, 256, {3, 3}, {.left = {1, 1}}),
+      Case("wide windows of one channel, strided", {2, 40, 13, 14}, 40, {5, 7},
+           {.groups = 40, .strides = {2, 3}, .dilations = {0, 1}, .left = {2, 5}}),
+      Case("long rows of one channel, strides larger than the window", {1, 17, 7, 75}, 17, {2, 2},
+           {.groups = 17, .strides = {3, 3}}),
       Case("groups with owners", {2, 540, 3, 3}, 1620, {1, 1}, {.groups = 3}),
       Case("no image", {0, 16, 5, 5}, 16, {3, 3}, {.left = {1, 1}}),
   };
@@ -308,6 +318,20 @@ TEST(ConvolutionGradientDispatchTest, PlanesAreForManyPixels) {
   const int64_t of_tiles = ScratchpadBytes(many, cpu::Isa::kAmx);
   EXPECT_GT(of_tiles, ScratchpadBytes(many, cpu::Isa::kAvx512));
   EXPECT_LT(of_tiles, kWeights * (kF32 + kPlanes));
+}
+
+// Where weights exceed the second cache, no copy of all of them is made.
+TEST(ConvolutionGradientDispatchTest, FewPixelsCopyWeightsInParts) {
+  if (!cpu::Supports(cpu::Isa::kAvx2)) GTEST_SKIP() << "the CPU lacks avx2";
+  constexpr int64_t kWeights = 512 * 512 * 9 * 4;
+  const int64_t cache = cpu::ThisMachine().cache_bytes[1];
+  if (cache == 0 || cache > kWeights / 2) GTEST_SKIP() << "a second cache of " << cache << " bytes";
+  for (int64_t stride : {1, 2}) {
+    const ConvolutionCase shape = Case("few pixels", {4, 512, 7, 7}, 512, {3, 3},
+                                       {.strides = {stride, stride}, .left = {1, 1}});
+    for (cpu::Isa isa : {cpu::Isa::kAvx2, cpu::Isa::kAvx512, cpu::Isa::kAmx})
+      EXPECT_LT(ScratchpadBytes(shape, isa), kWeights / 2) << stride << " " << cpu::IsaName(isa);
+  }
 }
 
 }  // namespace

@@ -30,6 +30,9 @@ const Exchange kExchanges[] = {
     {"the same in larger blocks", {21, 35, 1, 1}, "ABcd16b16a", "ABcd16b16a"},
     {"groups", {3, 16, 8, 3, 3}, "aBCde8c8b", "aBCde8c8b", true},
     {"a volume, more squares than are fetched ahead", {8, 16, 3, 3, 3}, "ABcde8b8a", "ABcde8b8a"},
+    {"larger squares, more than a call copies", {224, 64, 3, 3}, "ABcd16b16a", "ABcd16b16a"},
+    {"larger squares, all taps of a channel between rows", {32, 48, 3, 3}, "ABcd16b16a", "Abcd16a"},
+    {"larger squares in smaller blocks", {32, 48, 1, 1}, "ABcd16b16a", "ABcd8b8a"},
     {"many output channels", {400, 16, 1, 1}, "ABcd8b8a", "ABcd8b8a"},
     {"fewer channels than a square has", {7, 64, 1, 1}, "ABcd8b8a", "ABcd8b8a", false, false},
     {"plain weights", {16, 24, 3, 3}, "abcd", "ABcd8b8a", false, false},
@@ -53,15 +56,17 @@ bool Next(const Dims& dims, Dims* index) {
   return false;
 }
 
-void Check(const Exchange& exchange, bool flips) {
-  SCOPED_TRACE(::testing::Message() << exchange.why << (flips ? ", flipped" : ""));
+void Check(const Exchange& exchange, bool flips, cpu::Isa isa) {
+  SCOPED_TRACE(::testing::Message()
+               << exchange.why << (flips ? ", flipped, " : ", ") << cpu::IsaName(isa));
   ASSERT_OK_AND_ASSIGN(const MemoryDesc from,
                        MemoryDesc::CreatePattern(exchange.weights, DataType::kF32, exchange.from));
   ASSERT_OK_AND_ASSIGN(const MemoryDesc to,
                        MemoryDesc::CreatePattern(ExchangedDims(exchange.weights, exchange.grouped),
                                                  DataType::kF32, exchange.to));
-  ASSERT_OK_AND_ASSIGN(const ExchangedWeights weights,
-                       ExchangedWeights::Create("exchange", from, to, exchange.grouped, flips));
+  ASSERT_OK_AND_ASSIGN(
+      const ExchangedWeights weights,
+      ExchangedWeights::Create("exchange", VectorUnit::Of(isa), from, to, exchange.grouped, flips));
   EXPECT_EQ(weights.code_bytes() > 0, exchange.generated);
   const std::vector<float> source = RandomFloats(from.SizeBytes() / sizeof(float), 1);
   std::vector<float> expected(to.SizeBytes() / sizeof(float), 0.0f);
@@ -81,7 +86,14 @@ void Check(const Exchange& exchange, bool flips) {
 TEST(ExchangedWeightsTest, ChannelsChangePlaces) {
   if (!cpu::Supports(cpu::Isa::kAvx2)) GTEST_SKIP() << "the CPU lacks avx2";
   for (const Exchange& exchange : kExchanges) {
-    for (bool flips : {false, true}) Check(exchange, flips);
+    for (bool flips : {false, true}) Check(exchange, flips, cpu::Isa::kAvx2);
+  }
+}
+
+TEST(ExchangedWeightsTest, ChannelsChangePlacesInLargerSquares) {
+  if (!cpu::Supports(cpu::Isa::kAvx512)) GTEST_SKIP() << "the CPU lacks avx512";
+  for (const Exchange& exchange : kExchanges) {
+    for (bool flips : {false, true}) Check(exchange, flips, cpu::Isa::kAvx512);
   }
 }
 
