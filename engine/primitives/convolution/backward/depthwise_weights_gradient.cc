@@ -13,6 +13,8 @@
 namespace tilewire::convolution {
 namespace {
 
+constexpr int64_t kLargestFetchedPlane = 8 * 1024;  // elements
+constexpr int64_t kBytesOfPage = 4096;
 constexpr float kOneEverywhere = 1;  // its products with diff_dst are the gradient of the bias
 
 absl::Status RequireNearTaps(const WeightsGradientProblem& problem) {
@@ -149,6 +151,7 @@ absl::Status DepthwiseWeightsGradient::CompileTile(absl::string_view name, int64
 absl::Status DepthwiseWeightsGradient::CompileBiasTile(absl::string_view name, bool tail) {
   const WeightsGradientProblem& p = problem_;
   WeightsGradientTile config{.unit = p.unit};
+  config.chains = WeightsGradientGenerator::kChainsOfBias;
   config.tail_lanes = tail ? static_cast<int>(p.geometry.groups % p.unit.lanes()) : 0;
   config.dst_pixel = p.dst.spatial[2] * kFloatBytes;
   config.dst_row = p.dst.spatial[1] * kFloatBytes;
@@ -190,7 +193,8 @@ void DepthwiseWeightsGradient::RunBlock(const Operands& operands, int64_t block)
   }
 }
 
-// Meanwhile the next image is fetched, or the first one of the next block.
+// Meanwhile the next image is fetched, or the first one of the next block; of planes so large that
+// it would leave the caches again before it is read, what lies a page ahead.
 void DepthwiseWeightsGradient::RunPlane(const Operands& operands, int64_t block,
                                         int64_t image) const {
   const WeightsGradientProblem& p = problem_;
@@ -201,7 +205,10 @@ void DepthwiseWeightsGradient::RunPlane(const Operands& operands, int64_t block,
       .diff_dst = operands.diff_dst + image * p.dst.image + block * p.dst.block,
       .diff_weights = operands.diff_weights + block * p.weights.oc_block,
       .diff_bias = p.has_bias ? operands.diff_bias + block * p.unit.lanes() : nullptr};
-  if (image + 1 < geometry.batch) {
+  if (std::max(p.src.spatial[1] * geometry.in[1], p.dst.spatial[1] * geometry.out[1]) >
+      kLargestFetchedPlane) {
+    args.src_ahead = args.dst_ahead = kBytesOfPage;
+  } else if (image + 1 < geometry.batch) {
     args.src_ahead = p.src.image * kFloatBytes;
     args.dst_ahead = p.dst.image * kFloatBytes;
   } else if (block + 1 < Blocks()) {

@@ -254,7 +254,8 @@ void WeightsGradientDriver::RunBlocks(const Part& part, const Band& band,
 
 // Sets how many blocks of src, from block `i` of `ic_blocks` on, one call takes, of windows of one
 // tap; and where it fetches meanwhile: the block of src that is next, and the next band of the
-// blocks of diff_dst, one for each of the last blocks of src.
+// blocks of diff_dst, one for each of the last blocks of src, or, where there is one of these only,
+// for each row of taps from the middle one on.
 void WeightsGradientDriver::LookAhead(const Part& part, const Band& band, const Range& ic_blocks,
                                       int64_t i, Place* place) const {
   const int64_t src_block = problem_.src.block, last = ic_blocks.size - 1;
@@ -267,6 +268,7 @@ void WeightsGradientDriver::LookAhead(const Part& part, const Band& band, const 
   const bool fetches_dst = last_blocks && i < place->blocks;
   if (fetches_dst) place->ahead.dst = band.next.dst + i * problem_.dst.block;
   place->dst_ahead_step = fetches_dst ? problem_.dst.block : 0;
+  place->blocks_by_rows = fetches_dst && part.ic_blocks.size == 1 ? place->blocks : 1;
   place->src_blocks = 1;
   if (problem_.geometry.kernel != Spatial{1, 1, 1}) return;
   const int64_t end = fetches_dst ? std::min<int64_t>(last, place->blocks) : last;
@@ -315,8 +317,11 @@ void WeightsGradientDriver::RunRowOfTaps(const Band& band, const Place& place, i
   at.src += (rows.begin * geometry.stride[1] + tap * geometry.tap_step[1] - geometry.pad[1]) *
             problem_.src.spatial[1];
   at.diff_weights += tap * problem_.weights.taps[1];
-  if (tap != geometry.kernel[1] / 2) {
-    at.ahead = {};
+  const int64_t from_middle = tap - geometry.kernel[1] / 2;
+  if (from_middle != 0) {
+    const bool fetches = from_middle > 0 && from_middle < at.blocks_by_rows;
+    const int64_t block = at.ahead.dst + from_middle * problem_.dst.block;
+    at.ahead = {.src = 0, .dst = fetches ? block : 0};
     at.dst_ahead_step = 0;
   }
   const int64_t at_once = tiles_.TapsAtOnce();

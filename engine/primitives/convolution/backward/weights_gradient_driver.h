@@ -74,6 +74,7 @@ class WeightsGradientDriver {
     int64_t channels;    // of src
     Distance ahead;
     int64_t src_blocks = 1, dst_ahead_step = 0;  // see WeightsGradientTiles::Call
+    int blocks_by_rows = 1;                      // of diff_dst that rows of taps fetch
   };
 
   explicit WeightsGradientDriver(const WeightsGradientProblem& problem);

@@ -32,16 +32,17 @@ void WeightsGradientGenerator::Emit() {
 }
 
 void WeightsGradientGenerator::EmitBlock() {
-  const int64_t most = MostSums(tile_.unit) / tile_.blocks;
+  const int64_t most = MostSums(tile_.unit) / (tile_.blocks * tile_.chains);
   for (const Range& sources : SplitEvenly(tile_.sources, DivUp(tile_.sources, most)))
     EmitPart({sources, sources.begin == 0, sources.begin + sources.size == tile_.sources});
 }
 
 void WeightsGradientGenerator::EmitPart(const Part& part) {
   FetchWeights(part.sources);
-  for (int i = 0; i < tile_.blocks * part.sources.size; ++i)
+  for (int i = 0; i < tile_.blocks * tile_.chains * part.sources.size; ++i)
     tile_.unit.Zero(this, tile_.unit.Vector(i));
   EmitRows(part);
+  JoinChains(part.sources);
   AddSums(part.sources);
 }
 
@@ -74,25 +75,36 @@ void WeightsGradientGenerator::EmitRows(const Part& part) {
   jnz(next_row, T_NEAR);
 }
 
-// Two at a time, and the last of an odd number alone.
+// Some at a time, and what is left one by one.
 void WeightsGradientGenerator::EmitPixels(const Part& part) {
   Xbyak::Label next, last, done;
-  sub(pixels_, kPixelsAtOnce);
+  sub(pixels_, PixelsAtOnce());
   jl(last, T_NEAR);
   L(next);
-  for (int pixel = 0; pixel < kPixelsAtOnce; ++pixel) {
+  for (int pixel = 0; pixel < PixelsAtOnce(); ++pixel) {
     if (tile_.fetches_ahead) FetchAhead(part, pixel);
     EmitPixel(part.sources, pixel);
   }
-  add(src_, static_cast<int>(kPixelsAtOnce * tile_.src_pixel));
-  add(dst_, static_cast<int>(kPixelsAtOnce * tile_.dst_pixel));
-  sub(pixels_, kPixelsAtOnce);
+  add(src_, static_cast<int>(PixelsAtOnce() * tile_.src_pixel));
+  add(dst_, static_cast<int>(PixelsAtOnce() * tile_.dst_pixel));
+  sub(pixels_, PixelsAtOnce());
   jge(next, T_NEAR);
   L(last);
-  add(pixels_, kPixelsAtOnce);
+  add(pixels_, PixelsAtOnce());
   jz(done, T_NEAR);
-  EmitPixel(part.sources, 0);
+  EmitLastPixels(part.sources);
   L(done);
+}
+
+void WeightsGradientGenerator::EmitLastPixels(const Range& sources) {
+  Xbyak::Label next;
+  L(next);
+  EmitPixel(sources, 0);
+  if (PixelsAtOnce() == 2) return;  // one is left
+  add(src_, static_cast<int>(tile_.src_pixel));
+  add(dst_, static_cast<int>(tile_.dst_pixel));
+  dec(pixels_);
+  jnz(next, T_NEAR);
 }
 
 // Once for every line, about: src by the first part, diff_dst by the last.
@@ -119,16 +131,26 @@ int WeightsGradientGenerator::WeightsOffset(int block, int64_t source) const {
 
 void WeightsGradientGenerator::EmitPixel(const Range& sources, int pixel) {
   const int src = static_cast<int>(pixel * tile_.src_pixel);
-  const int dst = static_cast<int>(pixel * tile_.dst_pixel);
+  const int dst = static_cast<int>(pixel * tile_.dst_pixel), chain = pixel % tile_.chains;
   for (int b = 0; b < tile_.blocks; ++b)
     vmovups(Block(b), ptr[dst_ + dst + static_cast<int>(b * tile_.dst_block)]);
   for (int64_t s = sources.begin; s < sources.begin + sources.size; ++s) {
     if (tile_.depthwise) {
-      vfmadd231ps(Sum(sources, 0, s), Block(0), ptr[src_ + src + SrcOffset(s)]);
+      vfmadd231ps(Sum(sources, 0, s, chain), Block(0), ptr[src_ + src + SrcOffset(s)]);
       continue;
     }
     vbroadcastss(Source(), ptr[src_ + src + SrcOffset(s)]);
-    for (int b = 0; b < tile_.blocks; ++b) vfmadd231ps(Sum(sources, b, s), Source(), Block(b));
+    for (int b = 0; b < tile_.blocks; ++b)
+      vfmadd231ps(Sum(sources, b, s, chain), Source(), Block(b));
+  }
+}
+
+void WeightsGradientGenerator::JoinChains(const Range& sources) {
+  for (int chain = 1; chain < tile_.chains; ++chain) {
+    for (int b = 0; b < tile_.blocks; ++b) {
+      for (int64_t s = sources.begin; s < sources.begin + sources.size; ++s)
+        vaddps(Sum(sources, b, s), Sum(sources, b, s), Sum(sources, b, s, chain));
+    }
   }
 }
 

@@ -8,7 +8,8 @@
 //
 // Lanes are output channels; a source is broadcast from memory. The sum is a chain of fused
 // multiply-adds that begins at zero, in the order of rows and pixels, and is then added to what
-// diff_weights holds. The gradient of a bias is the tile of one source that is 1 everywhere.
+// diff_weights holds. The gradient of a bias is the tile of one source that is 1 everywhere: its
+// few sums would wait for each other, and so are some chains each, which take turns at the pixels.
 // Depthwise, lanes are the channels of both sides, and sources are taps.
 //
 // Registers: the sums, vectors of diff_dst, and a source; 12 sums with 16 registers and 24 with 32
@@ -41,6 +42,7 @@ struct WeightsGradientTile {
   int sources = 1, sources_of_row = 1;
   int64_t src_source = 0, src_source_row = 0;          // from one to the next, and from row to row
   int64_t weights_source = 0, weights_source_row = 0;  // the same of diff_weights
+  int chains = 1;                                      // of a sum, added up in the end
   bool depthwise = false;
   bool fetches_ahead = false;
 };
@@ -63,6 +65,7 @@ class WeightsGradientGenerator final : public jit::Generator {
   static constexpr int kMostBlocks = 3;  // vectors of output channels of a tile
   // Sums that the registers hold beside what they are made of.
   static int MostSums(const VectorUnit& unit) { return unit.registers() >= 32 ? 24 : 12; }
+  static constexpr int kChainsOfBias = 4;
 
   WeightsGradientGenerator(absl::string_view name, const WeightsGradientTile& tile)
       : Generator(name),
@@ -83,15 +86,18 @@ class WeightsGradientGenerator final : public jit::Generator {
   void EmitPixels(const Part& part);
   void EmitPixel(const Range& sources, int pixel);
   void FetchAhead(const Part& part, int pixel);
+  void EmitLastPixels(const Range& sources);
+  void JoinChains(const Range& sources);
   void AddSums(const Range& sources);
 
-  static constexpr int kPixelsAtOnce = 2;
+  int PixelsAtOnce() const { return tile_.chains > 1 ? tile_.chains : 2; }
 
   // Bytes from the first source to another.
   int SrcOffset(int64_t source) const;
   int WeightsOffset(int block, int64_t source) const;
-  Xbyak::Xmm Sum(const Range& sources, int block, int64_t source) const {
-    return tile_.unit.Vector(static_cast<int>(block * sources.size + source - sources.begin));
+  Xbyak::Xmm Sum(const Range& sources, int block, int64_t source, int chain = 0) const {
+    const int64_t row = chain * tile_.blocks + block;
+    return tile_.unit.Vector(static_cast<int>(row * sources.size + source - sources.begin));
   }
   Xbyak::Xmm Block(int block) const { return tile_.unit.Vector(MostSums(tile_.unit) + block); }
   Xbyak::Xmm Source() const { return Block(kMostBlocks); }

@@ -133,6 +133,7 @@ absl::Status WeightsGradientTiles::CompileBias(absl::string_view name, int block
   Tile& tile = biases_[blocks - 1][tail];
   if (tile != nullptr) return absl::OkStatus();
   WeightsGradientTile config = ConfigOf(blocks, tail);
+  config.chains = WeightsGradientGenerator::kChainsOfBias;
   config.weights_block = problem_.unit.bytes();
   ABSL_ASSIGN_OR_RETURN(tile, jit::Compile<WeightsGradientGenerator>(name, config));
   return absl::OkStatus();
