@@ -87,14 +87,21 @@ void Choice::AddToCurve(const Assignment& assignment) {
   curve_.push_back({.error = assignment.error.value, .estimate = estimate});
 }
 
+void Choice::Remember(const Assignment& assignment) {
+  if (!nearest_ || in_.spec.budget.IsWorse(nearest_->error.value, assignment.error.value))
+    nearest_ = assignment;
+  const bool keeps = kept_.Allows(assignment.error.value);
+  if (keeps && (!probable_ || assignment.probability > probable_->probability))
+    probable_ = assignment;
+}
+
 absl::StatusOr<bool> Choice::Try(Precisions precisions) {
   if (IsAllExact(precisions)) return true;
   Assignment assignment{
       .precisions = std::move(precisions), .methods = methods_, .corrections = corrections_};
   ABSL_RETURN_IF_ERROR(Measure(&assignment, static_cast<int64_t>(in_.set.chosen.size())));
   AddToCurve(assignment);
-  if (!nearest_ || in_.spec.budget.IsWorse(nearest_->error.value, assignment.error.value))
-    nearest_ = assignment;
+  Remember(assignment);
   const bool keeps = Keeps(assignment);
   if (keeps) best_ = std::move(assignment);
   return keeps;
@@ -118,7 +125,7 @@ absl::Status Choice::FindMethod() {
     if (IsEnding() || !in_.spec.may_be_int8) break;
   }
   methods_.assign(in_.calibration.groups(), method);
-  nearest_ = least;
+  Remember(*least);
   if (Keeps(*least)) best_ = least;
   return absl::OkStatus();
 }
@@ -421,6 +428,7 @@ absl::Status Choice::Run() {
     return Descend();
   };
   const absl::Status status = steps();
+  if (!best_) best_ = probable_;
   if (absl::IsCancelled(status) && in_.spec.stop != nullptr && *in_.spec.stop) {
     is_stopped_ = true;
     return absl::OkStatus();

@@ -103,7 +103,8 @@ class Choice {
 
   // Choosing keeps to a part of the budget, so that other examples keep to the whole of it.
   static constexpr double kPartOfBudget = 0.8;
-  // And to assignments that so probably keep a share of changes where they were not chosen.
+  // And to assignments that so probably keep a share of changes where they were not chosen; if none
+  // is found in time, the most probable one is checked on what is held out as any other.
   static constexpr double kLeastProbability = 0.95;
   static constexpr int64_t kExamplesAlone = 16;  // that the error of a single layer is measured on
   static constexpr int64_t kExamplesCorrected = 64;  // that a correction is tried on
@@ -113,6 +114,8 @@ class Choice {
     return kept_.Allows(assignment.error.value) &&
            (!in_.spec.may_stay_exact || assignment.probability >= kLeastProbability);
   }
+  // Remembers what may be the result if nothing better is found in time.
+  void Remember(const Assignment& assignment);
   absl::Status Measure(Assignment* assignment, int64_t most_examples);
   // Measures on all examples of the choice, and remembers it. Returns whether it keeps the budget.
   absl::StatusOr<bool> Try(Precisions precisions);
@@ -167,6 +170,7 @@ class Choice {
   absl::Duration beside_layers_;  // in the exact model
   std::vector<TriedPoint> curve_;
   std::optional<Assignment> best_, nearest_;
+  std::optional<Assignment> probable_;  // keeps its part of the budget, however probably elsewhere
   int64_t tried_ = 0;
   bool is_stopped_ = false, is_out_of_time_ = false;
 };

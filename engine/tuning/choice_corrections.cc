@@ -98,8 +98,7 @@ absl::Status Choice::FindCorrections() {
   }
   if (!least) return absl::OkStatus();
   corrections_ = least->corrections;
-  const auto& budget = in_.spec.budget;
-  if (!nearest_ || budget.IsWorse(nearest_->error.value, least->error.value)) nearest_ = least;
+  Remember(*least);
   if (!in_.spec.may_stay_exact && Keeps(*least) && (!best_ || least->l2 < best_->l2)) best_ = least;
   return absl::OkStatus();
 }
