@@ -118,6 +118,7 @@ class SecondGradient {
       (IsKept(loops[i]) ? kept_ : summed_).push_back(loops[i]);
     for (const StridedLoop& loop : kept_) owners_ *= loop.count;
     if (IsKept(inner_)) owners_ *= DivUp(inner_.count, kLanes);
+    for (const StridedLoop& loop : loops) is_empty_ |= loop.count == 0;
   }
 
   static absl::StatusOr<std::vector<StridedLoop>> LoopsOf(const BinaryDesc& desc) {
@@ -169,7 +170,8 @@ class SecondGradient {
   }
 
   template <typename Add>
-  static void AddBoxes(absl::Span<const StridedLoop> loops, const Pointers& at, const Add& add) {
+  void AddBoxes(absl::Span<const StridedLoop> loops, const Pointers& at, const Add& add) const {
+    if (is_empty_) return;  // of what may be many boxes
     if (loops.empty()) return add(at);
     for (int64_t i = 0; i < loops[0].count && !threading::Stopped(); ++i)
       AddBoxes(loops.subspan(1), Moved(at, loops[0], i), add);
@@ -207,6 +209,7 @@ class SecondGradient {
   StridedLoop inner_;
   std::vector<StridedLoop> kept_, summed_;  // around it, outermost first
   int64_t owners_ = 1;
+  bool is_empty_ = false;  // nothing is summed
 };
 
 struct GradientDriver {

@@ -109,6 +109,12 @@ TEST_P(BinaryBackwardTest, LongSums) {
   }
 }
 
+// The sum of no elements, however many boxes of none there are.
+TEST_P(BinaryBackwardTest, SumsOfNothingAreZero) {
+  const MemoryDesc src0 = Plain({int64_t{1} << 40, 3, 0}), src1 = Plain({1, 3, 1});
+  ExpectDifferences(DescOf(BinaryAlgorithm::kMul, src0, src1));
+}
+
 TEST_P(BinaryBackwardTest, EitherGradientAlone) {
   BinaryDesc desc = DescOf(BinaryAlgorithm::kDiv, Plain({2, 5}), Plain({1, 5}));
   desc.diff_src1 = MemoryDesc();

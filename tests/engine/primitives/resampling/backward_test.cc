@@ -73,6 +73,12 @@ TEST_P(ResamplingBackwardTest, IsTheTransposeOfForward) {
   }
 }
 
+TEST_P(ResamplingBackwardTest, ManyRowsOfNothingTakeNoTime) {
+  const MemoryDesc src = Plain({int64_t{1} << 40, 1, 5, 0}),
+                   dst = Plain({int64_t{1} << 40, 1, 5, 0});
+  ExpectTransposed(ResamplingAlgorithm::kNearest, src, dst);
+}
+
 // Rows of more outputs than are added up at once, channels beyond those that are, and inputs that
 // no output samples.
 TEST_P(ResamplingBackwardTest, LongRowsAndManyChannels) {
@@ -80,10 +86,9 @@ TEST_P(ResamplingBackwardTest, LongRowsAndManyChannels) {
     const char* tag;
     Dims src, dst;
   };
-  const Sizes cases[] = {{"ncw", {1, 1, 1500}, {1, 1, 3100}},
-                         {"nwc", {1, 37, 40}, {1, 37, 300}},
-                         {"ncw", {1, 2, 300}, {1, 2, 7}},
-                         {"nwc", {1, 20, 3}, {1, 20, 150}},
+  const Sizes cases[] = {{"ncw", {1, 1, 1500}, {1, 1, 3100}},  {"nwc", {1, 37, 40}, {1, 37, 300}},
+                         {"ncw", {1, 2, 300}, {1, 2, 7}},      {"nwc", {1, 20, 3}, {1, 20, 150}},
+                         {"nwc", {1, 17, 8}, {1, 17, 403}},    {"nwc", {1, 17, 8}, {1, 17, 465}},
                          {"nchw", {1, 1, 2, 1}, {1, 1, 3, 90}}};
   for (const Sizes& one : cases) {
     for (ResamplingAlgorithm algorithm :
