@@ -18,7 +18,6 @@ import json
 import pathlib
 import tempfile
 
-import digits_from_scratch
 import numpy
 import torch
 import training_gradients
@@ -82,7 +81,7 @@ def made(name):
     if name in ("simple", "branch"):
         return (Simple() if name == "simple" else Branch()).train(), (CHANNELS, 16, 16), 10
     if name == "digits":
-        return digits_from_scratch.recipe().Digits().train(), (3, 24, 20), 10
+        return training_gradients.made(name), (3, 24, 20), 10
     return training_gradients.made(name), (3, 224, 224), 1000
 
 
