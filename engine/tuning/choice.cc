@@ -295,6 +295,7 @@ absl::Status Choice::Descend() {
       methods_ = best_->methods;
       corrections_ = nullptr;
     }
+    ABSL_RETURN_IF_ERROR(TryAllBf16());
     return LeaveOutTheSlow();
   }
   int fails = 0, keeps = static_cast<int>(steps.size());
@@ -305,6 +306,7 @@ absl::Status Choice::Descend() {
     ABSL_ASSIGN_OR_RETURN(const bool kept, Try(after(middle)));
     (kept ? keeps : fails) = middle;
   }
+  ABSL_RETURN_IF_ERROR(TryAllBf16());
   ABSL_RETURN_IF_ERROR(TryRegions());
   ABSL_RETURN_IF_ERROR(TryAgain({steps.begin(), steps.begin() + keeps}));
   return LeaveOutTheSlow();
@@ -369,15 +371,17 @@ absl::Status Choice::TryRegion(bool is_front_exact) {
   return TakeIfFaster(with(keeps));
 }
 
-absl::Status Choice::TryRegions() {
-  if (!in_.spec.may_be_int8 || !best_ || IsEnding()) return absl::OkStatus();
-  if (in_.spec.may_be_bf16) {
-    Precisions bf16(in_.layers.size(), TunedPrecision::kExact);
-    for (int i = 0; i < static_cast<int>(bf16.size()); ++i) {
-      if (MayBeBf16(i)) bf16[i] = TunedPrecision::kBf16;
-    }
-    ABSL_RETURN_IF_ERROR(TakeIfFaster(std::move(bf16)));
+absl::Status Choice::TryAllBf16() {
+  if (!best_ || !in_.spec.may_be_bf16 || IsEnding()) return absl::OkStatus();
+  Precisions bf16(in_.layers.size(), TunedPrecision::kExact);
+  for (int i = 0; i < static_cast<int>(bf16.size()); ++i) {
+    if (MayBeBf16(i)) bf16[i] = TunedPrecision::kBf16;
   }
+  return TakeIfFaster(std::move(bf16));
+}
+
+absl::Status Choice::TryRegions() {
+  if (!in_.spec.may_be_int8 || !best_) return absl::OkStatus();
   for (bool is_front_exact : {true, false}) {
     if (IsEnding()) return absl::OkStatus();
     Report(kDoneByDescent,

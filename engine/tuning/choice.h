@@ -135,6 +135,7 @@ class Choice {
                                      const CorrectionSet& corrections);
   bool HasTimeForCorrections() { return !IsEnding() && absl::Now() < end_of_corrections_; }
   absl::Status Descend();
+  absl::Status TryAllBf16();
   // Conversions between precisions may cost more than layers save: one region of layers that are as
   // fast as can be, with the first or the last ones more exact, is tried against what was found.
   absl::Status TryRegions();
