@@ -330,7 +330,9 @@ absl::Status Choice::TryAgain(const std::vector<Step>& steps) {
              absl::StrFormat("once more with %s %s", in_.layers[layer].name, NameOf(wanted)));
       Precisions faster = now;
       faster[layer] = wanted;
-      ABSL_RETURN_IF_ERROR(Try(std::move(faster)).status());
+      // Its layers are faster, and more conversions may take that away.
+      ABSL_RETURN_IF_ERROR(best_ ? TakeIfFaster(std::move(faster))
+                                 : Try(std::move(faster)).status());
     }
   }
   return absl::OkStatus();
