@@ -47,14 +47,23 @@ struct TuningSpec {
   explicit TuningSpec(ErrorBudget error_budget) : budget(std::move(error_budget)) {}
 
   ErrorBudget budget;
+  // How many times as fast as the exact model the result has to be, above 1: then that with the
+  // least error is looked for which is so fast, and it still has to keep the budget. nullopt: the
+  // fastest that keeps the budget.
+  std::optional<double> goal;
+  // The right class of each example, an index along dimension 1 of the budget's output; empty: not
+  // known. Then accuracy is told, and decides nothing.
+  std::vector<int64_t> labels;
+  bool is_made_up = false;  // the examples; the tuning says so
   // Among which each layer gets a precision; int8 alone: all layers that can be are, whatever the
   // budget says.
   bool may_stay_exact = true, may_be_bf16 = false, may_be_int8 = true;
   // Whether the row that each layer takes is chosen by measurement, too.
   bool chooses_rows = false;
-  double hold_out = 0.5;                   // share of the examples that only the last check sees
-  uint64_t seed = 0;                       // of which examples these are
-  absl::Duration time = absl::Minutes(5);  // for measuring and choosing; what is begun is ended
+  double hold_out = 0.5;  // share of the examples that only the last check sees
+  uint64_t seed = 0;      // of which examples these are
+  // For measuring, choosing and the last check, which begins early enough; what is begun is ended.
+  absl::Duration time = absl::Minutes(5);
   std::string scratch;  // a folder for files that are tried; empty: that of the system
   std::function<void(const TuningProgress&)> progress;  // may be empty
   // Once true, choosing ends, with the best that was found. May be null.
@@ -92,22 +101,55 @@ struct TriedPoint {
   bool is_chosen = false;
 };
 
+// An example for which the tuned model has another class than the exact one.
+struct ChangedAnswer {
+  int64_t example = 0;  // its index
+  int64_t exact_class = 0, tuned_class = 0;
+  // They belong to these classes: the output where its elements are probabilities, whose sum is 1,
+  // else its softmax.
+  double exact_probability = 0, tuned_probability = 0;
+  int64_t label = -1;  // -1: not known
+};
+
+// How many examples the models are right for, and within which shares of all that may lie.
+struct Accuracy {
+  int64_t examples = 0, exact_right = 0, tuned_right = 0;
+  ShareInterval exact_interval, tuned_interval;
+};
+
+// The bytes that a model holds while nothing runs (Model::HeldBytes()), and those of one run.
+struct ModelMemory {
+  int64_t held = 0, activations = 0, scratchpad = 0;
+};
+
 struct TuningResult {
   std::vector<TunedNode> nodes;  // in the order of the file
-  // On the examples of the choice, and on those held out. If nothing keeps the budget, these are of
-  // the nearest that was found, and all nodes are exact.
+  // On the examples of the choice, and on those held out. If nothing keeps the budget and reaches
+  // the goal, these are of the nearest that was found, and all nodes are exact.
   MeasuredError chosen, held_out;
   double predicted_l2 = 0;    // root of the sum of the squares of error_alone; of what is measured
   double chosen_l2 = 0;       // measured, of the whole, on the same examples as `chosen`
   bool keeps_budget = false;  // on the examples of the choice, and on those held out
+  bool reaches_goal = true;   // at the last check; true without one
+  // The error of a first choice that missed the budget on these examples, or the goal at the last
+  // check; then a second one, which is judged on the same examples, kept to half the budget and
+  // aimed higher. `held_out` is that of the better one.
+  std::optional<MeasuredError> first_held_out;
+  // On the examples held out, where each has one class; top1_changed, whatever the budget is of.
+  std::optional<MeasuredError> changed_share;
+  std::vector<ChangedAnswer> changed;
+  std::optional<Accuracy> accuracy;  // on the examples held out, with labels
   bool is_stopped = false, is_out_of_time = false;
   int64_t tried = 0;                         // assignments whose errors were measured
   int64_t rows_tried = 0;                    // that some layer took
   absl::Duration exact_time, tuned_time;     // medians of runs in turns
   int64_t exact_bytes = 0, tuned_bytes = 0;  // of the files
+  ModelMemory exact_memory, tuned_memory;    // of an engine that loads these files
   std::vector<TriedPoint> curve;             // as they were tried; empty without times of layers
-  std::string model;                         // the QDQ file; empty if nothing keeps the budget
-  std::string tuning;  // the text of tilewire.tuning; empty if nothing keeps the budget
+  std::string model;                         // the QDQ file; empty unless is_found()
+  std::string tuning;                        // the text of tilewire.tuning; empty unless is_found()
+
+  bool is_found() const { return keeps_budget && reaches_goal; }
 };
 
 // kTuningFile in the folder of a model's file.
@@ -125,9 +167,10 @@ absl::StatusOr<std::optional<TuningFacts>> CheckTuning(const std::string& path);
 //   kInvalidArgument    no two examples, an input that is missing, unknown or does not fit, numbers
 //                       that are not finite, an output that the budget names and the model does not
 //                       have, or that the measure does not fit, an opset below 13, weights in other
-//                       files; neither bf16 nor int8 permitted
-//                       and no rows chosen, rows of a model whose inputs leave more open than the
-//                       batch
+//                       files; neither bf16 nor int8 permitted and no rows chosen, rows of a model
+//                       whose inputs leave more open than the batch; a goal that is not above 1;
+//                       another number of labels than of examples, classes that the output does
+//                       not have
 //   kFailedPrecondition the model is quantized already, or has no layer that can be int8; bf16 is
 //                       permitted, and this CPU or the engine's options have no products of it
 //   kResourceExhausted  memory, no space in the scratch folder

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/amount_text.h"
 #include "client/load/random_input.h"
+#include "client/tensor_values.h"
 
 namespace tilewire::client {
 
@@ -13,6 +14,23 @@ OwnedTensor OwnedOf(Tensor tensor) {
   return {std::move(tensor.name),
           {Dims(tensor.shape.begin(), tensor.shape.end()), ::tilewire::Layout::kNchw,
            std::move(tensor.bytes)}};
+}
+
+absl::StatusOr<std::vector<int64_t>> LabelsOf(const std::string& source, const NpyArray& array,
+                                              int64_t examples) {
+  const int64_t size = SizeOfDatatype(array.datatype);
+  if (size == 0 || IsFloatingPoint(array.datatype) || array.datatype == "BOOL") {
+    return absl::InvalidArgumentError(
+        absl::StrCat(source, " holds ", array.datatype, "; labels are whole numbers"));
+  }
+  const auto count = static_cast<int64_t>(array.bytes.size()) / size;
+  if (count != examples) {
+    return absl::InvalidArgumentError(absl::StrCat(source, " has ", CountText(count, "label"),
+                                                   " for ", CountText(examples, "example")));
+  }
+  const auto numbers = NumbersOf({.datatype = array.datatype, .bytes = array.bytes});
+  if (!numbers.ok()) return numbers.status();
+  return std::vector<int64_t>(numbers->begin(), numbers->end());
 }
 
 absl::Status AddArray(const TensorSpec& input, InputArray array,

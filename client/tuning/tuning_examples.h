@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "client/npy.h"
 #include "client/tensor.h"
 #include "client/training/dataset.h"
 #include "client/training/model_fit.h"
@@ -23,6 +24,18 @@ struct OwnedTensor {
   BatchTensor tensor;
 };
 using OwnedExample = std::vector<OwnedTensor>;
+
+struct TuningExamples {
+  std::vector<OwnedExample> examples;
+  std::vector<std::string> files;    // of pictures, one each; else empty
+  std::vector<int64_t> labels;       // one each; empty: not known
+  std::vector<std::string> classes;  // their names, of folders; else empty
+};
+
+// The labels in an array: whole numbers, one for each example.
+//   kInvalidArgument  another type or number of them; the message begins with `source`
+absl::StatusOr<std::vector<int64_t>> LabelsOf(const std::string& source, const NpyArray& array,
+                                              int64_t examples);
 
 // A tensor as a request would carry it, in the order that the model declares.
 OwnedTensor OwnedOf(Tensor tensor);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -17,20 +18,26 @@ std::string FactRow(absl::string_view name, absl::string_view text) {
 }
 
 std::string FactTable(const TuningReport& report) {
-  const TuningResult& result = report.result;
-  const ErrorMeasure measure = report.budget.measure();
-  std::string rows = FactRow("budget", report.budget.ToString());
-  if (result.held_out.examples > 0) {
-    absl::StrAppend(&rows, FactRow("held out", MeasuredText(measure, result.held_out)),
-                    FactRow("chosen on", MeasuredText(measure, result.chosen)),
-                    FactRow("l2", L2Text(result)),
-                    FactRow("time", absl::StrFormat("%.3g ms exact, %.3g ms tuned",
-                                                    absl::ToDoubleMilliseconds(result.exact_time),
-                                                    absl::ToDoubleMilliseconds(result.tuned_time))),
-                    FactRow("file", absl::StrCat(BytesText(result.exact_bytes), " exact, ",
-                                                 BytesText(result.tuned_bytes), " tuned")));
-  }
+  std::string rows;
+  for (const auto& [name, text] : TuningFigures(report))
+    absl::StrAppend(&rows, FactRow(name, text));
+  if (rows.empty()) rows = FactRow("budget", report.budget.ToString());
   return HtmlTable("Result", "<th><th>", rows, " class=facts");
+}
+
+std::string ChangedAnswersTable(const TuningReport& report) {
+  std::string rows;
+  const std::vector<ChangedAnswer>& changed = report.result.changed;
+  for (size_t i = 0; i < changed.size() && i < kMostChangedInHtml; ++i) {
+    const ChangedWords words = WordsOf(report, changed[i]);
+    const auto picture = report.pictures.find(changed[i].example);
+    absl::StrAppend(&rows, "<tr><td>",
+                    picture == report.pictures.end() ? "" : picture->second.thumbnail, "<td>",
+                    HtmlText(words.example), "<td>", HtmlText(words.exact), "<td>",
+                    HtmlText(words.tuned), "<td>", HtmlText(words.label), "</tr>\n");
+  }
+  return HtmlTable("Answers that changed on held-out inputs, with their probabilities",
+                   "<th><th>input<th>exact<th>tuned<th>right", rows, " class=facts");
 }
 
 std::string LayerTable(const TuningResult& result) {
@@ -65,16 +72,34 @@ std::string ErrorFigure(const TuningResult& result) {
 }
 
 // The error of what was tried, against its time.
-std::string CurveFigure(const TuningResult& result) {
+std::string CurveFigure(const TuningReport& report) {
+  const ErrorMeasure measure = report.budget.measure();
+  const double unit = measure == ErrorMeasure::kTop1Changed ? 100 : 1;
   ChartSeries tried{"tried", 1, LineStyle::kDots, {}}, chosen{"chosen", 0, LineStyle::kDots, {}};
-  for (const TriedPoint& point : result.curve) {
+  ChartSeries best{"best", 1, LineStyle::kSolid, {}}, limit{"budget", 2, LineStyle::kDashed, {}};
+  for (const TriedPoint& point : report.result.curve) {
     if (!std::isfinite(point.error)) continue;
     (point.is_chosen ? chosen : tried)
-        .points.emplace_back(absl::ToDoubleMilliseconds(point.estimate), point.error);
+        .points.emplace_back(absl::ToDoubleMilliseconds(point.estimate), unit * point.error);
   }
   if (tried.points.empty() && chosen.points.empty()) return "";
-  return HtmlFigure("The error of each assignment that was tried, and its time by that of layers",
-                    LineChart({.label = "ms"}, {}, {tried, chosen}));
+  double latest = 0;
+  for (const ChartSeries* series : {&tried, &chosen}) {
+    for (const auto& point : series->points) latest = std::max(latest, point.first);
+  }
+  for (const TriedPoint& point : BestPoints(report)) {
+    if (std::isfinite(point.error))
+      best.points.emplace_back(absl::ToDoubleMilliseconds(point.estimate), unit * point.error);
+  }
+  limit.points = {{0, unit * report.budget.limit()}, {latest, unit * report.budget.limit()}};
+  const absl::string_view of_measure = measure == ErrorMeasure::kTop1Changed ? "answers changed, %"
+                                       : measure == ErrorMeasure::kPsnr      ? "psnr, dB"
+                                                                             : "l2";
+  return HtmlFigure(
+      absl::StrCat("The error of each assignment that was tried (", of_measure,
+                   ") and its time by that of layers; dashed: the budget; the other colour: the "
+                   "chosen one"),
+      LineChart({.label = "ms"}, {}, {tried, best, limit, chosen}));
 }
 
 }  // namespace
@@ -87,8 +112,9 @@ std::string TuningHtml(const TuningReport& report) {
   return HtmlPage(
       absl::StrCat("Tuning of ", report.model),
       absl::StrCat("<p>", summary, "</p>\n", FactTable(report), HtmlNotes(TuningNotes(report)),
-                   "<div class=charts>\n", ErrorFigure(report.result), CurveFigure(report.result),
-                   "</div>\n", LayerTable(report.result), HtmlSettings(report.settings),
+                   ChangedAnswersTable(report), "<div class=charts>\n", ErrorFigure(report.result),
+                   CurveFigure(report), "</div>\n", LayerTable(report.result),
+                   HtmlSettings(report.settings),
                    "<footer>tilewire tune. Errors of the result are of examples that "
                    "were not used for choosing; times are of this machine.</footer>"));
 }

@@ -68,12 +68,14 @@ std::string Headline(const TuningReport& report) {
     absl::StrAppend(&counts, ", ", bf16, " bf16");
   if (const int64_t rows = MeasuredRows(result); rows > 0)
     absl::StrAppend(&counts, ", ", CountText(rows, "row"), " by measurement");
+  if (report.is_made_up) absl::StrAppend(&counts, ", by inputs that are MADE UP");
   const std::string model = ShownText(report.model);
   if (!report.written.empty())
     return absl::StrCat(model, ": ", counts, ", written to ", WrittenText(report), "\n");
-  if (result.keeps_budget) return absl::StrCat(model, ": ", counts, ", not written\n");
+  if (result.is_found()) return absl::StrCat(model, ": ", counts, ", not written\n");
+  const std::string goal = report.goal ? absl::StrCat(" at ", GoalText(*report.goal)) : "";
   return absl::StrCat(model, ": nothing was found that keeps ", ShownText(report.budget.ToString()),
-                      "; nothing is written\n");
+                      goal, "; nothing is written\n");
 }
 
 std::string ErrorCell(double error) { return error < 0 ? "-" : absl::StrFormat("%.1e", error); }
@@ -98,8 +100,123 @@ std::string NodeTable(const TuningResult& result) {
         row(NameOf(node.precision), TimeCell(node.exact_time), TimeCell(node.bf16_time),
             ErrorCell(node.bf16_alone), TimeCell(node.int8_time), ErrorCell(node.error_alone),
             absl::StrFormat("%-10s  %s %s", node.range_method, node.op, ShownText(node.node))));
+    // Why not int8, where that would be faster.
+    const bool asks = result.is_found() && node.precision != TunedPrecision::kInt8;
+    if (asks && !node.reason.empty())
+      absl::StrAppend(&text, "           ", ShownText(node.reason), "\n");
   }
   return text;
+}
+
+std::string PercentText(int64_t part, int64_t whole) {
+  return absl::StrFormat("%.2f %%", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+}
+
+// "between 0.04 % and 0.95 %"
+std::string BetweenText(const ShareInterval& interval) {
+  return absl::StrFormat("between %.2f %% and %.2f %%", 100 * interval.low, 100 * interval.high);
+}
+
+std::string AnswersText(const TuningResult& result) {
+  const MeasuredError& share = *result.changed_share;
+  std::string text = absl::StrCat(result.changed.size(), " of ", share.examples,
+                                  " changed: ", ErrorText(ErrorMeasure::kTop1Changed, share.value));
+  if (share.interval) {
+    absl::StrAppend(&text, "; of all such inputs, with a confidence of 95 %, ",
+                    BetweenText(*share.interval));
+  }
+  return text;
+}
+
+std::string AccuracyText(const Accuracy& accuracy) {
+  return absl::StrCat(PercentText(accuracy.exact_right, accuracy.examples), " exact (",
+                      BetweenText(accuracy.exact_interval), "), ",
+                      PercentText(accuracy.tuned_right, accuracy.examples), " tuned (",
+                      BetweenText(accuracy.tuned_interval), "), of ", accuracy.examples,
+                      " held out");
+}
+
+std::string MemoryText(const TuningReport& report) {
+  const ModelMemory &exact = report.result.exact_memory, &tuned = report.result.tuned_memory;
+  // A server keeps the tuned file beside what it made of it.
+  const int64_t kept = report.has_tuning ? report.result.tuned_bytes : 0;
+  return absl::StrCat(BytesText(exact.held), " exact, ", BytesText(tuned.held + kept),
+                      " tuned; for each run ", BytesText(exact.activations + exact.scratchpad),
+                      " and ", BytesText(tuned.activations + tuned.scratchpad), " more");
+}
+
+std::string TimeText(const TuningReport& report) {
+  const TuningResult& result = report.result;
+  std::string text =
+      absl::StrFormat("%s exact, %s tuned: %.2fx", MillisecondsText(result.exact_time),
+                      MillisecondsText(result.tuned_time), Speedup(result));
+  if (report.goal) absl::StrAppend(&text, ", ", GoalText(*report.goal), " wanted");
+  return text;
+}
+
+std::string ClassText(const TuningReport& report, int64_t index) {
+  if (index < 0) return "no class";
+  return index < static_cast<int64_t>(report.classes.size()) ? report.classes[index]
+                                                             : absl::StrCat(index);
+}
+
+std::string ChangedTable(const TuningReport& report) {
+  const std::vector<ChangedAnswer>& changed = report.result.changed;
+  if (changed.empty()) return "";
+  std::string text =
+      "\nanswers that changed, with their probabilities: exact -> tuned, and the input\n";
+  for (size_t i = 0; i < changed.size() && i < kMostChangedInText; ++i) {
+    const ChangedWords words = WordsOf(report, changed[i]);
+    absl::StrAppend(&text, "  ", ShownText(words.exact), " -> ", ShownText(words.tuned), "  ",
+                    ShownText(words.example),
+                    words.label.empty() ? "" : absl::StrCat(", right: ", ShownText(words.label)),
+                    "\n");
+  }
+  if (changed.size() > kMostChangedInText) {
+    absl::StrAppend(&text, "  and ", changed.size() - kMostChangedInText,
+                    " more, which --html and --json have\n");
+  }
+  return text;
+}
+
+std::string CurveTable(const TuningReport& report) {
+  const std::vector<TriedPoint> points = BestPoints(report);
+  if (points.empty()) return "";
+  std::string text =
+      "\nthe best of what was tried: its time by that of its layers, and its error\n";
+  for (const TriedPoint& point : points) {
+    absl::StrAppendFormat(&text, "%13s  %s%s\n", MillisecondsText(point.estimate),
+                          ErrorText(report.budget.measure(), point.error),
+                          point.is_chosen ? "  <- chosen" : "");
+  }
+  return text;
+}
+
+json JsonOf(const ModelMemory& memory) {
+  return {{"held_bytes", memory.held},
+          {"activations_bytes", memory.activations},
+          {"scratchpad_bytes", memory.scratchpad}};
+}
+
+json JsonOf(const Accuracy& accuracy) {
+  return {{"examples", accuracy.examples},
+          {"exact_right", accuracy.exact_right},
+          {"tuned_right", accuracy.tuned_right},
+          {"exact_interval", {accuracy.exact_interval.low, accuracy.exact_interval.high}},
+          {"tuned_interval", {accuracy.tuned_interval.low, accuracy.tuned_interval.high}}};
+}
+
+json JsonOf(const TuningReport& report, const ChangedAnswer& changed) {
+  const ChangedWords words = WordsOf(report, changed);
+  return {{"example", changed.example},
+          {"input", words.example},
+          {"exact_class", changed.exact_class},
+          {"tuned_class", changed.tuned_class},
+          {"exact", words.exact},
+          {"tuned", words.tuned},
+          {"exact_probability", changed.exact_probability},
+          {"tuned_probability", changed.tuned_probability},
+          {"label", changed.label < 0 ? json(nullptr) : json(changed.label)}};
 }
 
 json JsonOf(const MeasuredError& error) {
@@ -134,6 +251,51 @@ json JsonOf(const TriedPoint& point) {
 
 }  // namespace
 
+std::string GoalText(double goal) { return absl::StrCat(goal, "x"); }
+
+std::vector<std::pair<std::string, std::string>> TuningFigures(const TuningReport& report) {
+  const TuningResult& result = report.result;
+  const ErrorMeasure measure = report.budget.measure();
+  if (result.held_out.examples == 0) return {};
+  const std::string nearest = result.is_found() ? "" : "the nearest: ";
+  std::vector<std::pair<std::string, std::string>> figures = {
+      {"budget", report.budget.ToString()},
+      {"held out", absl::StrCat(nearest, MeasuredText(measure, result.held_out))},
+      {"chosen on", absl::StrCat(nearest, MeasuredText(measure, result.chosen))}};
+  if (result.changed_share) figures.emplace_back("answers", AnswersText(result));
+  if (result.accuracy) figures.emplace_back("accuracy", AccuracyText(*result.accuracy));
+  figures.emplace_back("l2", L2Text(result));
+  figures.emplace_back("time", TimeText(report));
+  if (result.exact_memory.held > 0) figures.emplace_back("memory", MemoryText(report));
+  figures.emplace_back("file", absl::StrCat(BytesText(result.exact_bytes), " exact, ",
+                                            BytesText(result.tuned_bytes), " tuned"));
+  return figures;
+}
+
+ChangedWords WordsOf(const TuningReport& report, const ChangedAnswer& changed) {
+  const auto with_probability = [&](int64_t index, double probability) {
+    return absl::StrFormat("%s %.2f", ClassText(report, index), probability);
+  };
+  const auto picture = report.pictures.find(changed.example);
+  ChangedWords words{picture == report.pictures.end() ? absl::StrCat("input ", changed.example)
+                                                      : picture->second.file,
+                     with_probability(changed.exact_class, changed.exact_probability),
+                     with_probability(changed.tuned_class, changed.tuned_probability), ""};
+  if (changed.label >= 0) words.label = ClassText(report, changed.label);
+  return words;
+}
+
+std::vector<TriedPoint> BestPoints(const TuningReport& report) {
+  std::vector<TriedPoint> points = report.result.curve, best;
+  absl::c_stable_sort(
+      points, [](const TriedPoint& a, const TriedPoint& b) { return a.estimate < b.estimate; });
+  for (const TriedPoint& point : points) {
+    const bool is_nearer = best.empty() || report.budget.IsWorse(best.back().error, point.error);
+    if (is_nearer || point.is_chosen) best.push_back(point);
+  }
+  return best;
+}
+
 std::string L2Text(const TuningResult& result) {
   const std::string measured = absl::StrFormat("%.2e", result.chosen_l2);
   // Without errors of single layers, nothing was predicted.
@@ -145,6 +307,15 @@ std::vector<std::string> TuningNotes(const TuningReport& report) {
   const TuningResult& result = report.result;
   std::vector<std::string> notes;
   if (report.is_made_up) notes.push_back(kMadeUpNote);
+  if (result.first_held_out) {
+    notes.push_back(absl::StrCat(
+        "a first choice missed on the held-out examples, with ",
+        ErrorText(report.budget.measure(), result.first_held_out->value),
+        result.is_found() ? "; this second one keeps to half the budget, and was judged by the "
+                            "same examples, so that others may show a little more"
+                          : ", and a second one, which kept to half the budget, did not help: the "
+                            "examples of the choice may be unlike the others, or too few"));
+  }
   if (result.held_out.interval && result.keeps_budget &&
       !report.budget.Allows(result.held_out.interval->high)) {
     notes.push_back(absl::StrFormat(
@@ -172,51 +343,51 @@ std::vector<std::string> TuningNotes(const TuningReport& report) {
 
 std::string TuningText(const TuningReport& report) {
   const TuningResult& result = report.result;
-  const ErrorMeasure measure = report.budget.measure();
   std::string text = Headline(report);
-  if (result.held_out.examples > 0) {
-    const absl::string_view nearest = result.keeps_budget ? "" : "the nearest: ";
-    absl::StrAppend(&text, "budget     ", ShownText(report.budget.ToString()), "\n", "held out   ",
-                    nearest, MeasuredText(measure, result.held_out), "\n", "chosen on  ", nearest,
-                    MeasuredText(measure, result.chosen), "\n");
-    absl::StrAppend(&text, "l2         ", L2Text(result), "\n");
-    absl::StrAppendFormat(&text, "time       %s exact, %s tuned: %.2fx\n",
-                          MillisecondsText(result.exact_time), MillisecondsText(result.tuned_time),
-                          Speedup(result));
-    absl::StrAppend(&text, "file       ", BytesText(result.exact_bytes), " exact, ",
-                    BytesText(result.tuned_bytes), " tuned\n");
-  }
+  for (const auto& [name, figure] : TuningFigures(report))
+    absl::StrAppendFormat(&text, "%-9s  %s\n", name, ShownText(figure));
   for (const std::string& note : TuningNotes(report)) absl::StrAppend(&text, "note: ", note, "\n");
-  return absl::StrCat(text, "\n", NodeTable(result), RowTable(result));
+  return absl::StrCat(text, ChangedTable(report), CurveTable(report), "\n", NodeTable(result),
+                      RowTable(result));
 }
 
 std::string TuningJson(const TuningReport& report) {
   const TuningResult& result = report.result;
-  json settings = json::object(), nodes = json::array(), curve = json::array();
+  json settings = json::object(), nodes = json::array(), curve = json::array(),
+       changed = json::array();
   for (const auto& [name, value] : report.settings) settings[name] = value;
   for (const TunedNode& node : result.nodes) nodes.push_back(JsonOf(node));
   for (const TriedPoint& point : result.curve) curve.push_back(JsonOf(point));
-  const json object = {{"model", report.model},
-                       {"written", report.written},
-                       {"settings", settings},
-                       {"budget", report.budget.ToString()},
-                       {"limit", report.budget.limit()},
-                       {"keeps_budget", result.keeps_budget},
-                       {"made_up", report.is_made_up},
-                       {"held_out", JsonOf(result.held_out)},
-                       {"chosen_on", JsonOf(result.chosen)},
-                       {"l2", result.chosen_l2},
-                       {"predicted_l2", result.predicted_l2},
-                       {"exact_ms", absl::ToDoubleMilliseconds(result.exact_time)},
-                       {"tuned_ms", absl::ToDoubleMilliseconds(result.tuned_time)},
-                       {"exact_bytes", result.exact_bytes},
-                       {"tuned_bytes", result.tuned_bytes},
-                       {"tried", result.tried},
-                       {"stopped", result.is_stopped},
-                       {"out_of_time", result.is_out_of_time},
-                       {"notes", TuningNotes(report)},
-                       {"curve", curve},
-                       {"nodes", nodes}};
+  for (const ChangedAnswer& one : result.changed) changed.push_back(JsonOf(report, one));
+  json object = {{"model", report.model},
+                 {"written", report.written},
+                 {"settings", settings},
+                 {"budget", report.budget.ToString()},
+                 {"limit", report.budget.limit()},
+                 {"keeps_budget", result.keeps_budget},
+                 {"reaches_goal", result.reaches_goal},
+                 {"made_up", report.is_made_up},
+                 {"held_out", JsonOf(result.held_out)},
+                 {"chosen_on", JsonOf(result.chosen)},
+                 {"l2", result.chosen_l2},
+                 {"predicted_l2", result.predicted_l2},
+                 {"exact_ms", absl::ToDoubleMilliseconds(result.exact_time)},
+                 {"tuned_ms", absl::ToDoubleMilliseconds(result.tuned_time)},
+                 {"exact_memory", JsonOf(result.exact_memory)},
+                 {"tuned_memory", JsonOf(result.tuned_memory)},
+                 {"exact_bytes", result.exact_bytes},
+                 {"tuned_bytes", result.tuned_bytes},
+                 {"tried", result.tried},
+                 {"stopped", result.is_stopped},
+                 {"out_of_time", result.is_out_of_time},
+                 {"notes", TuningNotes(report)},
+                 {"curve", curve},
+                 {"changed", changed},
+                 {"nodes", nodes}};
+  if (report.goal) object["goal"] = *report.goal;
+  if (result.changed_share) object["top1_changed"] = JsonOf(*result.changed_share);
+  if (result.first_held_out) object["first_held_out"] = JsonOf(*result.first_held_out);
+  if (result.accuracy) object["accuracy"] = JsonOf(*result.accuracy);
   return object.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 

@@ -5,7 +5,10 @@
 #ifndef CLIENT_TUNING_TUNING_REPORT_H_
 #define CLIENT_TUNING_TUNING_REPORT_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,18 +18,45 @@
 
 namespace tilewire::client {
 
+// A picture whose answer changed.
+struct ChangedPicture {
+  std::string file;
+  std::string thumbnail;  // an <img> element; may be empty
+};
+
+inline constexpr size_t kMostChangedInText = 20, kMostChangedInHtml = 100;
+
 struct TuningReport {
   std::string model;
   std::vector<std::string> written;                           // files
   std::vector<std::pair<std::string, std::string>> settings;  // as the flags have them
   ErrorBudget budget;
-  bool is_made_up = false;  // the inputs
-  bool has_qdq = false;     // a QDQ file is among those that are written
+  std::optional<double> goal;
+  bool is_made_up = false;                     // the inputs
+  bool has_qdq = false, has_tuning = false;    // is among the files that are written
+  std::vector<std::string> classes;            // their names; empty: not known
+  std::map<int64_t, ChangedPicture> pictures;  // by example; of inputs that are not, none
   TuningResult result;
 };
 
+// "2x".
+std::string GoalText(double goal);
+
 // "1.20e-02, predicted 1.10e-02".
 std::string L2Text(const TuningResult& result);
+
+// The figures of a result as pairs of a name and a text, in the order of the text and the page:
+// "answers", "1 of 400 changed: 0.25 %, ...".
+std::vector<std::pair<std::string, std::string>> TuningFigures(const TuningReport& report);
+
+// A changed answer in words: where it is, and its classes with their probabilities.
+struct ChangedWords {
+  std::string example, exact, tuned, label;  // "cats/3.png", "cat 0.51", "dog 0.49", "cat"
+};
+ChangedWords WordsOf(const TuningReport& report, const ChangedAnswer& changed);
+
+// The points of the curve than which none is both faster and nearer, by their time.
+std::vector<TriedPoint> BestPoints(const TuningReport& report);
 
 // The caveats that a reader has to know beside the figures, a sentence each.
 std::vector<std::string> TuningNotes(const TuningReport& report);

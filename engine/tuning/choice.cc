@@ -30,7 +30,7 @@ bool IsAllExact(const Precisions& precisions) {
 }  // namespace
 
 void Choice::Report(double fraction, const std::string& text) const {
-  if (in_.spec.progress) in_.spec.progress({fraction, text});
+  if (in_.spec.progress) in_.spec.progress({std::max(fraction, done_before_), text});
 }
 
 bool Choice::IsEnding() {
@@ -80,11 +80,16 @@ absl::Status Choice::Measure(Assignment* assignment, int64_t most_examples) {
   return absl::OkStatus();
 }
 
+absl::Duration Choice::EstimateOf(const Precisions& precisions) const {
+  absl::Duration estimate = beside_layers_;
+  for (size_t i = 0; i < times_.size(); ++i) estimate += times_[i].Of(precisions[i]);
+  return estimate;
+}
+
 void Choice::AddToCurve(const Assignment& assignment) {
   if (times_.empty()) return;
-  absl::Duration estimate = beside_layers_;
-  for (size_t i = 0; i < times_.size(); ++i) estimate += times_[i].Of(assignment.precisions[i]);
-  curve_.push_back({.error = assignment.error.value, .estimate = estimate});
+  curve_.push_back(
+      {.error = assignment.error.value, .estimate = EstimateOf(assignment.precisions)});
 }
 
 void Choice::Remember(const Assignment& assignment) {
@@ -280,6 +285,7 @@ std::vector<Choice::Step> Choice::Steps() const {
 
 absl::Status Choice::Descend() {
   const std::vector<Step> steps = Steps();
+  if (in_.spec.goal) return DescendToGoal(steps);
   const auto after = [&](int taken) {
     Precisions precisions = Fastest();
     for (int i = 0; i < taken; ++i) precisions[steps[i].layer] = steps[i].to;
@@ -420,8 +426,18 @@ absl::Status Choice::LeaveOutTheSlow() {
   return absl::OkStatus();
 }
 
+absl::Status Choice::UntilStopped(absl::FunctionRef<absl::Status()> choose) {
+  const absl::Status status = choose();
+  if (!best_ && !in_.spec.goal) best_ = probable_;
+  if (absl::IsCancelled(status) && in_.spec.stop != nullptr && *in_.spec.stop) {
+    is_stopped_ = true;
+    return absl::OkStatus();
+  }
+  return status;
+}
+
 absl::Status Choice::Run() {
-  const auto steps = [&]() -> absl::Status {
+  return UntilStopped([&]() -> absl::Status {
     ABSL_RETURN_IF_ERROR(FindMethod());
     end_of_corrections_ = in_.deadline;
     if (!in_.spec.may_stay_exact) return FindCorrections();
@@ -432,14 +448,17 @@ absl::Status Choice::Run() {
     ABSL_RETURN_IF_ERROR(FindCorrections());
     if (IsEnding()) return absl::OkStatus();
     return Descend();
-  };
-  const absl::Status status = steps();
-  if (!best_) best_ = probable_;
-  if (absl::IsCancelled(status) && in_.spec.stop != nullptr && *in_.spec.stop) {
-    is_stopped_ = true;
-    return absl::OkStatus();
-  }
-  return status;
+  });
+}
+
+absl::Status Choice::RunAgain() {
+  if (!in_.spec.may_stay_exact || IsEnding()) return absl::OkStatus();
+  kept_ = in_.spec.budget.Part(kPartOfBudgetAgain);
+  margin_of_goal_ = kMarginOfGoalAgain;
+  best_.reset();
+  probable_.reset();
+  done_before_ = 1;
+  return UntilStopped([&] { return Descend(); });
 }
 
 }  // namespace tilewire::tuning

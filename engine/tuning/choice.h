@@ -20,6 +20,9 @@
 //   8. layers that save no time become more exact if the whole is faster; so do, one by one, those
 //      that save little
 //
+// With a goal, choice_goal.cc stands in the place of 4 to 6: the most steps with which the whole is
+// as fast as that.
+//
 // A layer is bf16 only where its error alone was measured and is not 0: without a row for it, bf16
 // would be exact here and something else on other CPUs. Without int8, all begin as bf16.
 //
@@ -37,33 +40,18 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "engine/explanation.h"
 #include "engine/tuner.h"
 #include "engine/tuning/assignment.h"
-#include "engine/tuning/calibration.h"
+#include "engine/tuning/choice_inputs.h"
 #include "engine/tuning/layer_times.h"
-#include "engine/tuning/layers.h"
 #include "engine/tuning/qdq_file.h"
-#include "engine/tuning/trial_runs.h"
 
 namespace tilewire::tuning {
-
-// All that a choice works with, and that outlives it.
-struct ChoiceInputs {
-  const ModelSource& source;
-  const std::vector<Layer>& layers;
-  const Calibration& calibration;
-  const TrialRuns& runs;
-  const ExampleSet& set;
-  const TuningSpec& spec;
-  const Model& exact;
-  const TrialOutputs& exact_outputs;  // of set.chosen
-  int output = 0;                     // the one that the budget is of
-  absl::Time deadline;
-};
 
 class Choice {
  public:
@@ -76,6 +64,11 @@ class Choice {
 
   // Ends early, with what it has, at the deadline and when the spec's `stop` is set.
   absl::Status Run();
+  // After Run() found a result that missed the budget on other examples, or the goal: chooses among
+  // the same layers once more, for half the budget and with more room below the goal.
+  absl::Status RunAgain();
+  // Whether time or patience are at their end.
+  bool IsEnding();
 
   // The last one taken that keeps the budget; nullopt: none.
   const std::optional<Assignment>& best() const { return best_; }
@@ -88,6 +81,8 @@ class Choice {
   bool is_stopped() const { return is_stopped_; }
   bool is_out_of_time() const { return is_out_of_time_; }
   const std::vector<TriedPoint>& curve() const { return curve_; }
+  // By the times of its layers; zero if they were not measured.
+  absl::Duration EstimateOf(const Precisions& precisions) const;
 
   std::map<std::string, Range> RangesOf(const Assignment& assignment) const;
   absl::StatusOr<std::string> FileOf(const Assignment& assignment);
@@ -102,12 +97,14 @@ class Choice {
   };
 
   // Choosing keeps to a part of the budget, so that other examples keep to the whole of it.
-  static constexpr double kPartOfBudget = 0.8;
+  static constexpr double kPartOfBudget = 0.8, kPartOfBudgetAgain = 0.4;
   // And to assignments that so probably keep a share of changes where they were not chosen; if none
   // is found in time, the most probable one is checked on what is held out as any other.
   static constexpr double kLeastProbability = 0.95;
   static constexpr int64_t kExamplesAlone = 16;  // that the error of a single layer is measured on
   static constexpr int64_t kExamplesCorrected = 64;  // that a correction is tried on
+  // As much faster than the goal, so that other runs reach it.
+  static constexpr double kMarginOfGoal = 1.03, kMarginOfGoalAgain = 1.1;
   static constexpr double kDoneByMethods = 0.15, kDoneByAlone = 0.6, kDoneByDescent = 0.85;
 
   bool Keeps(const Assignment& assignment) const {
@@ -140,6 +137,13 @@ class Choice {
   // fast as can be, with the first or the last ones more exact, is tried against what was found.
   absl::Status TryRegions();
   absl::Status TryRegion(bool is_front_exact);
+  // Calls `choose`; a stop ends it without an error.
+  absl::Status UntilStopped(absl::FunctionRef<absl::Status()> choose);
+  absl::Status Descend();
+  absl::Status DescendToGoal(const std::vector<Step>& steps);
+  // Whether the whole is as fast as the goal; takes it in the place of best() if it then has less
+  // error.
+  absl::StatusOr<bool> TakeIfFastEnough(Precisions precisions);
   absl::Status LeaveOutTheSlow();
   // Takes the assignment in the place of best() if it keeps the budget and the whole is faster.
   absl::Status TakeIfFaster(Precisions precisions);
@@ -156,12 +160,14 @@ class Choice {
   // The time that a layer saves against MoreExact().
   absl::Duration SavedBy(int layer, TunedPrecision precision) const;
   void AddToCurve(const Assignment& assignment);
-  bool IsEnding();
   void Report(double fraction, const std::string& text) const;
 
   const ChoiceInputs& in_;
   QdqWriter writer_;
-  const ErrorBudget kept_;
+  ErrorBudget kept_;
+  double margin_of_goal_ = kMarginOfGoal;
+  double done_before_ = 0;  // of the whole work, which no report goes back behind
+  absl::Duration room_;     // that the last one taken leaves below the goal
   std::vector<RangeMethod> methods_;
   std::vector<ErrorsByMethod> alone_;                 // of each layer, int8; -1: not measured
   std::vector<double> bf16_alone_;                    // the same of bf16

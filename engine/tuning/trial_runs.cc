@@ -19,7 +19,8 @@
 namespace tilewire::tuning {
 namespace {
 
-constexpr int kTurns = 15;
+const absl::Duration kLeastTime = absl::Milliseconds(100);
+constexpr int kMostTurns = 300;
 
 OutputFloats FloatsOf(const OutputTensor& output) {
   OutputFloats floats{.dims = output.dims};
@@ -104,8 +105,10 @@ absl::Status TrialRuns::TimeInTurns(const Model& a, const Model& b, absl::Durati
                                     absl::Duration* of_b) const {
   std::vector<absl::Duration> times[2];
   const std::vector<InputTensor>& inputs = set_->inputs[set_->chosen.front()];
-  // The first turn makes plans, and is not counted.
-  for (int turn = 0; turn <= kTurns; ++turn) {
+  // The first turn makes plans, and is not counted. Turns of a small model are more, as other work
+  // on the machine takes a core for longer than some of them.
+  const absl::Time enough = absl::Now() + kLeastTime;
+  for (int turn = 0; turn <= kTurns || (turn < kMostTurns && absl::Now() < enough); ++turn) {
     for (int i = 0; i < 2; ++i) {
       const absl::Time start = absl::Now();
       ABSL_RETURN_IF_ERROR((i == 0 ? a : b).Run(inputs, {}, {}).status());

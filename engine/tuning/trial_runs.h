@@ -34,6 +34,8 @@ struct TrialOutputs {
 
 class TrialRuns {
  public:
+  static constexpr int kTurns = 15;  // that TimeInTurns() counts at least
+
   // `parent` is where the folder is made; empty: where the system has such folders. `set` must
   // outlive this. `stop` may be null.
   //   kInvalidArgument  the folder does not exist or takes no files

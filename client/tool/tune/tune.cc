@@ -2,6 +2,7 @@
 //
 // `tilewire tune`: makes a faster file of a model with the engine of this process; no server is
 // asked.
+#include <csignal>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -11,11 +12,14 @@
 #include "absl/strings/str_format.h"
 #include "client/amount_text.h"
 #include "client/ending_signal.h"
+#include "client/image.h"
 #include "client/progress.h"
 #include "client/tool/command.h"
 #include "client/tool/model_place.h"
 #include "client/tool/train_flags.h"
 #include "client/tool/tune/tune_flags.h"
+#include "client/training/model_fit.h"
+#include "client/tuning/thumbnail.h"
 #include "client/tuning/tuning_report.h"
 #include "engine/engine.h"
 
@@ -30,9 +34,11 @@ constexpr char kTuneExamples[] =
       --budget="top1_changed<=0.5%" --tuning --html=tuning.html
   tilewire tune model.onnx --array=scores=a.npy --array=mask=b.npy \
       --budget="l2(result)<=1e-2" --time=20m --qdq=model_int8.onnx
+  tilewire tune cats.onnx --folder=pictures --goal=2x --tuning --html=tuning.html
 
-Needs no server, and no labels: errors are differences from the model itself. A few
-hundred inputs like those that will come are enough. Half of them choose the layers
+Needs no server, and no labels: errors are differences from the model itself. With
+--labels, or pictures in a folder per class, accuracy before and after is told, too.
+A few hundred inputs like those that will come are enough. Half of them choose the layers
 that compute in 8-bit integers; the other half, which the choice has not seen, says
 whether the budget is kept. --tuning writes tilewire.tuning beside the model, which
 stays as it is: a server that loads the model applies it. With it, layers may also
@@ -46,14 +52,14 @@ is 0, 1 if nothing keeps the budget or the writing failed, 2 if flags, files or 
 model do not fit.)";
 
 absl::StatusOr<TuningResult> TuneWithProgress(Engine* engine, const TuneFlags& flags,
-                                              const std::vector<OwnedExample>& examples,
-                                              TuningSpec spec) {
+                                              const TuningExamples& examples, TuningSpec spec) {
   Progress progress;
+  spec.labels = examples.labels;
   spec.stop = &HasEndingSignal();
   spec.progress = [&](const TuningProgress& so_far) {
     progress.Show(so_far.fraction, ShownText(so_far.text));
   };
-  return Tune(engine, flags.model, ViewsOf(examples), spec);
+  return Tune(engine, flags.model, ViewsOf(examples.examples), spec);
 }
 
 // Prints the reason why there is no result, with the name of the file; returns the exit status.
@@ -77,56 +83,108 @@ absl::Status WriteResult(const TuneFlags& flags, TuningReport* report) {
   }
   if (!flags.tuning) return absl::OkStatus();
   const std::string tuning = TuningFileOf(flags.model);
+  const absl::Status written = WriteTuning(report->result, Followed(tuning));
+  if (!written.ok()) return written;
   report->written.push_back(tuning);
-  return WriteTuning(report->result, Followed(tuning));
+  report->has_tuning = true;
+  return absl::OkStatus();
+}
+
+// Names and small copies of the pictures whose answers changed, as far as reports show them.
+void AddPictures(const TuningExamples& examples, TuningReport* report) {
+  report->classes = examples.classes;
+  if (examples.files.empty()) return;
+  for (const ChangedAnswer& changed : report->result.changed) {
+    if (report->pictures.size() == kMostChangedInHtml) break;
+    ChangedPicture& picture = report->pictures[changed.example];
+    picture.file = examples.files[changed.example];
+    const auto bytes = ReadFile(picture.file);
+    const auto image = bytes.ok() ? DecodeImage(*bytes) : bytes.status();
+    if (image.ok()) picture.thumbnail = ThumbnailHtml(*image);  // else it went away meanwhile
+  }
+}
+
+// Folders of classes are numbered as the model's are only where they are as many.
+absl::Status CheckClasses(const TuningExamples& examples, const ModelSignature& signature,
+                          const ErrorBudget& budget) {
+  if (examples.classes.empty()) return absl::OkStatus();
+  const auto index = OutputOf(signature, budget.output());
+  if (!index.ok()) return index.status();
+  const TensorSpec& output = signature.outputs[*index];
+  const auto folders = static_cast<int64_t>(examples.classes.size());
+  if (output.dims.size() < 2 || output.dims[1] < 0 || output.dims[1] == folders)
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--folder has ", CountText(folders, "folder"), ", and the output '",
+                   ShownText(output.name), "' ", output.dims[1],
+                   " classes: each class needs its folder, so that folder and class have "
+                   "the same number. --images takes the same pictures without classes"));
+}
+
+std::string WhatIsMissed(const TuningReport& report) {
+  std::string missed = ShownText(report.budget.ToString());
+  if (report.goal) absl::StrAppend(&missed, " at ", GoalText(*report.goal));
+  return missed;
+}
+
+// Writes the files and the report; whether all of it could be.
+bool WriteAll(const TuneFlags& flags, TuningReport* report) {
+  absl::Status written = report->result.is_found() ? WriteResult(flags, report) : absl::OkStatus();
+  // The result is told also where the disk is full.
+  absl::PrintF("%s", flags.json ? TuningJson(*report) : TuningText(*report));
+  if (!flags.html.empty()) {
+    const absl::Status page = WriteFile(flags.html, TuningHtml(*report));
+    if (written.ok()) written = page;
+  }
+  if (!written.ok()) Refuse(written);
+  return written.ok();
 }
 
 int ConcludeTuning(const TuneFlags& flags, TuningReport report) {
+  const bool is_written = WriteAll(flags, &report);
   const TuningResult& result = report.result;
-  if (result.keeps_budget) {
-    const absl::Status written = WriteResult(flags, &report);
-    if (!written.ok()) return Refuse(written), 1;
-  }
-  absl::PrintF("%s", flags.json ? TuningJson(report) : TuningText(report));
-  if (!flags.html.empty()) {
-    const absl::Status written = WriteFile(flags.html, TuningHtml(report));
-    if (!written.ok()) return Refuse(written), 1;
-  }
-  if (!result.keeps_budget) {
+  if (!result.is_found()) {
     absl::FPrintF(stderr, "tilewire: nothing keeps %s; nothing was written\n",
-                  ShownText(report.budget.ToString()));
+                  WhatIsMissed(report));
   }
-  if (!result.is_stopped) return result.keeps_budget ? 0 : 1;
+  if (!is_written) return 1;
+  if (!result.is_stopped) return result.is_found() ? 0 : 1;
   absl::FPrintF(stderr, "tilewire: a signal ended the choice after %s\n",
                 CountText(result.tried, "trial"));
   return StatusOfEndingSignal();
 }
 
 int RunTune(const CLI::App& command, const TuneFlags& flags) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of its own
   const auto engine = Engine::Create({.threads = flags.threads});
   if (!engine.ok()) return Refuse(engine.status());
-  const bool has_bf16 = (*engine)->options().max_isa.Includes(cpu::Isa::kAvx512Bf16);
-  const auto spec = TuningSpecOf(command, flags, has_bf16);
+  const cpu::Isa isa = (*engine)->options().max_isa & cpu::BestIsa();
+  const auto spec = TuningSpecOf(command, flags, isa.Includes(cpu::Isa::kAvx512Bf16));
   if (!spec.ok()) return Refuse(spec.status());
   auto model = (*engine)->LoadModel(flags.model, {.takes_tuning = false});
   if (!model.ok()) return ReportNoResult(flags.model, model.status());
   const auto examples = ReadTuningExamples(flags, (*model)->signature());
   if (!examples.ok()) return Refuse(examples.status());
+  const absl::Status fit = CheckClasses(*examples, (*model)->signature(), spec->budget);
+  if (!fit.ok()) return Refuse(fit);
   model->reset();  // Tune() loads it, too
   if (flags.is_made_up()) {
     absl::FPrintF(stderr,
-                  "warning: no --images and no --array: %d inputs are made up, and ranges and "
-                  "errors say little about real ones\n",
+                  "warning: no --images, no --folder and no --array: %d inputs are made up, and "
+                  "ranges and errors say little about real ones\n",
                   flags.made_up);
   }
   CatchEndingSignals();
   auto result = TuneWithProgress(engine->get(), flags, *examples, *spec);
   if (!result.ok()) return ReportNoResult(flags.model, result.status());
-  return ConcludeTuning(flags, {.model = flags.model,
-                                .settings = GivenFlags(command),
-                                .budget = spec->budget,
-                                .is_made_up = flags.is_made_up(),
-                                .result = *std::move(result)});
+  TuningReport report{.model = flags.model,
+                      .settings = GivenFlags(command),
+                      .budget = spec->budget,
+                      .goal = spec->goal,
+                      .is_made_up = flags.is_made_up(),
+                      .result = *std::move(result)};
+  AddPictures(*examples, &report);
+  return ConcludeTuning(flags, std::move(report));
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "client/tool/train_flags.h"
 #include "client/tool/tune/tune_flags.h"
 #include "client/training/array_file.h"
+#include "client/training/class_folder.h"
 #include "client/training/model_fit.h"
 
 namespace tilewire::client {
@@ -42,12 +43,34 @@ absl::StatusOr<std::vector<std::string>> FilesBelow(const std::string& folder) {
   return files;
 }
 
-absl::StatusOr<std::vector<OwnedExample>> ReadPictureExamples(const TuneFlags& flags,
-                                                              const ModelSignature& signature) {
+// The files of the pictures, with their classes where folders tell them.
+absl::StatusOr<TuningExamples> ListPictures(const TuneFlags& flags) {
+  TuningExamples listed;
+  if (flags.folder.empty()) {
+    auto files = FilesBelow(flags.images);
+    if (!files.ok()) return files.status();
+    listed.files = *std::move(files);
+    return listed;
+  }
+  auto folder = ListClassFolder(flags.folder);
+  if (!folder.ok()) {
+    return absl::Status(folder.status().code(),
+                        absl::StrCat("--folder: ", folder.status().message()));
+  }
+  for (const ClassFolder::Picture& picture : folder->pictures) {
+    listed.files.push_back(picture.file);
+    listed.labels.push_back(picture.label);
+  }
+  listed.classes = std::move(folder->classes);
+  return listed;
+}
+
+absl::StatusOr<TuningExamples> ReadPictureExamples(const TuneFlags& flags,
+                                                   const ModelSignature& signature) {
   const auto input = OnlyInput(signature);
   if (!input.ok()) return input.status();
-  const auto files = FilesBelow(flags.images);
-  if (!files.ok()) return files.status();
+  auto listed = ListPictures(flags);
+  if (!listed.ok()) return listed.status();
   int64_t side = flags.free_size;
   if (!flags.pictures.torchvision.empty()) {
     const auto preparation = TorchvisionPreparation(flags.pictures.torchvision);
@@ -58,18 +81,18 @@ absl::StatusOr<std::vector<OwnedExample>> ReadPictureExamples(const TuneFlags& f
   auto form = PictureInputOf(metadata, /*batch=*/1, side, Layout::kNchw);
   if (!form.ok()) return form.status();
   form->tensor.name = input->name;
-  std::vector<OwnedExample> examples;
+  std::vector<OwnedExample>& examples = listed->examples;
   Progress progress;
-  for (const std::string& file : *files) {
+  for (const std::string& file : listed->files) {
     auto bytes = ReadPicture(file, metadata, *form, flags.pictures);
     if (!bytes.ok()) return bytes.status();
     Tensor tensor = form->tensor;
     tensor.bytes = *std::move(bytes);
     examples.push_back({OwnedOf(std::move(tensor))});
-    progress.Show(static_cast<double>(examples.size()) / static_cast<double>(files->size()),
-                  absl::StrFormat("%d of %d pictures read", examples.size(), files->size()));
+    progress.Show(static_cast<double>(examples.size()) / static_cast<double>(listed->files.size()),
+                  absl::StrFormat("%d of %d pictures read", examples.size(), listed->files.size()));
   }
-  return examples;
+  return listed;
 }
 
 // The input that an --array is for, and its file.
@@ -108,27 +131,41 @@ absl::StatusOr<InputArray> ReadInputArray(const TuneFlags& flags, const std::str
                     .is_normalized_by_user = flags.normalizes};
 }
 
-absl::StatusOr<std::vector<OwnedExample>> ReadArrayExamples(const TuneFlags& flags,
-                                                            const ModelSignature& signature) {
-  std::vector<OwnedExample> examples;
+absl::StatusOr<TuningExamples> ReadArrayExamples(const TuneFlags& flags,
+                                                 const ModelSignature& signature) {
+  TuningExamples read;
   for (const std::string& one : flags.arrays) {
     const auto target = InputNamed(one, signature);
     if (!target.ok()) return target.status();
     auto array = ReadInputArray(flags, target->second);
     if (!array.ok()) return array.status();
-    const absl::Status added = AddArray(target->first, *std::move(array), &examples);
+    const absl::Status added = AddArray(target->first, *std::move(array), &read.examples);
     if (!added.ok()) return added;
   }
-  return examples;
+  return read;
+}
+
+absl::StatusOr<TuningExamples> ReadInputs(const TuneFlags& flags, const ModelSignature& signature) {
+  if (!flags.images.empty() || !flags.folder.empty()) return ReadPictureExamples(flags, signature);
+  if (!flags.arrays.empty()) return ReadArrayExamples(flags, signature);
+  auto made_up = MakeUpExamples(signature, flags.made_up, flags.free_size, flags.seed);
+  if (!made_up.ok()) return made_up.status();
+  return TuningExamples{.examples = *std::move(made_up)};
 }
 
 }  // namespace
 
-absl::StatusOr<std::vector<OwnedExample>> ReadTuningExamples(const TuneFlags& flags,
-                                                             const ModelSignature& signature) {
-  if (!flags.images.empty()) return ReadPictureExamples(flags, signature);
-  if (!flags.arrays.empty()) return ReadArrayExamples(flags, signature);
-  return MakeUpExamples(signature, flags.made_up, flags.free_size, flags.seed);
+absl::StatusOr<TuningExamples> ReadTuningExamples(const TuneFlags& flags,
+                                                  const ModelSignature& signature) {
+  auto read = ReadInputs(flags, signature);
+  if (!read.ok() || flags.labels.empty()) return read;
+  const auto array = ReadArrayFile("--labels", flags.labels, {});
+  if (!array.ok()) return array.status();
+  auto labels = LabelsOf(absl::StrCat("--labels=", flags.labels), *array,
+                         static_cast<int64_t>(read->examples.size()));
+  if (!labels.ok()) return labels.status();
+  read->labels = *std::move(labels);
+  return read;
 }
 
 }  // namespace tilewire::client

@@ -4,7 +4,10 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "client/tool/command.h"
 #include "client/tool/model_place.h"
@@ -21,12 +24,25 @@ void AddInputOptions(CLI::App* command, TuneFlags* flags) {
   CLI::Option* images = command->add_option(
       "--images", flags->images, "folder of pictures (PGM, PPM, PNG, JPEG), and folders in it");
   images->check(CLI::ExistingDirectory)->group(kInputs);
+  CLI::Option* folder = command->add_option(
+      "--folder", flags->folder,
+      "pictures in a folder for each class, which are numbered by their names, as of train; tells "
+      "accuracy, too");
+  folder->check(CLI::ExistingDirectory)->excludes(images)->group(kInputs);
   command
       ->add_option("--array", flags->arrays,
                    "[INPUT=]FILE of inputs [count, ...]: .npy, or .u8 or .f32 without a header; "
                    "one for each input of the model")
       ->allow_extra_args(false)
       ->excludes(images)
+      ->excludes(folder)
+      ->group(kInputs);
+  command
+      ->add_option("--labels", flags->labels,
+                   "file of the right classes, one for each input: .u8, .s32, .s64 or .npy; then "
+                   "accuracy is told, before and after. Pictures are in the order of their names")
+      ->check(CLI::ExistingFile)
+      ->excludes(folder)
       ->group(kInputs);
   command
       ->add_option("--shape", flags->shape, "CxHxW of one example of an --array without a header")
@@ -52,7 +68,11 @@ void AddChoiceOptions(CLI::App* command, TuneFlags* flags) {
       ->add_option("--budget", flags->budget,
                    "the error that outputs may have: top1_changed<=0.5%, l2<=1e-2 or psnr>=40; "
                    "l2(NAME)<=1e-2 is of the output NAME")
-      ->required()
+      ->group(kChoice);
+  command
+      ->add_option("--goal", flags->goal,
+                   "how much faster it has to be, such as 2x: then the least error that gives this "
+                   "is looked for, within --budget, if there is one")
       ->group(kChoice);
   command
       ->add_option("--precisions", flags->precisions,
@@ -73,7 +93,9 @@ void AddChoiceOptions(CLI::App* command, TuneFlags* flags) {
       ->check(Between(0.01, 0.99))
       ->capture_default_str()
       ->group(kChoice);
-  command->add_option("--time", flags->time, "for measuring and choosing, such as 90s, 5m or 1h")
+  command
+      ->add_option("--time", flags->time,
+                   "for measuring, choosing and the last check, such as 90s, 5m or 1h")
       ->capture_default_str()
       ->group(kChoice);
   command->add_option("--seed", flags->seed, "of which inputs are held out, and of made-up ones")
@@ -104,10 +126,12 @@ void AddTunedOptions(CLI::App* command, TuneFlags* flags) {
 }
 
 std::vector<FlagEffect> TuneEffects(const TuneFlags& flags) {
+  const bool has_pictures = !flags.images.empty() || !flags.folder.empty();
   bool has_bare_array = false;
   for (const std::string& array : flags.arrays) has_bare_array |= !HasShape(array);
   return {
-      {"--torchvision", !flags.images.empty(), "it prepares pictures: give them as --images"},
+      {"--torchvision", has_pictures, "it prepares pictures: give them as --images or --folder"},
+      {"--labels", !flags.is_made_up(), "inputs that are made up have no right classes"},
       {"--scale", !flags.is_made_up(), "inputs that are made up are not normalized"},
       {"--mean", !flags.is_made_up(), "inputs that are made up are not normalized"},
       {"--std", !flags.is_made_up(), "inputs that are made up are not normalized"},
@@ -122,6 +146,7 @@ std::vector<FlagEffect> TuneEffects(const TuneFlags& flags) {
 
 absl::Status CheckTunedPlaces(const TuneFlags& flags) {
   NamedFiles read = {{"the model itself", flags.model}};
+  if (!flags.labels.empty()) read.emplace_back("the file of --labels", flags.labels);
   for (const std::string& array : flags.arrays)
     read.emplace_back("a file of --array", array.substr(array.find('=') + 1));
   const std::string tuning = flags.tuning ? TuningFileOf(flags.model) : "";
@@ -131,6 +156,18 @@ absl::Status CheckTunedPlaces(const TuneFlags& flags) {
     if (status.ok() && !file.empty()) status = CheckModelPlace(flag, file);
   }
   return status;
+}
+
+// The budget of a goal without one: an error larger than the output itself is never kept.
+constexpr char kBudgetOfGoal[] = "l2<=1";
+
+absl::StatusOr<double> ParseGoal(const std::string& text) {
+  absl::string_view digits = text;
+  absl::ConsumeSuffix(&digits, "x");
+  double goal = 0;
+  if (absl::SimpleAtod(digits, &goal) && goal > 1 && goal <= 100) return goal;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--goal=", text, " is not a speed above 1, up to 100, such as 2x"));
 }
 
 absl::Status TakePrecisions(const TuneFlags& flags, bool has_bf16, TuningSpec* spec) {
@@ -168,10 +205,20 @@ void AddTuneOptions(CLI::App* command, TuneFlags* flags) {
 
 absl::StatusOr<TuningSpec> TuningSpecOf(const CLI::App& command, const TuneFlags& flags,
                                         bool has_bf16) {
-  const auto budget = ErrorBudget::Parse(flags.budget);
+  if (flags.budget.empty() && flags.goal.empty()) {
+    return absl::InvalidArgumentError(
+        "--budget or --goal is required: the error that outputs may have, such as "
+        "--budget=\"top1_changed<=0.5%\", or the speed that is wanted, such as --goal=2x");
+  }
+  const auto budget = ErrorBudget::Parse(flags.budget.empty() ? kBudgetOfGoal : flags.budget);
   if (!budget.ok())
     return absl::InvalidArgumentError(absl::StrCat("--budget: ", budget.status().message()));
   TuningSpec spec(*budget);
+  if (!flags.goal.empty()) {
+    const auto goal = ParseGoal(flags.goal);
+    if (!goal.ok()) return goal.status();
+    spec.goal = *goal;
+  }
   if (!absl::ParseDuration(flags.time, &spec.time) || spec.time <= absl::ZeroDuration()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--time=", flags.time, " is not a time above 0, such as 90s, 5m or 1h"));
@@ -182,6 +229,7 @@ absl::StatusOr<TuningSpec> TuningSpecOf(const CLI::App& command, const TuneFlags
   if (!status.ok()) return status;
   spec.hold_out = flags.hold_out;
   spec.seed = flags.seed;
+  spec.is_made_up = flags.is_made_up();
   return spec;
 }
 

@@ -19,7 +19,8 @@
 namespace tilewire::client {
 
 struct TuneFlags {
-  std::string model, images, shape, budget, precisions, time = "5m", qdq, html;
+  std::string model, images, folder, labels, shape;
+  std::string budget, goal, precisions, time = "5m", qdq, html;
   std::vector<std::string> arrays;  // [INPUT=]FILE
   bool tuning = false, rows = false, json = false;
   PictureOptions pictures;
@@ -29,20 +30,22 @@ struct TuneFlags {
   uint64_t seed = 1;
   int threads = 0;  // 0: as many as the cores that this process is granted
 
-  bool is_made_up() const { return images.empty() && arrays.empty(); }
+  bool is_made_up() const { return images.empty() && folder.empty() && arrays.empty(); }
 };
 void AddTuneOptions(CLI::App* command, TuneFlags* flags);
 
 // The spec without its callbacks. `has_bf16`: whether this CPU has products of it.
-//   kInvalidArgument  a budget or a time that is not one, a flag without an effect, a file that
-//                     cannot be written or is the model itself, nothing that is to be written
+//   kInvalidArgument  neither budget nor goal, one or a time that is not one, a flag without an
+//                     effect, a file that cannot be written or is the model itself, nothing that
+//                     is to be written
 absl::StatusOr<TuningSpec> TuningSpecOf(const CLI::App& command, const TuneFlags& flags,
                                         bool has_bf16);
 
-//   kInvalidArgument  pictures or arrays that do not fit the model, a folder without pictures
+//   kInvalidArgument  pictures, arrays or labels that do not fit the model, a folder without
+//                     pictures
 //   what reading them fails with
-absl::StatusOr<std::vector<OwnedExample>> ReadTuningExamples(const TuneFlags& flags,
-                                                             const ModelSignature& signature);
+absl::StatusOr<TuningExamples> ReadTuningExamples(const TuneFlags& flags,
+                                                  const ModelSignature& signature);
 
 }  // namespace tilewire::client
 

@@ -18,7 +18,7 @@ tune=(tune "$model" "${array[@]}" "${budget[@]}" --threads=1)
 expect 0 'tilewire tune models/resnet50/1/model.onnx --images' tune --help
 
 # Flags that are wrong or have no effect, files that do not fit.
-expect 2 'budget.* is required' tune "$model" "${array[@]}" --qdq="$new"
+expect 2 'budget or --goal is required: the error' tune "$model" "${array[@]}" --qdq="$new"
 expect 2 'tuning or --qdq is required' "${tune[@]}"
 expect 2 "budget: 'l3' is not a measure; a budget is top1_changed<=0.5%" \
   tune "$model" "${array[@]}" --budget='l3<=1' --qdq="$new"
@@ -57,16 +57,54 @@ expect 2 'labels.u8: not a model' tune "$labels" "${array[@]}" "${budget[@]}" --
 mkdir "$TEST_TMPDIR/empty"
 expect 2 'images=.*/empty has no picture' tune "$model" --images="$TEST_TMPDIR/empty" "${budget[@]}" --qdq="$new"
 
+# Goals and labels.
+expect 2 'goal=fast is not a speed above 1, up to 100, such as 2x' "${tune[@]}" --qdq="$new" --goal=fast
+expect 2 'goal=1x is not a speed above 1' "${tune[@]}" --qdq="$new" --goal=1x
+expect 2 'labels has no effect here: inputs that are made up' \
+  tune "$model" "${budget[@]}" --qdq="$new" --labels="$labels"
+expect 2 'labels=.*one.u8 has 1440 labels for 360 examples' \
+  "${tune[@]}" --qdq="$new" --labels="$TEST_TMPDIR/one.u8"
+expect 2 'labels excludes --folder|folder excludes --labels' \
+  tune "$model" "${budget[@]}" --qdq="$new" --labels="$labels" --folder="$digits/pictures"
+mkdir -p "$TEST_TMPDIR/classes/a" "$TEST_TMPDIR/classes/b"
+pictures=("$digits"/pictures/*)
+cp -L "${pictures[0]}" "$TEST_TMPDIR/classes/a" && cp -L "${pictures[1]}" "$TEST_TMPDIR/classes/b"
+expect 2 'folder has 2 folders, and the output .logits. 10 classes: each class needs its folder' \
+  tune "$model" "${budget[@]}" --qdq="$new" --folder="$TEST_TMPDIR/classes"
+for class in c d e f g h i j; do
+  mkdir "$TEST_TMPDIR/classes/$class" && cp -L "${pictures[2]}" "$TEST_TMPDIR/classes/$class"
+done
+expect 0 'accuracy .* of 5 held out' tune "$model" --budget='l2<=1' --precisions=int8 --threads=1 \
+  --folder="$TEST_TMPDIR/classes" --qdq="$TEST_TMPDIR/of_folder.onnx"
+expect 1 'nothing was found that keeps l2<=1 at 100x' tune "$model" "${array[@]}" --goal=100x \
+  --threads=1 --time=5s --qdq="$TEST_TMPDIR/of_goal.onnx"
+grep -q 'tuned: .*x, 100x wanted' "$out" || failed 'the nearest to the goal is not told'
+[[ ! -e $TEST_TMPDIR/of_goal.onnx ]] || failed 'what misses the goal was written'
+
+# A disk that is full: nothing half written, the old file as it was, and the report all the same.
+full=(tune "$model" --array="$images" --shape=3x24x20 --budget='l2<=1' --precisions=int8 --threads=1 --hold_out=0.9)
+mkdir "$TEST_TMPDIR/full" && cp "$model" "$TEST_TMPDIR/full/model.onnx" && echo old >"$TEST_TMPDIR/full/tilewire.tuning"
+(ulimit -f 1 && "$tilewire" tune "$TEST_TMPDIR/full/model.onnx" "${full[@]:2}" --tuning) >"$out" 2>"$TEST_TMPDIR/told"
+got=$?
+[[ $got -eq 1 ]] || failed "status $got on a full disk: $(cat "$TEST_TMPDIR/told")"
+[[ $(ls "$TEST_TMPDIR/full") == $'model.onnx\ntilewire.tuning' ]] || failed "left: $(ls "$TEST_TMPDIR/full")"
+[[ $(cat "$TEST_TMPDIR/full/tilewire.tuning") == old ]] || failed 'the old tuning is gone'
+expect 1 "cannot write '/dev/full'" "${full[@]}" --qdq="$TEST_TMPDIR/whole.onnx" --html=/dev/full
+expect 0 '^loads ' check "$TEST_TMPDIR/whole.onnx"
+
 # A budget that nothing keeps: the nearest is told, and nothing is written.
 small=(tune "$model" --images="$digits/pictures" --hold_out=0.3 --threads=1)
 expect 1 'held out +the nearest: ' "${small[@]}" --budget='l2<=1e-9' --qdq="$new"
 [[ ! -e $new ]] || failed 'something was written'
-expect 0 'warning: no --images and no --array: 4 inputs are made up' \
+expect 0 'warning: no --images, no --folder and no --array: 4 inputs are made up' \
   tune "$model" --made_up=4 --threads=1 --budget='l2<=1' --precisions=int8 --qdq="$TEST_TMPDIR/made_up.onnx"
 
 # The whole: tuned, loaded, served, and as right as before.
 expect 0 'of 11 layers int8, written to .*digits_int8.onnx$' \
-  "${tune[@]}" --qdq="$new" --html="$TEST_TMPDIR/page.html"
+  "${tune[@]}" --qdq="$new" --html="$TEST_TMPDIR/page.html" --labels="$labels"
+grep -qE '^accuracy   9[0-9.]+ % exact \(between .* % tuned .*, of 180 held out' "$out" || failed 'no accuracy'
+grep -qE '^answers    [0-9]+ of 180 changed: ' "$out" || failed 'no count of changed answers'
+grep -qE '^memory     [0-9.]+ [kM]B exact, ' "$out" || failed 'no memory'
 grep -qE '^held out   [0-9.]+ % of 180 examples, between' "$out" || failed 'no error with its interval'
 grep -q 'Tuning of ' "$TEST_TMPDIR/page.html" || failed 'no page'
 expect 0 '^loads ' check "$new"

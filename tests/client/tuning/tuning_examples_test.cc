@@ -64,5 +64,14 @@ TEST(TuningExamplesTest, MadeUpOnesDifferAndDependOnTheSeed) {
   EXPECT_EQ(one[0][0].tensor.dims, (Dims{1, 1, 2, 2}));
 }
 
+TEST(TuningExamplesTest, LabelsAreWholeNumbersOneForEach) {
+  const NpyArray bytes{.datatype = "UINT8", .shape = {3}, .bytes = std::string("\x02\x00\x09", 3)};
+  EXPECT_EQ(LabelsOf("--labels=a", bytes, 3).value(), (std::vector<int64_t>{2, 0, 9}));
+  const auto few = LabelsOf("--labels=a", bytes, 4);
+  EXPECT_EQ(few.status().message(), "--labels=a has 3 labels for 4 examples");
+  const auto real = LabelsOf("--labels=a", {"FP32", {1}, std::string(4, '\0')}, 1);
+  EXPECT_EQ(real.status().message(), "--labels=a holds FP32; labels are whole numbers");
+}
+
 }  // namespace
 }  // namespace tilewire::client::testing

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/tuning/tuning_report.h"
 
+#include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
+#include "client/image.h"
+#include "client/tuning/thumbnail.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -91,10 +96,96 @@ TEST(TuningReportTest, Bf16HasColumnsAndAWordAboutTheQdqFile) {
   EXPECT_THAT(TuningHtml(report), HasSubstr("<td>bf16<td>"));
 }
 
+TEST(TuningReportTest, ChangedAnswersAccuracyAndMemoryAreTold) {
+  TuningReport report = MakeTuningReport();
+  TuningResult& result = report.result;
+  result.changed_share = result.held_out;
+  result.changed = {{.example = 7,
+                     .exact_class = 0,
+                     .tuned_class = 1,
+                     .exact_probability = 0.51,
+                     .tuned_probability = 0.493,
+                     .label = 0}};
+  result.accuracy = Accuracy{400, 390, 389, {0.95, 0.99}, {0.94, 0.98}};
+  result.exact_memory = {102'000'000, 5'000'000, 100'000};
+  result.tuned_memory = {26'000'000, 2'000'000, 0};
+  report.classes = {"cat", "dog<"};
+  report.pictures[7] = {"pictures/7.png", "<img src=x>"};
+  const std::string text = TuningText(report);
+  EXPECT_THAT(text, HasSubstr("answers    1 of 400 changed: 0.25 %; of all such inputs, with a "
+                              "confidence of 95 %, between 0.04 % and 0.95 %\n"));
+  EXPECT_THAT(text, HasSubstr("accuracy   97.50 % exact (between 95.00 % and 99.00 %), 97.25 % "
+                              "tuned (between 94.00 % and 98.00 %), of 400 held out\n"));
+  EXPECT_THAT(text, HasSubstr("memory     102 MB exact, 26.0 MB tuned; for each run 5.10 MB and "
+                              "2.00 MB more\n"));
+  EXPECT_THAT(text, HasSubstr("  cat 0.51 -> dog< 0.49  pictures/7.png, right: cat\n"));
+  const std::string page = TuningHtml(report);
+  EXPECT_THAT(page, HasSubstr("<td><img src=x><td>pictures/7.png<td>cat 0.51<td>dog&lt; 0.49"));
+  const auto object = nlohmann::json::parse(TuningJson(report));
+  EXPECT_EQ(object["accuracy"]["exact_right"], 390);
+  EXPECT_EQ(object["changed"][0]["input"], "pictures/7.png");
+  EXPECT_EQ(object["changed"][0]["tuned_class"], 1);
+  EXPECT_EQ(object["tuned_memory"]["held_bytes"], 26'000'000);
+  // Arrays have no names, and of many answers not all are printed.
+  report.classes.clear();
+  report.pictures.clear();
+  result.changed.assign(30, result.changed[0]);
+  EXPECT_THAT(TuningText(report), HasSubstr("  0 0.51 -> 1 0.49  input 7, right: 0\n"));
+  EXPECT_THAT(TuningText(report), HasSubstr("  and 10 more, which --html and --json have\n"));
+}
+
+TEST(TuningReportTest, TheBestPointsAreACurveWithTheChosenOne) {
+  TuningReport report = MakeTuningReport();
+  report.result.curve.push_back({.error = 0.004, .estimate = absl::Milliseconds(9)});
+  const std::string text = TuningText(report);
+  EXPECT_THAT(text, HasSubstr("         7 ms  0.40 %\n         8 ms  0.00 %  <- chosen\n"));
+  EXPECT_THAT(text, Not(HasSubstr("9 ms  0.40")));
+  EXPECT_EQ(BestPoints(report).size(), 2u);
+  EXPECT_THAT(TuningHtml(report), HasSubstr("(answers changed, %)"));
+}
+
+TEST(TuningReportTest, WhyALayerIsNotInt8StandsBelowIt) {
+  TuningReport report = MakeTuningReport();
+  const std::string text = TuningText(report);
+  EXPECT_THAT(text, HasSubstr(" Gemm gemm\n           its time was not measured\n"));
+  EXPECT_THAT(text, Not(HasSubstr("int8 saves 40 us")));
+}
+
+TEST(TuningReportTest, AGoalIsTold) {
+  TuningReport report = MakeTuningReport();
+  report.goal = 2;
+  report.result.reaches_goal = false;
+  report.written.clear();
+  const std::string text = TuningText(report);
+  EXPECT_THAT(text, HasSubstr("nothing was found that keeps top1_changed<=1% at 2x; nothing is"));
+  EXPECT_THAT(text, HasSubstr("tuned: 1.50x, 2x wanted\n"));
+  EXPECT_THAT(text, HasSubstr("held out   the nearest: "));
+  EXPECT_EQ(nlohmann::json::parse(TuningJson(report))["reaches_goal"], false);
+}
+
+TEST(TuningReportTest, ASecondTryIsTold) {
+  TuningReport report = MakeTuningReport();
+  report.result.first_held_out = MeasuredError{.value = 0.02, .examples = 400};
+  EXPECT_THAT(TuningNotes(report),
+              ElementsAre(HasSubstr("a first choice missed on the held-out examples, with 2.00 %; "
+                                    "this second one keeps to half the budget")));
+  report.result.keeps_budget = false;
+  EXPECT_THAT(TuningNotes(report), ElementsAre(HasSubstr("did not help")));
+}
+
+TEST(ThumbnailTest, IsASmallBmp) {
+  const Image grey{2, 100, 1, std::vector<uint8_t>(200, 7)};
+  const std::string html = ThumbnailHtml(grey);
+  EXPECT_THAT(html, HasSubstr("<img alt=\"\" width=64 height=1 src=\"data:image/bmp;base64,Qk"));
+  EXPECT_THAT(html, HasSubstr("BwcHBwcH"));  // grey became three bytes per pixel
+  EXPECT_EQ(ThumbnailHtml({}), "");
+}
+
 TEST(TuningReportTest, NotesSayWhatLimitsTheResult) {
   TuningReport report = MakeTuningReport();
   EXPECT_THAT(TuningNotes(report), IsEmpty());
   report.is_made_up = true;
+  EXPECT_THAT(TuningText(report), HasSubstr("1 of 2 layers int8, by inputs that are MADE UP, "));
   report.result.held_out.interval->high = 0.03;
   report.result.tuned_time = absl::Milliseconds(12);
   report.result.is_out_of_time = true;
