@@ -3,17 +3,14 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/lowering/operation_table.h"
+#include "engine/lowering/plan/integer_layout.h"
 #include "engine/lowering/plan/quantization.h"
 #include "engine/lowering/plan/source_layouts.h"
-#include "engine/runtime/tensor_layout.h"
 
 namespace tilewire::lowering {
 
-// With the channels last, as all primitives for 8-bit integers have them.
 absl::Status LowerIntegerSum(const network::IntegerSum& sum, OperationContext& context) {
-  const network::Value& value = context.dst_value();
-  ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst,
-                        runtime::PlainDesc(value.dims, value.type, /*channels_last=*/true));
+  ABSL_ASSIGN_OR_RETURN(const MemoryDesc dst, IntegerDesc(context));
   std::vector<Place> sources;
   for (ValueId src : context.srcs()) {
     ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc, dst.WithDataType(context.value(src).type));

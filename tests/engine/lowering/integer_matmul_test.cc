@@ -9,6 +9,8 @@
 namespace tilewire::testing {
 namespace {
 
+using ::testing::Contains;
+using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 
 // Turned parts of a tensor are views, which products follow by their strides, and so is the result
@@ -21,6 +23,17 @@ TEST(IntegerMatmulTest, ReadsAndWritesViews) {
     if (!step.primitive.empty()) primitives.emplace_back(step.primitive);
   EXPECT_THAT(primitives, UnorderedElementsAre("quantize", "quantize", "matmul", "matmul", "matmul",
                                                "quantize", "quantize"));
+}
+
+// Numbers in row-major order, read in that order, are not turned where they are integers between.
+TEST(IntegerMatmulTest, IntegersThatNoConvolutionReadsStayInTheirOrder) {
+  const Subject subject(network::FindNetwork("QuantizedShares"), Options(cpu::BestIsa(), 1));
+  const Explanation plan = subject.model->Explain({.batch = 2}).value();
+  std::vector<std::string> primitives;
+  for (const PlanStep& step : plan.steps)
+    if (!step.primitive.empty()) primitives.emplace_back(step.primitive);
+  EXPECT_THAT(primitives, Contains("integer_sum"));
+  EXPECT_THAT(primitives, Not(Contains("reorder")));
 }
 
 }  // namespace

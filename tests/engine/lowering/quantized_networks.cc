@@ -244,6 +244,16 @@ Network QuantizedProducts(int64_t n) {
       {ToReal(&b, "scores.real", scores, score), ToReal(&b, "back.real", back, last), real});
 }
 
+// Shares that softmax gives, as integers of two kinds, which no convolution reads.
+Network QuantizedShares(int64_t n) {
+  NetworkBuilder b;
+  const QuantizationParams one{1 / 255.0f, 0}, two{1 / 200.0f, 3};
+  const ValueId shares = b.SoftmaxOf("shares", b.Input("x", {n, 3, 13, 12}), 3);
+  const ValueId q = ToIntegers(&b, "q", shares, one, kU8);
+  const ValueId p = b.AddOperation("p", IntegerSum{{one}, two}, {q}, b.dims(q), kU8);
+  return b.Finish({b.SoftmaxOf("again", ToReal(&b, "real", p, two), 3)});
+}
+
 }  // namespace
 
 absl::Span<const NetworkCase> QuantizedNetworks() {
@@ -251,7 +261,8 @@ absl::Span<const NetworkCase> QuantizedNetworks() {
       {"QuantizedResidual", QuantizedResidual}, {"QuantizedGroups", QuantizedGroups},
       {"QuantizedProducts", QuantizedProducts}, {"QuantizedWide", QuantizedWide},
       {"QuantizedSums", QuantizedSums},         {"QuantizedInRun", QuantizedInRun},
-      {"IntegersInRun", IntegersInRun},         {"ProductsInRun", ProductsInRun}};
+      {"IntegersInRun", IntegersInRun},         {"ProductsInRun", ProductsInRun},
+      {"QuantizedShares", QuantizedShares}};
   return kCases;
 }
 
