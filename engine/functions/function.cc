@@ -65,6 +65,23 @@ T FloorRemainder(T x, T y) {
   return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
 }
 
+// The largest power of two up to x; 0 of denormal x, infinity of NaN.
+float PowerBelow(float x) {
+  return std::bit_cast<float>(std::bit_cast<uint32_t>(x) & 0x7F80'0000u);
+}
+double PowerBelow(double x) {
+  return std::bit_cast<double>(std::bit_cast<uint64_t>(x) & 0x7FF0'0000'0000'0000u);
+}
+
+// A sum with a large number has no digits but those that are to stay: f32 adds 24 bits, f64 53.
+template <typename T>
+T RoundedBits(T x, T alpha, T beta) {
+  constexpr T kMoreBits = std::is_same_v<T, double> ? T{0x1p29} : T{1};
+  const T size = AtMost(std::abs(x), T{0x1p100});
+  const T large = AtLeast(PowerBelow(size), beta) * alpha * kMoreBits;
+  return std::copysign((size + large) - large, x);
+}
+
 double WithoutReals() {
   TILEWIRE_CHECK(false, "a function of bits is asked for its value for real numbers");
   return 0;

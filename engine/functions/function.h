@@ -88,6 +88,13 @@ struct Elementwise {
   bool operator==(const Elementwise&) const = default;
 };
 
+// kRoundBits, which models alone use: the nearest number, a tie to the even one, that has as many
+// significant bits as `bits`, and below `least_normal`, a power of two, the spacing that is right
+// above it: what a narrow floating-point type has. Magnitudes beyond 2^100 are 2^100; NaN stays.
+constexpr Elementwise RoundToBits(int bits, float least_normal) {
+  return {Function::kRoundBits, static_cast<float>(1 << (24 - bits)), least_normal};
+}
+
 using EltwiseAlgorithm = Function;
 using EltwiseOp = Elementwise;  // of one real number
 

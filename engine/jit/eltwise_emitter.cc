@@ -165,6 +165,21 @@ void EltwiseEmitter::ApplyTruncate(const Vector& v, const Scratch& s) {
   math_.Round(v, VectorMath::Rounding::kCut);
 }
 
+// The sum with a large number loses the bits that are not to stay.
+void EltwiseEmitter::ApplyRoundBits(const Vector& v, const Scratch& s) {
+  const Vector sign = s[0], large = s[1];
+  const VectorUnit& unit = math_.unit();
+  unit.And(generator_, sign, v, math_.ConstantBits(0x80000000));
+  math_.Abs(v);
+  math_.AtMost(v, 0x1p100f, s[2]);
+  unit.And(generator_, large, v, math_.ConstantBits(0x7F800000));  // the power of two below v
+  math_.AtLeast(large, op_.beta, s[2]);
+  generator_->vmulps(large, large, math_.Constant(op_.alpha));
+  generator_->vaddps(v, v, large);
+  generator_->vsubps(v, v, large);
+  unit.Or(generator_, v, v, sign);
+}
+
 void EltwiseEmitter::ApplyScaledTanh(const Vector& v, const Scratch& s) {
   generator_->vmulps(v, v, math_.Constant(op_.beta));
   math_.Tanh(v, s[0], s[1], s[2]);

@@ -57,6 +57,7 @@ class EltwiseEmitter {
   void ApplyShrink(const Vector& v, const Scratch& s);
   void ApplySign(const Vector& v, const Scratch& s);
   void ApplyTruncate(const Vector& v, const Scratch& s);
+  void ApplyRoundBits(const Vector& v, const Scratch& s);
   void ApplyScaledTanh(const Vector& v, const Scratch& s);
   void ApplyLine(const Vector& v, const Scratch& s);  // alpha v + beta
   void ApplyHardSwish(const Vector& v, const Scratch& s);

@@ -13,6 +13,7 @@
 #include "absl/types/span.h"
 #include "engine/memory/data_type.h"
 #include "engine/memory/dims.h"
+#include "engine/memory/small_type.h"
 #include "engine/network/quantization_params.h"
 
 namespace tilewire::network {
@@ -58,7 +59,7 @@ struct Constant {
   bool is_float = false;
   DataType integers = DataType::kS32;  // of integers: kU8, kS8, or kS32 for all others
   DataType declared = DataType::kF32;  // of an initializer: its type in the model
-  bool has_few_bits = false;           // of an initializer: integers of fewer than 8 bits
+  SmallType small = SmallType::kNone;  // of an initializer: the type that `declared` holds
   bool is_sparse = false;              // of an initializer: in the file
   std::shared_ptr<const std::vector<double>> doubles;  // of f64: what `floats` round; may be null
   absl::Span<const float> floats;     // row-major, borrowed from `owner`; none while only `stored`

@@ -8,15 +8,20 @@ namespace tilewire::reader {
 namespace {
 
 // A loop's body takes the number of the run, the condition, and what goes from run to run.
-void EnterLoop(const TypedNode& loop, const Body& body, std::vector<DataType>* types) {
+void EnterLoop(const TypedNode& loop, const Body& body, std::vector<ElementType>* types) {
   for (size_t i = 0; i < body.inputs.size(); ++i) {
     if (body.inputs[i] == kNoTensor) continue;
-    const DataType carried = i >= 2 ? loop.input(i) : DataType::kBool;
-    (*types)[body.inputs[i]] = i == 0 ? DataType::kS64 : carried;
+    const ElementType carried = i >= 2 ? loop.input(i) : ElementType(DataType::kBool);
+    (*types)[body.inputs[i]] = i == 0 ? ElementType(DataType::kS64) : carried;
   }
 }
 
-void AddResults(const std::vector<Node>& nodes, std::vector<DataType>* types) {
+ElementType TypeOf(const network::Constant& initializer) {
+  return initializer.small == SmallType::kNone ? ElementType(initializer.declared)
+                                               : ElementType(initializer.small);
+}
+
+void AddResults(const std::vector<Node>& nodes, std::vector<ElementType>* types) {
   for (const Node& node : nodes) {
     const TypedNode typed(node, *types);
     for (const auto& [name, body] : node.bodies) {
@@ -32,10 +37,10 @@ void AddResults(const std::vector<Node>& nodes, std::vector<DataType>* types) {
 
 }  // namespace
 
-std::vector<DataType> ElementTypes(const ModelGraph& graph) {
-  std::vector<DataType> types(graph.tensor_names.size(), DataType::kF32);
+std::vector<ElementType> ElementTypes(const ModelGraph& graph) {
+  std::vector<ElementType> types(graph.tensor_names.size());
   for (size_t id = 0; id < types.size(); ++id) {
-    if (graph.initializers[id] != nullptr) types[id] = graph.initializers[id]->declared;
+    if (graph.initializers[id] != nullptr) types[id] = TypeOf(*graph.initializers[id]);
   }
   for (const DeclaredTensor& input : graph.inputs) types[input.id] = input.type;
   AddResults(graph.nodes, &types);

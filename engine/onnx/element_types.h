@@ -8,13 +8,12 @@
 
 #include <vector>
 
-#include "engine/memory/data_type.h"
 #include "engine/onnx/file/model_graph.h"
 
 namespace tilewire::reader {
 
 // By TensorId, of the graphs in attributes too. The nodes are in an order in which they can run.
-std::vector<DataType> ElementTypes(const ModelGraph& graph);
+std::vector<ElementType> ElementTypes(const ModelGraph& graph);
 
 }  // namespace tilewire::reader
 

@@ -98,8 +98,8 @@ class NodeContext {
   //                     not in the type's range
   absl::StatusOr<ValueId> InType(const Operand& operand, DataType type);
   // The types that input and output i have in the model, whatever holds them.
-  DataType ElementType(int i) const { return graph_.element_types[node.inputs[i]]; }
-  DataType ElementTypeOfOutput(int i) const { return graph_.element_types[node.outputs[i]]; }
+  auto ElementType(int i) const { return graph_.element_types[node.inputs[i]]; }
+  auto ElementTypeOfOutput(int i) const { return graph_.element_types[node.outputs[i]]; }
   // The type of the value that the operand is; kF32 for a constant.
   DataType TypeOf(const Operand& operand) const {
     return operand.value == kNoValue ? DataType::kF32 : value(operand.value).type;

@@ -84,6 +84,7 @@ absl::Status BuildNode(const Node& node, const ModelGraph& graph, std::vector<Op
   ABSL_RETURN_IF_ERROR(CheckInputs(node, graph, *tensors));
   ABSL_RETURN_IF_ERROR(CheckSequences(node, *tensors));
   if (node.HasInput(0)) ABSL_RETURN_IF_ERROR(CheckReals(node, graph.element_types[node.inputs[0]]));
+  ABSL_RETURN_IF_ERROR(CheckSmall(node, graph.element_types));
   NodeContext context(node, graph, tensors, network, &VisitNodes, repetition);
   ABSL_RETURN_IF_ERROR(LoadConstants(node, context, tensors));
   const OpRow& row = *FindOp(node);

@@ -60,7 +60,7 @@ bool MayGoOutAs(DataType held, bool is_integer, DataType declared) {
 }
 
 absl::StatusOr<ValueId> OutputValue(const DeclaredTensor& output, const Operand& operand,
-                                    absl::string_view name, Network* network) {
+                                    ElementType type, absl::string_view name, Network* network) {
   const bool is_known = operand.constant != nullptr;
   const DataType literal = IsComputedInF32(output.type) ? DataType::kF32 : output.type;
   bool fits = false;
@@ -69,7 +69,7 @@ absl::StatusOr<ValueId> OutputValue(const DeclaredTensor& output, const Operand&
   } else if (operand.value != kNoValue) {
     fits = MayGoOutAs(network->values[operand.value].type, operand.is_integer, output.type);
   }
-  if (!operand.defined() || !fits) {
+  if (!operand.defined() || !fits || type.is_small()) {
     return Unimplemented("output '", name.substr(0, 200), "' is declared ",
                          DataTypeName(output.type),
                          operand.defined() ? ", but has another type" : ", but is not supported");
@@ -89,7 +89,8 @@ absl::Status SetOutputs(const ModelGraph& graph, const std::vector<Operand>& ten
   for (const DeclaredTensor& output : graph.outputs) {
     const Operand& operand = tensors[output.id];
     ABSL_ASSIGN_OR_RETURN(network->outputs.emplace_back(),
-                          OutputValue(output, operand, graph.tensor_names[output.id], network));
+                          OutputValue(output, operand, graph.element_types[output.id],
+                                      graph.tensor_names[output.id], network));
     network->output_dims.push_back(operand.dims);
   }
   for (Value& value : network->values) {

@@ -43,8 +43,8 @@ class TrainableSearch {
 
   static bool IsWeights(const Constant& constant, int64_t fewest) {
     const bool is_real = IsComputedInF32(constant.declared) || constant.declared == DataType::kF64;
-    return constant.is_float && is_real && !constant.is_sparse && !constant.has_few_bits &&
-           constant.count() >= fewest;
+    return constant.is_float && is_real && !constant.is_sparse &&
+           constant.small == SmallType::kNone && constant.count() >= fewest;
   }
 
   // A node of the main graph that holds a dense tensor: one of a function has no place of its own

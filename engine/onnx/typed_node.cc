@@ -4,28 +4,22 @@
 #include <optional>
 #include <string>
 
-#include "engine/onnx/file/onnx_types.h"
-#include "engine/onnx/file/stored_type.h"
-
 namespace tilewire::reader {
 namespace {
 
 // The type that a tensor of the file is read as.
-DataType TypeInFile(int onnx_type) {
-  const std::optional<StoredType> stored = StoredType::Of(onnx_type);
-  return stored ? stored->held() : DataType::kF32;
-}
+ElementType TypeInFile(int onnx_type) { return ElementTypeOf(onnx_type).value_or(ElementType()); }
 
 }  // namespace
 
-DataType TypedNode::body_output(absl::string_view attribute, size_t i) const {
+ElementType TypedNode::body_output(absl::string_view attribute, size_t i) const {
   const auto body = node.bodies.find(std::string(attribute));
   if (body == node.bodies.end() || i >= body->second->outputs.size()) return kAbsent;
   const TensorId id = body->second->outputs[i];
   return id == kNoTensor ? kAbsent : types_[id];
 }
 
-DataType TypedNode::tensor(absl::string_view attribute) const {
+ElementType TypedNode::tensor(absl::string_view attribute) const {
   if (const auto dense = node.Tensor(attribute); dense.ok() && *dense != nullptr)
     return TypeInFile((*dense)->data_type());
   const auto sparse = node.SparseTensor(attribute);
@@ -33,9 +27,9 @@ DataType TypedNode::tensor(absl::string_view attribute) const {
   return TypeInFile((*sparse)->values().data_type());
 }
 
-DataType TypedNode::named(absl::string_view attribute, DataType absent) const {
+ElementType TypedNode::named(absl::string_view attribute, ElementType absent) const {
   const int64_t number = node.Int(attribute, 0).value_or(0);
-  return number == 0 ? absent : TypeOfElements(number).value_or(kAbsent);
+  return number == 0 ? absent : ElementTypeOf(number).value_or(kAbsent);
 }
 
 }  // namespace tilewire::reader

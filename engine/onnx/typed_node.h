@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "engine/memory/data_type.h"
+#include "engine/onnx/file/element_type.h"
 #include "engine/onnx/file/node.h"
 
 namespace tilewire::reader {
@@ -15,27 +15,27 @@ namespace tilewire::reader {
 // A node and the types of the tensors that come before it.
 class TypedNode {
  public:
-  TypedNode(const Node& node, const std::vector<DataType>& types) : node(node), types_(types) {}
+  TypedNode(const Node& node, const std::vector<ElementType>& types) : node(node), types_(types) {}
 
   const Node& node;
 
   // Input i; kF32 where it is left out.
-  DataType input(size_t i) const { return node.HasInput(i) ? types_[node.inputs[i]] : kAbsent; }
+  ElementType input(size_t i) const { return node.HasInput(i) ? types_[node.inputs[i]] : kAbsent; }
   // Output i of a graph in the node's attribute; kF32 where there is none.
-  DataType body_output(absl::string_view attribute, size_t i) const;
+  ElementType body_output(absl::string_view attribute, size_t i) const;
   // The type of the tensor, maybe a sparse one, that an attribute holds; kF32 where there is none.
-  DataType tensor(absl::string_view attribute) const;
+  ElementType tensor(absl::string_view attribute) const;
   // The type that an attribute names by ONNX's number, or `absent`.
-  DataType named(absl::string_view attribute, DataType absent) const;
+  ElementType named(absl::string_view attribute, ElementType absent) const;
 
  private:
-  static constexpr DataType kAbsent = DataType::kF32;
+  static constexpr ElementType kAbsent = ElementType();
 
-  const std::vector<DataType>& types_;  // by TensorId
+  const std::vector<ElementType>& types_;  // by TensorId
 };
 
 // The type of output i of a node by ONNX's rules: a column of the operators' table (ops/op_row.h).
-using ResultType = DataType (*)(const TypedNode& node, int i);
+using ResultType = ElementType (*)(const TypedNode& node, int i);
 
 }  // namespace tilewire::reader
 

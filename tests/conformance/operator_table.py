@@ -21,6 +21,7 @@ from onnx import defs, helper, mapping, numpy_helper
 
 import decoder_rows
 import graph_rows
+import small_type_rows
 import whole_tensor_rows  # adds its rows
 from elementwise_rows import FIRST_AFTER_KNOWN, FLOATS, INTEGERS, OF_INTEGERS_ALONE, ROWS, TYPES, Node, numbers
 
@@ -110,7 +111,7 @@ def main():
     with numpy.errstate(all="ignore"), open(args.out, "wb") as out:
         for case in itertools.chain(operators(args.all_types), casts()):
             write_case(out, *case)
-        for case in graph_rows.models() + decoder_rows.models():
+        for case in graph_rows.models() + decoder_rows.models() + small_type_rows.models():
             write_model(out, *case)
 
 

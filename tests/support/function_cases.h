@@ -33,6 +33,13 @@ inline double ExactClamp(double x, double low, double high) {
   return std::isnan(x) ? x : x < low ? low : x > high ? high : x;
 }
 inline double ExactNormalShare(double x) { return std::erfc(-x / std::sqrt(2.0)) / 2; }
+// To so many significant bits; below 2^exponent in the steps that there are above it.
+inline double ExactBits(double x, int bits, int exponent) {
+  if (std::isnan(x) || x == 0) return x;
+  if (std::abs(x) > 0x1p100) x = std::copysign(0x1p100, x);
+  const double step = std::ldexp(1, std::max(std::ilogb(x), exponent) - bits + 1);
+  return std::copysign(std::nearbyint(x / step) * step, x);
+}
 inline double FlushedToZero(double x) {
   return std::abs(x) < std::numeric_limits<float>::min() ? std::copysign(0.0, x) : x;
 }

@@ -13,6 +13,7 @@
 
 #include "engine/memory/dims.h"
 #include "engine/network/constant.h"
+#include "engine/onnx/file/element_type.h"
 #include "engine/onnx/file/node.h"
 #include "engine/onnx/file/onnx_file.h"
 #include "protos/onnx_subset.pb.h"
@@ -43,12 +44,12 @@ struct ModelGraph {
   std::deque<onnx::FunctionProto> compositions;  // of operators that are written as others
   std::deque<onnx::NodeProto> rewritten;         // of functions, for one call
 
-  std::vector<std::string> tensor_names;  // by TensorId
-  std::vector<ConstantPtr> initializers;  // by TensorId; null for other tensors
-  std::vector<bool> is_read;              // by TensorId: by a node, or as an output
-  std::vector<DataType> element_types;    // by TensorId (element_types.h)
-  std::vector<Node> nodes;                // topological order
-  std::vector<DeclaredTensor> inputs;     // without those that have an initializer
+  std::vector<std::string> tensor_names;   // by TensorId
+  std::vector<ConstantPtr> initializers;   // by TensorId; null for other tensors
+  std::vector<bool> is_read;               // by TensorId: by a node, or as an output
+  std::vector<ElementType> element_types;  // by TensorId (element_types.h)
+  std::vector<Node> nodes;                 // topological order
+  std::vector<DeclaredTensor> inputs;      // without those that have an initializer
   std::vector<DeclaredTensor> outputs;
   int64_t weights_bytes = 0;  // of all initializers
 };

@@ -75,6 +75,7 @@ absl::StatusOr<ConstantPtr> MakeDense(const ConstantPtr& values, const ConstantP
     auto dense =
         std::make_shared<Constant>(*network::MakeFloats(given->name, dims, std::move(floats)));
     dense->declared = given->declared;
+    dense->small = given->small;
     dense->is_sparse = true;
     return ConstantPtr(std::move(dense));
   }
@@ -83,6 +84,7 @@ absl::StatusOr<ConstantPtr> MakeDense(const ConstantPtr& values, const ConstantP
   auto dense = std::make_shared<Constant>(*network::MakeInts(given->name, dims, std::move(ints)));
   dense->integers = given->integers;
   dense->declared = given->declared;
+  dense->small = given->small;
   return ConstantPtr(std::move(dense));
 }
 

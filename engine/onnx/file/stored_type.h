@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "engine/memory/data_type.h"
+#include "engine/onnx/file/element_type.h"
 
 namespace tilewire::reader {
 
@@ -19,13 +19,14 @@ class StoredType {
   // By ONNX's number. nullopt: numbers of that type are not read.
   static std::optional<StoredType> Of(int64_t onnx_type);
 
+  ElementType type() const { return type_; }
   // The type that they are read as.
-  DataType held() const { return held_; }
+  DataType held() const { return type_.holder(); }
   int bits() const { return bits_; }
   // Whether typed contents are the elements' bits: of real numbers of at most 16 bits, and of
   // integers of fewer than 8.
   bool is_bits() const {
-    return bits_ < (IsIntegerType(held_) || held_ == DataType::kBool ? 8 : 32);
+    return bits_ < (IsIntegerType(held()) || held() == DataType::kBool ? 8 : 32);
   }
   // The bytes of elements one after the other; `count` elements of 8 bytes do not overflow.
   int64_t Bytes(int64_t count) const { return (count * bits_ + 7) / 8; }
@@ -37,11 +38,9 @@ class StoredType {
   void Widen(const std::byte* from, int64_t count, int8_t* to) const;
 
  private:
-  StoredType(int onnx_type, DataType held, int bits)
-      : onnx_type_(onnx_type), held_(held), bits_(bits) {}
+  StoredType(ElementType type, int bits) : type_(type), bits_(bits) {}
 
-  int onnx_type_;
-  DataType held_;
+  ElementType type_;
   int bits_;
 };
 

@@ -236,7 +236,7 @@ absl::StatusOr<ConstantPtr> TensorReader::Read(ByteWindow* window, int64_t begin
                         ReadElements(std::move(record), *type, count, *source));
   auto constant = std::make_shared<Constant>(*held);
   constant->declared = type->held();
-  constant->has_few_bits = type->bits() < 8;
+  constant->small = type->type().small();
   return ConstantPtr(std::move(constant));
 }
 

@@ -3,18 +3,18 @@
 
 namespace tilewire::reader {
 
-DataType LikeFirstInput(const TypedNode& node, int) { return node.input(0); }
+ElementType LikeFirstInput(const TypedNode& node, int) { return node.input(0); }
 
-DataType LikeSecondInput(const TypedNode& node, int) { return node.input(1); }
+ElementType LikeSecondInput(const TypedNode& node, int) { return node.input(1); }
 
-DataType LikeThirdInput(const TypedNode& node, int) { return node.input(2); }
+ElementType LikeThirdInput(const TypedNode& node, int) { return node.input(2); }
 
-DataType TruthValues(const TypedNode&, int) { return DataType::kBool; }
+ElementType TruthValues(const TypedNode&, int) { return DataType::kBool; }
 
-DataType Indices(const TypedNode&, int) { return DataType::kS64; }
+ElementType Indices(const TypedNode&, int) { return DataType::kS64; }
 
-DataType IndicesAfterFirst(const TypedNode& node, int i) {
-  return i == 0 ? node.input(0) : DataType::kS64;
+ElementType IndicesAfterFirst(const TypedNode& node, int i) {
+  return i == 0 ? node.input(0) : ElementType(DataType::kS64);
 }
 
 }  // namespace tilewire::reader

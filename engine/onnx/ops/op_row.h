@@ -26,13 +26,13 @@ enum class Folds : uint8_t {
 };
 
 // Types of results (typed_node.h).
-DataType LikeFirstInput(const TypedNode& node, int i);
-DataType LikeSecondInput(const TypedNode& node, int i);
-DataType LikeThirdInput(const TypedNode& node, int i);
-DataType TruthValues(const TypedNode& node, int i);
-DataType Indices(const TypedNode& node, int i);
+ElementType LikeFirstInput(const TypedNode& node, int i);
+ElementType LikeSecondInput(const TypedNode& node, int i);
+ElementType LikeThirdInput(const TypedNode& node, int i);
+ElementType TruthValues(const TypedNode& node, int i);
+ElementType Indices(const TypedNode& node, int i);
 // Output 0 is like the first input; the others hold indices.
-DataType IndicesAfterFirst(const TypedNode& node, int i);
+ElementType IndicesAfterFirst(const TypedNode& node, int i);
 
 // Writes a node as other operators (composition.h). Inputs and outputs of the node are resolved.
 using Compose = absl::StatusOr<std::string> (*)(const Node& node);
@@ -71,6 +71,7 @@ struct OpRow {
   // Inputs may be sequences of tensors (sequence.cc).
   bool takes_sequences = false;
   bool is_of_reals = false;  // input 0 holds real numbers, by ONNX's types
+  bool takes_small = false;  // inputs may be of a small type (element_type.h)
   // Inputs that training may change (trainable.h), and whether it may if they are one number.
   uint8_t trains = 0;
   bool trains_one_number = true;
@@ -88,9 +89,14 @@ constexpr bool MayLearn(const OpRow& row, size_t i) {
   return row.trains == kEveryInput || (i < 8 && (row.trains >> i & 1) != 0);
 }
 
+constexpr OpRow TakesSmall(OpRow row) {
+  row.takes_small = true;
+  return row;
+}
+
 constexpr OpRow TrainsFirst(OpRow row) {  // of operators that move elements
   row.trains = Inputs({0});
-  return row;
+  return TakesSmall(row);
 }
 constexpr OpRow TrainsWeights(OpRow row) {  // and biases
   row.trains = Inputs({1, 2});

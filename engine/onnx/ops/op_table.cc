@@ -75,6 +75,16 @@ absl::Status CheckReals(const Node& node, DataType first) {
                             " here; supported are f32, f16, bf16 and f64");
 }
 
+absl::Status CheckSmall(const Node& node, const std::vector<ElementType>& types) {
+  if (FindOp(node)->takes_small) return absl::OkStatus();
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    if (!node.HasInput(i) || !types[node.inputs[i]].is_small()) continue;
+    return node.Unimplemented("input ", i, " is of ", types[node.inputs[i]].name(),
+                              "; it takes the numbers that DequantizeLinear or Cast makes of them");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckCountable(const Node& node, int64_t size) {
   constexpr int64_t kMost = int64_t{1} << 24;
   if (size <= kMost) return absl::OkStatus();
@@ -125,9 +135,9 @@ absl::StatusOr<int64_t> ReadPower(const Node& node) {
   return node.Unimplemented("p ", power, "; supported are integers");
 }
 
-absl::Status CheckSaturate(const Node& node) {
+absl::StatusOr<bool> ReadSaturate(const Node& node) {
   ABSL_ASSIGN_OR_RETURN(const int64_t saturate, node.Int("saturate", 1));
-  if (saturate == 0 || saturate == 1) return absl::OkStatus();
+  if (saturate == 0 || saturate == 1) return saturate == 1;
   return node.Invalid("saturate ", saturate);
 }
 

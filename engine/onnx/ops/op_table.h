@@ -36,6 +36,10 @@ absl::Status CheckInputsPresent(const Node& node);
 //   kUnimplemented    integers or truth values, of an operator of real numbers
 absl::Status CheckReals(const Node& node, DataType first);
 
+// Whether the operator takes inputs of these types, by TensorId.
+//   kUnimplemented    one is of a small type (element_type.h), which it does not take
+absl::Status CheckSmall(const Node& node, const std::vector<ElementType>& types);
+
 }  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_OPS_OP_TABLE_H_

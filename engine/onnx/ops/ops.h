@@ -55,9 +55,9 @@ absl::StatusOr<std::vector<int>> DistinctAxes(const Node& node, absl::Span<const
 //   kUnimplemented  one that is not an integer
 absl::StatusOr<int64_t> ReadPower(const Node& node);
 
-// kInvalidArgument: the attribute `saturate`, which means something only for types that are refused
-// (float8), is neither 0 nor 1.
-absl::Status CheckSaturate(const Node& node);
+// The attribute `saturate`, which says what numbers too large for f8 become. kInvalidArgument: it
+// is neither 0 nor 1.
+absl::StatusOr<bool> ReadSaturate(const Node& node);
 
 }  // namespace tilewire::reader
 

@@ -69,6 +69,7 @@ bool IsJump(const network::Elementwise& elementwise) {
     case Function::kTruncate:
     case Function::kThresholdedRelu:
     case Function::kShrink:
+    case Function::kRoundBits:
       return true;
     default:
       return functions::IsPredicate(elementwise.function) ||

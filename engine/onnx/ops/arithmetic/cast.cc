@@ -16,6 +16,7 @@
 #include "engine/memory/narrow_floats.h"
 #include "engine/onnx/file/onnx_types.h"
 #include "engine/onnx/ops/arithmetic/element_functions.h"
+#include "engine/onnx/ops/arithmetic/small_numbers.h"
 #include "engine/onnx/ops/ops.h"
 
 namespace tilewire::reader {
@@ -98,6 +99,37 @@ ConstantPtr AsDoubles(const Constant& src, const std::string& name) {
   return network::MakeDoubles(name, src.dims, std::move(doubles));
 }
 
+absl::Status FoldInSmall(NodeContext& context, const Constant& src, SmallType to, bool saturates) {
+  if (!IsSmallInteger(to)) {
+    std::vector<float> floats(src.ints.begin(), src.ints.end());
+    floats.insert(floats.end(), src.floats.begin(), src.floats.end());
+    return context.SetOutput(NearestSmallOf(
+        context, context.KnownFloats("/reals", src.dims, std::move(floats)), to, saturates));
+  }
+  std::vector<int64_t> ints;
+  for (int64_t value : src.ints) ints.push_back(LowestBits(to, value));
+  for (float value : src.floats)
+    ints.push_back(LowestBits(to, NearestIn(DataType::kS64, std::nearbyint(value))));
+  auto cast = std::make_shared<Constant>(*MakeInts(context.output_name(), src.dims, ints));
+  cast->integers = HolderOf(to);
+  return context.SetOutput(std::move(cast));
+}
+
+// Real numbers are rounded to the nearest; of integers the lowest bits stay.
+absl::Status CastToSmall(NodeContext& context, SmallType to, bool saturates) {
+  const Operand src = context.input(0);
+  if (src.constant != nullptr) return FoldInSmall(context, *src.constant, to, saturates);
+  if (!IsSmallInteger(to)) {
+    ABSL_ASSIGN_OR_RETURN(const ValueId reals, context.InType(src, DataType::kF32));
+    return context.SetOutput(NearestSmallOf(context, {nullptr, reals, src.dims}, to, saturates));
+  }
+  if (context.IsInteger(0)) return context.SetOutput(LowestBitsOf(context, src, to));
+  ABSL_ASSIGN_OR_RETURN(const ValueId reals, context.Numbers(src));
+  ABSL_ASSIGN_OR_RETURN(const Operand whole, ElementwiseOf(context, {Function::kRound},
+                                                           {{nullptr, reals, src.dims}}, "/whole"));
+  return context.SetOutput(LowestBitsOf(context, whole, to));
+}
+
 absl::Status FoldCast(NodeContext& context, const Constant& src, DataType to) {
   const std::string& name = context.output_name();
   if (!IsIntegerOrBool(to)) {
@@ -123,14 +155,13 @@ absl::Status FoldCast(NodeContext& context, const Constant& src, DataType to) {
   return context.SetOutput(std::move(cast));
 }
 
-// Attributes that mean something only for types that are refused (float8).
-absl::Status CheckRounding(const Node& node) {
-  ABSL_RETURN_IF_ERROR(CheckSaturate(node));
-  return node.OneOf("round_mode", "up", {"up", "down", "nearest"}).status();
-}
-
-absl::Status CastTo(NodeContext& context, DataType to) {
+absl::Status CastTo(NodeContext& context, ElementType to) {
   const Operand src = context.input(0);
+  ABSL_ASSIGN_OR_RETURN(const bool saturates, ReadSaturate(context.node));
+  // It means something for FLOAT8E8M0 alone, which is refused.
+  ABSL_RETURN_IF_ERROR(context.node.OneOf("round_mode", "up", {"up", "down", "nearest"}).status());
+  if (to.is_small() && to.Is(context.ElementType(0))) return context.SetOutput(src);
+  if (to.is_small()) return CastToSmall(context, to.small(), saturates);
   if (src.constant != nullptr) return FoldCast(context, *src.constant, to);
   const DataType held = context.TypeOf(src);
   if (held == to && held != DataType::kF32) return context.SetOutput(src);
@@ -149,29 +180,27 @@ absl::StatusOr<int64_t> TargetOf(const Node& node) {
 
 absl::Status BuildCast(NodeContext& context) {
   const Node& node = context.node;
-  ABSL_RETURN_IF_ERROR(CheckRounding(node));
   ABSL_ASSIGN_OR_RETURN(const int64_t number, TargetOf(node));
-  const std::optional<DataType> to = TypeOfElements(number);
+  const std::optional<ElementType> to = ElementTypeOf(number);
   if (!to)
     return node.Unimplemented("to ONNX element type ", ElementTypeText(number),
                               "; supported are numbers and BOOL");
   return CastTo(context, *to);
 }
 
-absl::Status BuildCastLike(NodeContext& context) {
-  ABSL_RETURN_IF_ERROR(CheckRounding(context.node));
-  return CastTo(context, context.ElementType(1));
-}
+absl::Status BuildCastLike(NodeContext& context) { return CastTo(context, context.ElementType(1)); }
 
-DataType TargetType(const TypedNode& node, int) {
-  return TypeOfElements(TargetOf(node.node).value_or(0)).value_or(DataType::kF32);
+ElementType TargetType(const TypedNode& node, int) {
+  return ElementTypeOf(TargetOf(node.node).value_or(0)).value_or(ElementType());
 }
 
 }  // namespace
 
 TILEWIRE_OPERATORS(Cast) = {
-    {"Cast", 1, 1, 1, "round_mode saturate to", BuildCast, Folds::kInMemory, TargetType},
-    {"CastLike", 15, 2, 2, "round_mode saturate", BuildCastLike, Folds::kInMemory, LikeSecondInput},
+    TakesSmall({"Cast", 1, 1, 1, "round_mode saturate to", BuildCast, Folds::kInMemory,
+                TargetType}),
+    TakesSmall({"CastLike", 15, 2, 2, "round_mode saturate", BuildCastLike, Folds::kInMemory,
+                LikeSecondInput}),
 };
 
 }  // namespace tilewire::reader

@@ -390,7 +390,7 @@ absl::Status BuildGroupQueryAttention(NodeContext& context) {
 }
 
 // Keys and values come out as they came in.
-DataType LikeQueryOrCache(const TypedNode& node, int i) {
+ElementType LikeQueryOrCache(const TypedNode& node, int i) {
   const int past = i == 1 ? Given::kPastKey : Given::kPastValue;
   const bool is_cache = (i == 1 || i == 2) && node.node.HasInput(past);
   return node.input(is_cache ? past : Given::kQuery);

@@ -63,7 +63,7 @@ absl::Status BuildConstant(NodeContext& context) {
                             "'; supported are numbers");
 }
 
-DataType TypeOfValue(const TypedNode& node, int) {
+ElementType TypeOfValue(const TypedNode& node, int) {
   if (node.node.HasAttribute("value_int") || node.node.HasAttribute("value_ints"))
     return DataType::kS64;
   return node.tensor(node.node.HasAttribute("sparse_value") ? "sparse_value" : "value");

@@ -141,17 +141,17 @@ absl::Status BuildLoop(NodeContext& context) {
   return SetResults(context, results);
 }
 
-DataType OfBranch(const TypedNode& node, int i) { return node.body_output("then_branch", i); }
+ElementType OfBranch(const TypedNode& node, int i) { return node.body_output("then_branch", i); }
 
 // The body's first output is its condition.
-DataType OfBody(const TypedNode& node, int i) { return node.body_output("body", i + 1); }
+ElementType OfBody(const TypedNode& node, int i) { return node.body_output("body", i + 1); }
 
 }  // namespace
 
 TILEWIRE_OPERATORS(ControlFlow) = {
     {"If", 1, 1, 1, "else_branch then_branch", BuildIf, Folds::kNever, OfBranch, Inputs({0})},
-    OfSequences(Late({"Loop", 1, 0, INT_MAX, "body", BuildLoop, Folds::kNever, OfBody,
-                      Inputs({0, 1})})),
+    TakesSmall(OfSequences(Late({"Loop", 1, 0, INT_MAX, "body", BuildLoop, Folds::kNever, OfBody,
+                                 Inputs({0, 1})}))),
 };
 
 }  // namespace tilewire::reader

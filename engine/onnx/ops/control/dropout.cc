@@ -125,8 +125,8 @@ absl::Status BuildDropout(NodeContext& context) {
   return Drop(context, mask);
 }
 
-DataType MaskAfterFirst(const TypedNode& node, int i) {
-  return i == 0 ? node.input(0) : DataType::kBool;
+ElementType MaskAfterFirst(const TypedNode& node, int i) {
+  return i == 0 ? node.input(0) : ElementType(DataType::kBool);
 }
 
 }  // namespace

@@ -174,7 +174,7 @@ absl::Status BuildSplitToSequence(NodeContext& context) {
 }
 
 // Sequences have the type of their tensors.
-DataType NamedType(const TypedNode& node, int) { return node.named("dtype", DataType::kF32); }
+ElementType NamedType(const TypedNode& node, int) { return node.named("dtype", DataType::kF32); }
 
 }  // namespace
 

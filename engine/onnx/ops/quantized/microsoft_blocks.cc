@@ -2,6 +2,7 @@
 //
 // Operators of ONNX Runtime whose weights are integers of few bits in blocks. The weights become
 // f32 when they are packed. Source: ONNX Runtime's ContribOperators.md, version 1 of com.microsoft.
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -111,6 +112,9 @@ absl::StatusOr<ConstantPtr> Reals(const NodeContext& context, const PackedMatrix
                         Known(context, inputs.scales, {matrix.rows, matrix.blocks()}, "scales"));
   if (!blocks.scales->is_float) return context.node.Invalid("scales that are not real numbers");
   ABSL_ASSIGN_OR_RETURN(blocks.scales, InMemory(blocks.scales));
+  for (const float scale : blocks.scales->floats) {  // of a block of zeros it may be 0
+    if (!std::isfinite(scale)) return context.node.Invalid("a scale of ", scale);
+  }
   ABSL_ASSIGN_OR_RETURN(blocks.zero_points, ZeroPoints(context, inputs.zero_points, matrix));
   ABSL_ASSIGN_OR_RETURN(blocks.of_elements, BlocksOfColumns(context, inputs.groups, matrix));
   return DequantizeBlocks(integers, std::move(blocks),
@@ -155,7 +159,7 @@ absl::Status BuildGatherBlockQuantized(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(axis, NormalizeAxis(node, axis, rank));
   ABSL_ASSIGN_OR_RETURN(gather_axis, NormalizeAxis(node, gather_axis, rank));
   if (data.constant == nullptr) return node.Unimplemented("a table that is computed at run time");
-  if (data.constant->is_float || data.constant->has_few_bits || rank != 2 || axis != 1 ||
+  if (data.constant->is_float || context.ElementType(0).is_small() || rank != 2 || axis != 1 ||
       gather_axis != 0)
     return node.Unimplemented("supported are rows of a matrix of u8, with blocks along its rows");
   matrix.rows = data.dims[0];

@@ -267,10 +267,10 @@ absl::Status BuildMatMulInteger(NodeContext& context) {
   return context.SetOutput(Product(context, src, 1, {.zero_point = 3}));
 }
 
-DataType Sums(const TypedNode&, int) { return DataType::kS32; }
+ElementType Sums(const TypedNode&, int) { return DataType::kS32; }
 
 // The type of the result's zero point.
-DataType LikeResultsZeroPoint(const TypedNode& node, int) { return node.input(7); }
+ElementType LikeResultsZeroPoint(const TypedNode& node, int) { return node.input(7); }
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/onnx/ops/quantized/quantization_params.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -8,10 +9,13 @@
 #include "engine/base/status_macros.h"
 #include "engine/onnx/ops/activations/activation_of.h"
 #include "engine/onnx/ops/arithmetic/element_functions.h"
+#include "engine/onnx/ops/arithmetic/small_numbers.h"
 #include "engine/onnx/ops/ops.h"
 #include "engine/onnx/ops/shapes/moves.h"
 
 namespace tilewire::reader {
+
+using network::DequantizeElement;
 namespace {
 
 constexpr int kDeepest = 3;  // longest chain of conversions that is computed on demand
@@ -74,11 +78,13 @@ void ForEachQuantized(const Dims& dims, const AxisQuantization& quantization, Vi
 // A constant converted from another one, computed anew at each load.
 class Converted final : public network::StoredNumbers {
  public:
-  // `type` is that of the integers to make; nullopt for real numbers.
-  Converted(ConstantPtr src, AxisQuantization quantization, std::optional<DataType> type)
+  // `type` is what to quantize to; nullopt for the real numbers themselves.
+  Converted(ConstantPtr src, AxisQuantization quantization, std::optional<ElementType> type,
+            bool saturates)
       : src_(std::move(src)),
         quantization_(std::move(quantization)),
         type_(type),
+        saturates_(saturates),
         depth_(DepthOf(*src_) + 1) {}
 
   // The number of nested conversions that a Load() goes through.
@@ -90,37 +96,45 @@ class Converted final : public network::StoredNumbers {
   absl::StatusOr<HeldFloats> Load() const override {
     ABSL_ASSIGN_OR_RETURN(const HeldFloats held, network::LoadNumbers(*src_));
     auto converted = std::make_shared<std::vector<float>>(held.values.size());
-    ForEachQuantized(src_->dims, quantization_,
-                     [&](int64_t i, const network::QuantizationParams& params) {
-                       const float from = held.values[i];
-                       (*converted)[i] = type_ ? network::QuantizeElement(from, params, *type_)
-                                               : network::DequantizeElement(from, params);
-                     });
+    ForEachQuantized(
+        src_->dims, quantization_, [&](int64_t i, const network::QuantizationParams& params) {
+          const float from = held.values[i];
+          (*converted)[i] = type_ ? Quantized(from, params) : DequantizeElement(from, params);
+        });
     return HeldFloats{*converted, converted};
   }
 
  private:
+  float Quantized(float from, const network::QuantizationParams& params) const {
+    const SmallType small = type_->small();
+    if (IsSmallFloat(small)) return NearestSmall(small, from / params.scale, saturates_);
+    const float byte = network::QuantizeElement(from, params, *type_);
+    return type_->is_small() ? std::clamp(byte, LeastOf(small), LargestOf(small)) : byte;
+  }
+
   const ConstantPtr src_;
   const AxisQuantization quantization_;
-  const std::optional<DataType> type_;
+  const std::optional<ElementType> type_;
+  const bool saturates_;
   const int depth_;
 };
 
 absl::StatusOr<ConstantPtr> Requantized(const ConstantPtr& src,
                                         const AxisQuantization& quantization,
-                                        std::optional<DataType> type, std::string name) {
+                                        std::optional<ElementType> type, bool saturates,
+                                        std::string name) {
   auto constant = std::make_shared<Constant>();
   constant->name = std::move(name);
   constant->dims = src->dims;
-  constant->is_float = !type;
-  constant->integers = type.value_or(DataType::kS32);
-  auto converted = std::make_shared<const Converted>(src, quantization, type);
+  constant->is_float = !type || IsSmallFloat(type->small());
+  if (!constant->is_float) constant->integers = *type;
+  auto converted = std::make_shared<const Converted>(src, quantization, type, saturates);
   if (src->count() >= kFewConverted && Converted::DepthOf(*src) < kDeepest) {
     constant->stored = std::move(converted);
     return constant;
   }
   ABSL_ASSIGN_OR_RETURN(HeldFloats held, converted->Load());
-  if (type) {
+  if (!constant->is_float) {
     constant->ints.assign(held.values.begin(), held.values.end());
   } else {
     constant->floats = held.values;
@@ -224,6 +238,9 @@ absl::StatusOr<std::optional<Blocks>> ReadBlocks(const NodeContext& context,
     if (given != nullptr && given->dims != DimsOfScales(dims, blocks.axis, blocks.size))
       return WrongBlocks(context, given->dims, dims, blocks.axis, blocks.size);
   }
+  for (const float scale : blocks.scales->floats) {  // of a block of zeros it may be 0
+    if (!std::isfinite(scale)) return context.node.Invalid("a scale of ", scale);
+  }
   return blocks;
 }
 
@@ -239,8 +256,8 @@ absl::StatusOr<DataType> TypeOfZeroPoint(const NodeContext& context, int input) 
 absl::StatusOr<ConstantPtr> DequantizeConstant(const ConstantPtr& integers,
                                                const AxisQuantization& quantization,
                                                std::string name) {
-  ABSL_ASSIGN_OR_RETURN(const ConstantPtr floats,
-                        Requantized(integers, quantization, std::nullopt, std::move(name)));
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr floats, Requantized(integers, quantization, std::nullopt,
+                                                              /*saturates=*/true, std::move(name)));
   auto constant = std::make_shared<Constant>(*floats);
   constant->quantized = std::make_shared<const network::Quantized>(
       network::Quantized{integers, quantization.axis, quantization.params});
@@ -248,9 +265,9 @@ absl::StatusOr<ConstantPtr> DequantizeConstant(const ConstantPtr& integers,
 }
 
 absl::StatusOr<ConstantPtr> QuantizeConstant(const ConstantPtr& floats,
-                                             const AxisQuantization& quantization, DataType type,
-                                             std::string name) {
-  return Requantized(floats, quantization, type, std::move(name));
+                                             const AxisQuantization& quantization, ElementType type,
+                                             std::string name, bool saturates) {
+  return Requantized(floats, quantization, type, saturates, std::move(name));
 }
 
 absl::StatusOr<Operand> DequantizeOf(NodeContext& context, const Operand& src,
@@ -278,32 +295,35 @@ absl::StatusOr<Operand> DequantizeOf(NodeContext& context, const Operand& src,
 
 absl::StatusOr<Operand> QuantizeOf(NodeContext& context, const Operand& src,
                                    const std::optional<AxisQuantization>& quantization,
-                                   QuantizationInputs inputs, int64_t axis, DataType type,
-                                   absl::string_view suffix) {
-  if (quantization && IsByte(type) && src.constant != nullptr) {
+                                   QuantizationInputs inputs, int64_t axis, ElementType type,
+                                   absl::string_view suffix, bool saturates) {
+  if (quantization && (IsByte(type) || type.is_small()) && src.constant != nullptr) {
     ABSL_ASSIGN_OR_RETURN(ConstantPtr constant,
                           QuantizeConstant(src.constant, *quantization, type,
-                                           absl::StrCat(context.output_name(), suffix)));
+                                           absl::StrCat(context.output_name(), suffix), saturates));
     return Operand{std::move(constant), kNoValue, src.dims};
   }
-  if (quantization && IsByte(type)) {
+  if (quantization && IsByte(type) && !type.is_small()) {
     ABSL_ASSIGN_OR_RETURN(const ValueId numbers, context.AsValue(src));
     return context.EmitOperand(network::Quantize{quantization->axis, quantization->params},
                                {numbers}, src.dims, suffix, type);
   }
   ABSL_ASSIGN_OR_RETURN(const Parameters by, ParametersOf(context, inputs, src, axis));
-  return QuantizeBy(context, src, by.scale, by.zero_point, type, suffix);
+  return QuantizeBy(context, src, by.scale, by.zero_point, type, suffix, saturates);
 }
 
 absl::StatusOr<Operand> QuantizeBy(NodeContext& context, const Operand& src, const Operand& scale,
-                                   const Operand& zero_point, DataType type,
-                                   absl::string_view suffix) {
+                                   const Operand& zero_point, ElementType type,
+                                   absl::string_view suffix, bool saturates) {
   ABSL_ASSIGN_OR_RETURN(const Operand quotient,
                         ElementwiseOf(context, {Function::kDiv}, {src, scale}, "/quotient"));
+  if (IsSmallFloat(type.small()))
+    return NearestSmallOf(context, quotient, type.small(), saturates, suffix);
   ABSL_ASSIGN_OR_RETURN(const Operand rounded,
                         ElementwiseOf(context, {Function::kRound}, {quotient}, "/rounded"));
   ABSL_ASSIGN_OR_RETURN(const Operand shifted, ElementwiseOf(context, {Function::kAdd},
                                                              {rounded, zero_point}, "/shifted"));
+  if (type.is_small()) return SmallIntegersOf(context, shifted, type.small(), suffix);
   if (!IsByte(type)) {
     const bool is_signed = type == DataType::kS16;
     return ActivationOf(

@@ -50,8 +50,8 @@ absl::StatusOr<ConstantPtr> DequantizeConstant(const ConstantPtr& integers,
                                                const AxisQuantization& quantization,
                                                std::string name);
 absl::StatusOr<ConstantPtr> QuantizeConstant(const ConstantPtr& floats,
-                                             const AxisQuantization& quantization, DataType type,
-                                             std::string name);
+                                             const AxisQuantization& quantization, ElementType type,
+                                             std::string name, bool saturates = true);
 
 // The real numbers of an operand of integers. Parameters are known (`quantization`) or computed
 // (`inputs`).
@@ -59,15 +59,16 @@ absl::StatusOr<Operand> DequantizeOf(NodeContext& context, const Operand& src,
                                      const std::optional<AxisQuantization>& quantization,
                                      QuantizationInputs inputs, int64_t axis,
                                      absl::string_view suffix = "");
-// The inverse, to 8 or 16 bits; u16 and s16 are held in f32.
+// The inverse, to integers of at most 16 bits, or to f8 and f4, whose zero point is 0; u16 and s16
+// are held in f32. `saturates`: numbers too large for f8 become its largest.
 absl::StatusOr<Operand> QuantizeOf(NodeContext& context, const Operand& src,
                                    const std::optional<AxisQuantization>& quantization,
-                                   QuantizationInputs inputs, int64_t axis, DataType type,
-                                   absl::string_view suffix = "");
+                                   QuantizationInputs inputs, int64_t axis, ElementType type,
+                                   absl::string_view suffix = "", bool saturates = true);
 // The same with a computed scale and zero point.
 absl::StatusOr<Operand> QuantizeBy(NodeContext& context, const Operand& src, const Operand& scale,
-                                   const Operand& zero_point, DataType type,
-                                   absl::string_view suffix = "");
+                                   const Operand& zero_point, ElementType type,
+                                   absl::string_view suffix = "", bool saturates = true);
 
 }  // namespace tilewire::reader
 

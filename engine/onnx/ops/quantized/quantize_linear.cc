@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From real numbers to 8-bit integers and back.
+// From real numbers to integers of 2 to 16 bits, to f8 and f4, and back.
 #include "engine/base/status_macros.h"
 #include "engine/onnx/file/onnx_types.h"
 #include "engine/onnx/ops/arithmetic/element_functions.h"
@@ -11,7 +11,7 @@
 namespace tilewire::reader {
 namespace {
 
-// The inputs, and the blocks of opset 21. What only float8 has a use for changes nothing.
+// The inputs, and the blocks of opset 21.
 absl::StatusOr<QuantizationInputs> ReadInputs(const Node& node) {
   QuantizationInputs inputs = {.scale = 1, .zero_point = 2};
   ABSL_ASSIGN_OR_RETURN(inputs.block, node.Int("block_size", 0));
@@ -19,39 +19,67 @@ absl::StatusOr<QuantizationInputs> ReadInputs(const Node& node) {
   ABSL_ASSIGN_OR_RETURN(const int64_t precision, node.Int("precision", 0));
   if (precision != 0 && precision != onnx::TensorProto::FLOAT)
     return node.Unimplemented("precision ", ElementTypeText(precision));
-  ABSL_RETURN_IF_ERROR(CheckSaturate(node));
   return inputs;
 }
 
+// Real numbers have no zero point: theirs says the type alone.
+absl::Status CheckZeroOfReals(const NodeContext& context) {
+  if (!context.Has(2)) return absl::OkStatus();
+  const ConstantPtr& given = context.input(2).constant;
+  if (given == nullptr) return context.node.Unimplemented("a computed zero point of real numbers");
+  ABSL_ASSIGN_OR_RETURN(const HeldFloats held, network::LoadNumbers(*given));
+  for (const float zero : held.values) {
+    if (zero != 0) return context.node.Invalid("a zero point of ", zero, " for real numbers");
+  }
+  return absl::OkStatus();
+}
+
 // The type that the zero point, or without one output_dtype, gives the result; u8 without either.
-absl::StatusOr<DataType> TypeOfResult(const NodeContext& context) {
+absl::StatusOr<ElementType> TypeOfResult(const NodeContext& context) {
   const Node& node = context.node;
-  constexpr char kSupported[] = "; supported are INT8, UINT8, INT16 and UINT16";
+  constexpr char kSupported[] = "; supported are integers of at most 16 bits, f8 and f4";
   ABSL_ASSIGN_OR_RETURN(const int64_t asked, node.Int("output_dtype", 0));
-  const std::optional<DataType> named = TypeOfElements(asked);
+  const std::optional<ElementType> named = ElementTypeOf(asked);
   if (asked != 0 && !named) return node.Unimplemented("to ", ElementTypeText(asked), kSupported);
-  if (asked != 0 && context.Has(2) && *named != context.ElementType(2))
+  if (asked != 0 && context.Has(2) && !named->Is(context.ElementType(2)))
     return node.Invalid("output_dtype is not the type of the zero point");
-  if (context.Has(2) && context.input(2).constant != nullptr &&
-      context.input(2).constant->has_few_bits)
-    return node.Unimplemented("to fewer than 8 bits", kSupported);
-  const DataType type = context.ElementTypeOfOutput(0);
+  const ElementType type = context.ElementTypeOfOutput(0);
+  if (IsSmallFloat(type.small())) {
+    ABSL_RETURN_IF_ERROR(CheckZeroOfReals(context));
+    return type;
+  }
   if (IsByte(type) || type == DataType::kU16 || type == DataType::kS16) return type;
-  return node.Unimplemented("to ", DataTypeName(type), kSupported);
+  return node.Unimplemented("to ", type.name(), kSupported);
+}
+
+// Known scales of blocks are positive.
+absl::Status CheckDivisors(const NodeContext& context, const QuantizationInputs& inputs,
+                           const Dims& dims, int64_t axis) {
+  ABSL_ASSIGN_OR_RETURN(const std::optional<Blocks> blocks,
+                        ReadBlocks(context, inputs, dims, axis));
+  if (!blocks) return absl::OkStatus();
+  for (const float scale : blocks->scales->floats) {
+    if (!(scale > 0)) return context.node.Invalid("a scale of ", scale);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status BuildQuantizeLinear(NodeContext& context) {
   const Operand src = context.input(0);
   ABSL_ASSIGN_OR_RETURN(const QuantizationInputs inputs, ReadInputs(context.node));
   ABSL_ASSIGN_OR_RETURN(const int64_t axis, context.node.Int("axis", 1));
-  ABSL_ASSIGN_OR_RETURN(const DataType type, TypeOfResult(context));
+  ABSL_ASSIGN_OR_RETURN(const ElementType type, TypeOfResult(context));
+  ABSL_ASSIGN_OR_RETURN(const bool saturates, ReadSaturate(context.node));
   if (src.constant != nullptr && !src.constant->is_float)
     return context.node.Unimplemented("of integers; supported is f32");
   std::optional<AxisQuantization> quantization;
   if (inputs.block == 0) {
     ABSL_ASSIGN_OR_RETURN(quantization, ReadQuantization(context, inputs, src.dims, axis));
+  } else {
+    ABSL_RETURN_IF_ERROR(CheckDivisors(context, inputs, src.dims, axis));
   }
-  return context.SetOutput(QuantizeOf(context, src, quantization, inputs, axis, type));
+  return context.SetOutput(
+      QuantizeOf(context, src, quantization, inputs, axis, type, "", saturates));
 }
 
 // Known integers with known blocks become real numbers when they are packed.
@@ -108,26 +136,30 @@ absl::Status BuildDynamicQuantizeLinear(NodeContext& context) {
 }
 
 // All outputs but the scale are of integers.
-DataType BytesButTheScale(const TypedNode&, int i) {
+ElementType BytesButTheScale(const TypedNode&, int i) {
   return i == 1 ? DataType::kF32 : DataType::kU8;
 }
 
-DataType LikeScale(const TypedNode& node, int) { return node.named("output_dtype", node.input(1)); }
+ElementType LikeScale(const TypedNode& node, int) {
+  return node.named("output_dtype", node.input(1));
+}
 
 // The type of the zero point, or else of the attribute.
-DataType LikeZeroPoint(const TypedNode& node, int) {
-  return node.node.HasInput(2) ? node.input(2) : node.named("output_dtype", DataType::kU8);
+ElementType LikeZeroPoint(const TypedNode& node, int) {
+  if (node.node.HasInput(2)) return node.input(2);
+  return node.named("output_dtype", ElementType(DataType::kU8));
 }
 
 }  // namespace
 
 TILEWIRE_OPERATORS(QuantizeLinear) = {
-    Quantized({"DequantizeLinear", 10, 2, 3, "axis block_size output_dtype", BuildDequantizeLinear,
-               Folds::kInPlace, LikeScale}),
+    TakesSmall(Quantized({"DequantizeLinear", 10, 2, 3, "axis block_size output_dtype",
+                          BuildDequantizeLinear, Folds::kInPlace, LikeScale})),
     Quantized({"DynamicQuantizeLinear", 11, 1, 1, "", BuildDynamicQuantizeLinear, Folds::kNever,
                BytesButTheScale}),
-    Quantized({"QuantizeLinear", 10, 2, 3, "axis block_size output_dtype precision saturate",
-               BuildQuantizeLinear, Folds::kInPlace, LikeZeroPoint}),
+    TakesSmall(Quantized({"QuantizeLinear", 10, 2, 3,
+                          "axis block_size output_dtype precision saturate", BuildQuantizeLinear,
+                          Folds::kInPlace, LikeZeroPoint})),
 };
 
 }  // namespace tilewire::reader

@@ -117,7 +117,7 @@ absl::StatusOr<Operand> ConcatOf(NodeContext& context, const std::vector<Operand
 }
 
 TILEWIRE_OPERATORS(Concat) = {
-    TrainsEvery({"Concat", 1, 1, INT_MAX, "axis", BuildConcat, Folds::kInMemory}),
+    TakesSmall(TrainsEvery({"Concat", 1, 1, INT_MAX, "axis", BuildConcat, Folds::kInMemory})),
 };
 
 }  // namespace tilewire::reader

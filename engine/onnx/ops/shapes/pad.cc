@@ -181,8 +181,8 @@ absl::Status BuildCenterCropPad(NodeContext& context) {
 TILEWIRE_OPERATORS(Pad) = {
     {"CenterCropPad", 18, 2, 2, "axes", BuildCenterCropPad, Folds::kInMemory, LikeFirstInput,
      Inputs({1})},
-    {"Pad", 1, 1, 4, "mode paddings pads value", BuildPad, Folds::kInMemory, LikeFirstInput,
-     Inputs({1, 3})},
+    TakesSmall({"Pad", 1, 1, 4, "mode paddings pads value", BuildPad, Folds::kInMemory,
+                LikeFirstInput, Inputs({1, 3})}),
 };
 
 }  // namespace tilewire::reader

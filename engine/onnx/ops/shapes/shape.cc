@@ -101,7 +101,7 @@ absl::Status BuildRange(NodeContext& context) {
   return context.SetOutput(MakeInts(context.output_name(), {count}, std::move(ints)));
 }
 
-DataType TypeOfFill(const TypedNode& node, int) { return node.tensor("value"); }
+ElementType TypeOfFill(const TypedNode& node, int) { return node.tensor("value"); }
 
 }  // namespace
 
@@ -109,8 +109,8 @@ TILEWIRE_OPERATORS(Shape) = {
     {"ConstantOfShape", 9, 1, 1, "value", BuildConstantOfShape, Folds::kInMemory, TypeOfFill,
      Inputs({0})},
     {"Range", 11, 3, 3, "", BuildRange, Folds::kInMemory, LikeFirstInput, Inputs({0, 1, 2})},
-    {"Shape", 1, 1, 1, "end start", BuildShape, Folds::kInMemory, Indices},
-    {"Size", 1, 1, 1, "", BuildSize, Folds::kInMemory, Indices},
+    TakesSmall({"Shape", 1, 1, 1, "end start", BuildShape, Folds::kInMemory, Indices}),
+    TakesSmall({"Size", 1, 1, 1, "", BuildSize, Folds::kInMemory, Indices}),
 };
 
 }  // namespace tilewire::reader

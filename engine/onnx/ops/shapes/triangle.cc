@@ -59,7 +59,7 @@ absl::Status BuildTrilu(NodeContext& context) {
 }
 
 // The type of the attribute, or else that of the input, whose elements are not read.
-DataType TypeOfEye(const TypedNode& node, int) { return node.named("dtype", node.input(0)); }
+ElementType TypeOfEye(const TypedNode& node, int) { return node.named("dtype", node.input(0)); }
 
 absl::Status BuildEyeLike(NodeContext& context) {
   const Node& node = context.node;

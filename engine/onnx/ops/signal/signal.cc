@@ -109,7 +109,7 @@ absl::Status BuildMelWeightMatrix(NodeContext& context) {
   return context.SetOutput(MakeFloats(context.output_name(), {bins, triangles}, std::move(matrix)));
 }
 
-DataType OutputDataType(const TypedNode& node, int) {
+ElementType OutputDataType(const TypedNode& node, int) {
   return node.named("output_datatype", DataType::kF32);
 }
 

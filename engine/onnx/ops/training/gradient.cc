@@ -61,7 +61,7 @@ absl::Status BuildGradient(NodeContext& context) {
   return absl::OkStatus();
 }
 
-DataType LikeInput(const TypedNode& node, int i) { return node.input(i); }
+ElementType LikeInput(const TypedNode& node, int i) { return node.input(i); }
 
 constexpr OpRow ThatNamesTensors(OpRow row) {
   row.names_tensors = true;

@@ -117,7 +117,34 @@ TEST(CastTest, NumbersThatIntegersDoNotHaveBecomeTheNearest) {
       (std::vector<Elements>{{0, 32767, -32768, -1}, {0, 255, 0, 0}, {0, 0x1p63, -0x1p63, -1}}));
 }
 
+// To real numbers of few bits the nearest, to integers of few bits the lowest of the rounded ones.
+TEST(CastTest, NumbersOfFewBits) {
+  const struct {
+    int type;
+    Elements of_reals, of_integers;
+  } cases[] = {{17, {1.625, -448, 0, 3}, {20, -20, 120, 3}},
+               {23, {1.5, -6, 0, 3}, {6, -6, 6, 3}},
+               {22, {2, 0, 0, 3}, {4, -4, -6, 3}},
+               {25, {2, 0, 0, 3}, {0, 0, 2, 3}}};
+  for (const auto& [type, of_reals, of_integers] : cases) {
+    OnnxBuilder model(25);
+    model.Input("x", {4}).Input("i", {4}, onnx::TensorProto::INT32);
+    model.Floats("f", {4}, {1.6f, -2000, 0, 3}).Integers("k", {20, -20, 122, 3});
+    for (const std::string src : {"x", "i", "f", "k"}) {
+      model.Node("Cast", {src}, {src + "s"}, {Int("to", type)});
+      model.Node("Cast", {src + "s"}, {src + "y"}, {Int("to", 1)}).Output(src + "y");
+    }
+    EXPECT_EQ(Computed(model, {{4}, {4}}, {{1.6, -2000, 0, 3}, {20, -20, 122, 3}}),
+              (std::vector<Elements>{of_reals, of_integers, of_reals, of_integers}))
+        << type;
+  }
+}
+
 TEST(CastTest, Refusals) {
+  ExpectUnimplemented({{"to powers of two", "Cast", {"x"}, {Int("to", 24)}, "to f8e8m0"}});
+  OnnxBuilder small(19);
+  small.Input("x", {2}).Node("Cast", {"x"}, {"y"}, {Int("to", 17)}).Output("y");
+  EXPECT_THAT(BuiltText(small, {{2}}), HasSubstr("output 'y' is declared f32, but has another"));
   ExpectUnimplemented({{"to strings", "Cast", {"x"}, {Int("to", 8)}, "STRING"}});
   ExpectInvalid({{"saturate", "Cast", {"x"}, {Int("to", 1), Int("saturate", 2)}, "saturate 2"}});
 }

@@ -61,7 +61,7 @@ void AddPacked(OnnxBuilder* model, const std::string& name, int type,
   for (const char byte : bits) tensor->add_int32_data(static_cast<uint8_t>(byte));
 }
 
-constexpr int kUint4 = 21, kInt4 = 22, kFloat4 = 23, kUint2 = 25, kInt2 = 26;
+constexpr int kUint4 = 21, kInt4 = 22, kFloat4 = 23, kUint2 = 25, kInt2 = 26, kE4m3fn = 17;
 
 TEST(QuantizeLinearTest, WeightsOfFewBits) {
   const struct {
@@ -134,6 +134,59 @@ TEST(QuantizeLinearTest, LargeWeightsInBlocksStayInTheFile) {
   }
 }
 
+// 1.0625 lies halfway between 1 and 1.125.
+TEST(QuantizeLinearTest, RealNumbersOfEightBitsAreHeldInF32) {
+  for (const bool saturates : {true, false}) {
+    OnnxBuilder model(21);
+    model.Input("x", {1, 6}).Floats("s", {}, {0.5f});
+    AddPacked(&model, "z", kE4m3fn, {}, std::string(1, '\0'));
+    model.Node("QuantizeLinear", {"x", "s", "z"}, {"q"}, {Int("saturate", saturates ? 1 : 0)});
+    model.Node("DequantizeLinear", {"q", "s"}, {"y"}).Output("y");
+    const double beyond = saturates ? 224 : NAN;
+    const Elements got =
+        Computed(model, {{1, 6}}, {{0.53125, 0.59375, -0.0006, 1e6, -1e6, 232}})[0];
+    const Elements expected = {0.5, 0.625, -0x1p-10, beyond, -beyond, 224};
+    for (size_t i = 0; i < got.size(); ++i) {
+      EXPECT_TRUE(got[i] == expected[i] || (std::isnan(got[i]) && std::isnan(expected[i])))
+          << i << ": " << got[i];
+    }
+  }
+}
+
+TEST(QuantizeLinearTest, IntegersOfFourBitsAreBytesWithinTheirRange) {
+  OnnxBuilder model(21);
+  model.Input("x", {1, 5}).Floats("s", {}, {0.5f});
+  AddPacked(&model, "z", kInt4, {}, "\x0D");  // -3
+  model.Node("QuantizeLinear", {"x", "s", "z"}, {"q"});
+  model.Node("DequantizeLinear", {"q", "s", "z"}, {"y"}).Output("y");
+  EXPECT_EQ(Computed(model, {{1, 5}}, {{0.3, -0.26, 100, -100, 2.25}})[0],
+            (Elements{0.5, -0.5, 5, -2.5, 2}));
+  EXPECT_THAT(BuiltText(model, {{1, 5}}), HasSubstr("q s8 [1,5] = quantize"));
+}
+
+// Each column has a zero point of its own.
+TEST(QuantizeLinearTest, WeightsOfFewBitsLoseTheirZeroPointsWhenTheyArePacked) {
+  OnnxBuilder model(21);
+  model.Input("x", {1, 3}).Floats("s", {2}, {1, 0.5f});
+  AddPacked(&model, "w", kUint4, {3, 2}, "\xF0\x27\x8A");  // columns 0 7 10, 15 2 8
+  AddPacked(&model, "z", kUint4, {2}, "\xC3");             // 3, 12
+  model.Node("DequantizeLinear", {"w", "s", "z"}, {"d"}, {Int("axis", 1)});
+  model.Node("MatMul", {"x", "d"}, {"y"}).Output("y");
+  EXPECT_EQ(Computed(model, {{1, 3}}, {{1, 2, 3}})[0],
+            (Elements{-3 + 2 * 4 + 3 * 7, (3 + 2 * -10 + 3 * -4) * 0.5}));
+}
+
+TEST(QuantizeLinearTest, OtherOperatorsRefuseSmallTypes) {
+  OnnxBuilder model(21);
+  model.Input("x", {2, 2});
+  AddPacked(&model, "w", kInt4, {2, 2}, "\x21\x43");
+  AddPacked(&model, "f", kE4m3fn, {2, 2}, "\x38\x38\x38\x38");
+  model.Node("MatMul", {"x", "w"}, {"y"}).Node("Add", {"f", "x"}, {"v"}).Output("y").Output("v");
+  const std::string text = BuiltText(model, {{2, 2}});
+  EXPECT_THAT(text, HasSubstr("node 'node_y' (MatMul of ai.onnx, opset 21): input 1 is of s4"));
+  EXPECT_THAT(text, HasSubstr("node 'node_v' (Add of ai.onnx, opset 21): input 0 is of f8e4m3fn"));
+}
+
 TEST(QuantizeLinearTest, SixteenBitsAreHeldInF32) {
   OnnxBuilder model(21);
   model.Input("x", {2, 2}).Floats("s", {}, {0.5f});
@@ -156,11 +209,22 @@ TEST(QuantizeLinearTest, RefusesWhatItCannotHold) {
   OnnxBuilder wide = QuantizedModel();
   wide.Input("x", {1, 2, 5, 5}).Tensor("wz", {}, onnx::TensorProto::INT32)->add_int32_data(0);
   wide.Node("QuantizeLinear", {"x", "s", "wz"}, {"y"}).Output("y");
-  EXPECT_THAT(message(wide), HasSubstr("to s32; supported are INT8, UINT8, INT16 and UINT16"));
-  OnnxBuilder few = QuantizedModel();
-  few.Input("x", {1, 2, 5, 5}).Node("QuantizeLinear", {"x", "s", "f"}, {"y"}).Output("y");
-  AddPacked(&few, "f", kInt4, {}, std::string(1, '\0'));
-  EXPECT_THAT(message(few), HasSubstr("UNIMPLEMENTED: node 'node_y'"));
+  EXPECT_THAT(message(wide),
+              HasSubstr("to s32; supported are integers of at most 16 bits, f8 and f4"));
+  OnnxBuilder shifted = QuantizedModel();
+  shifted.Input("x", {1, 2, 5, 5}).Node("QuantizeLinear", {"x", "s", "f"}, {"y"}).Output("y");
+  AddPacked(&shifted, "f", kE4m3fn, {}, "\x38");
+  EXPECT_THAT(message(shifted), HasSubstr("a zero point of 1 for real numbers"));
+  OnnxBuilder not_a_number = QuantizedModel();
+  not_a_number.Input("x", {1, 2, 5, 5}).Floats("ns", {1, 2, 3, 5}, std::vector<float>(30, NAN));
+  not_a_number.Bytes("w", {1, 2, 5, 5}, true);
+  not_a_number.Node("DequantizeLinear", {"w", "ns"}, {"y"}, {Int("axis", 2), Int("block_size", 2)});
+  EXPECT_THAT(message(not_a_number.Output("y")), HasSubstr("a scale of nan"));
+  OnnxBuilder no_divisor = QuantizedModel();
+  no_divisor.Input("x", {1, 2, 5, 5});
+  no_divisor.Floats("os", {1, 2, 3, 5}, std::vector<float>(30, 0));
+  no_divisor.Node("QuantizeLinear", {"x", "os"}, {"y"}, {Int("axis", 2), Int("block_size", 2)});
+  EXPECT_THAT(message(no_divisor.Output("y")), HasSubstr("a scale of 0"));
   OnnxBuilder blocks = QuantizedModel();
   blocks.Input("x", {1, 2, 5, 5}).Floats("bs", {1, 2, 2, 5}).Bytes("w", {1, 2, 5, 5}, true);
   blocks.Node("DequantizeLinear", {"w", "bs"}, {"y"}, {Int("axis", 2), Int("block_size", 2)});
