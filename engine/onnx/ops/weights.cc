@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 
@@ -14,45 +15,77 @@ using network::Weights;
 
 namespace {
 
-// The integers of a constant of u8 or s8 as s8: 128 is taken from u8, and from their zero point.
-// Load() gives them less that zero point.
+// How integers become those of s8 with one zero point: what is taken from all, or from those of
+// each index of `axis`, and the zero point that is left.
+struct Centering {
+  int axis = 0;
+  std::vector<int32_t> taken;
+  int32_t zero_point = 0;
+};
+
+// The integers of a constant of u8 or s8 as s8. Load() gives them less the zero point.
 class CenteredIntegers final : public network::StoredNumbers {
  public:
-  CenteredIntegers(ConstantPtr integers, int32_t zero_point)
-      : integers_(std::move(integers)), zero_point_(static_cast<float>(zero_point)) {}
+  CenteredIntegers(ConstantPtr integers, Centering centering)
+      : integers_(std::move(integers)), centering_(std::move(centering)) {}
 
   absl::StatusOr<HeldFloats> Load() const override {
     ABSL_ASSIGN_OR_RETURN(const HeldBytes held, LoadBytes());
     auto floats = std::make_shared<std::vector<float>>(held.values.begin(), held.values.end());
-    for (float& element : *floats) element -= zero_point_;
+    for (float& element : *floats) element -= static_cast<float>(centering_.zero_point);
     return HeldFloats{*floats, floats};
   }
 
   absl::StatusOr<HeldBytes> LoadBytes() const override {
     ABSL_ASSIGN_OR_RETURN(HeldBytes held, network::LoadBytes(*integers_));
-    if (integers_->integers == DataType::kS8) return held;
+    const std::vector<int32_t>& taken = centering_.taken;
+    if (absl::c_all_of(taken, [](int32_t number) { return number == 0; })) return held;
     auto centered = std::make_shared<std::vector<int8_t>>(held.values.begin(), held.values.end());
-    for (int8_t& element : *centered) element = static_cast<int8_t>(element ^ -128);  // u8 - 128
+    int64_t inner = static_cast<int64_t>(centered->size());  // neighbours that lose the same
+    if (taken.size() > 1) {
+      inner = 1;
+      for (size_t d = centering_.axis + 1; d < integers_->dims.size(); ++d)
+        inner *= integers_->dims[d];
+    }
+    for (size_t i = 0; i < centered->size(); ++i) {  // modulo 256, as u8 and s8 are the same bytes
+      const int32_t less = taken[i / inner % taken.size()];
+      (*centered)[i] = static_cast<int8_t>((*centered)[i] - less);
+    }
     return HeldBytes{*centered, centered};
   }
 
  private:
   const ConstantPtr integers_;
-  const float zero_point_;
+  const Centering centering_;
 };
 
-// The zero point of the integers as s8; nullopt if they are of more bits, or have several, or
-// scales that differ along another dimension than the outputs.
-std::optional<int32_t> ZeroPointOfS8(const network::Quantized& quantized, int output_axis) {
+// Integers of few bits less any of their zero points are s8. nullopt: they are of more.
+std::optional<Centering> CenteringOfFewBits(const network::Quantized& quantized) {
+  const SmallType small = quantized.integers->small;
+  if (!IsSmallInteger(small)) return std::nullopt;
+  Centering centering = {.axis = quantized.axis};
+  for (const network::QuantizationParams& params : quantized.params) {
+    const auto zero_point = static_cast<float>(params.zero_point);
+    if (zero_point < LeastOf(small) || zero_point > LargestOf(small)) return std::nullopt;
+    centering.taken.push_back(params.zero_point);
+  }
+  return centering;
+}
+
+// nullopt if they are of more than 8 bits, or have several zero points, or scales that differ along
+// another dimension than the outputs.
+std::optional<Centering> CenteringOf(const network::Quantized& quantized, int output_axis) {
   const DataType type = quantized.integers->integers;
   if (!IsByte(type)) return std::nullopt;
   if (quantized.params.size() > 1 && quantized.axis != output_axis) return std::nullopt;
+  if (std::optional<Centering> of_few = CenteringOfFewBits(quantized)) return of_few;
   const network::QuantizationParams& first = quantized.params[0];
   for (const network::QuantizationParams& params : quantized.params) {
     if (params.zero_point != first.zero_point || !network::HoldsZeroPoint(type, params))
       return std::nullopt;
   }
-  return type == DataType::kU8 ? first.zero_point - 128 : first.zero_point;
+  const int32_t taken = type == DataType::kU8 ? 128 : 0;
+  return Centering{.taken = {taken}, .zero_point = first.zero_point - taken};
 }
 
 }  // namespace
@@ -61,13 +94,13 @@ Weights WeightsOf(const ConstantPtr& constant, int output_axis) {
   Weights weights = WeightsOf(constant);
   if (constant->quantized == nullptr) return weights;
   const network::Quantized& quantized = *constant->quantized;
-  const std::optional<int32_t> zero_point = ZeroPointOfS8(quantized, output_axis);
-  if (!zero_point) return weights;
+  const std::optional<Centering> centering = CenteringOf(quantized, output_axis);
+  if (!centering) return weights;
   weights.data = {};
   weights.owner = nullptr;
   weights.stored = nullptr;
-  weights.s8 = std::make_shared<const CenteredIntegers>(quantized.integers, *zero_point);
-  weights.zero_point = *zero_point;
+  weights.s8 = std::make_shared<const CenteredIntegers>(quantized.integers, *centering);
+  weights.zero_point = centering->zero_point;
   const size_t outputs = constant->dims[output_axis];
   for (size_t o = 0; o < outputs; ++o)
     weights.scale.push_back(quantized.params[quantized.params.size() == 1 ? 0 : o].scale);
