@@ -78,8 +78,11 @@ absl::Status ReadStatement(absl::string_view text, onnx::NodeProto* node) {
   if (equals == text.npos || open == text.npos || open < equals || !absl::EndsWith(text, ")"))
     return MalformedText(text);
   for (const std::string& output : Words(text.substr(0, equals), ',')) node->add_output(output);
-  node->set_op_type(
-      std::string(absl::StripAsciiWhitespace(text.substr(equals + 1, open - equals - 1))));
+  const absl::string_view name =
+      absl::StripAsciiWhitespace(text.substr(equals + 1, open - equals - 1));
+  const size_t dot = name.rfind('.');
+  if (dot != name.npos) node->set_domain(std::string(name.substr(0, dot)));
+  node->set_op_type(std::string(name.substr(dot + 1)));  // dot + 1 is 0 where there is no dot
   for (const std::string& argument : ArgumentTexts(text.substr(open + 1, text.size() - open - 2))) {
     const std::vector<std::string> parts = absl::StrSplit(argument, absl::MaxSplits('=', 1));
     if (parts.size() == 1) {
@@ -107,6 +110,9 @@ absl::StatusOr<onnx::FunctionProto> ReadComposition(absl::string_view text,
   for (const std::string& statement : Words(text.substr(colon + 1), ';'))
     ABSL_RETURN_IF_ERROR(ReadStatement(statement, function.add_node()));
   function.add_opset_import()->set_version(kOpsetOfTexts);
+  onnx::OperatorSetIdProto* contributed = function.add_opset_import();
+  contributed->set_domain("com.microsoft");
+  contributed->set_version(1);
   return function;
 }
 

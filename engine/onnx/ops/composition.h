@@ -8,8 +8,9 @@
 //   y = LayerNormalization(sum, scale, axis=-1, epsilon=@epsilon)
 //
 // where `@epsilon` is the node's attribute, absent where the node does not have it; `_` stands for
-// an input that is left out. Values of attributes are integers, floats with a point or an exponent,
-// words in single quotes, and integers in brackets.
+// an input that is left out. An operator of ONNX Runtime bears its domain, com.microsoft.Attention.
+// Values of attributes are integers, floats with a point or an exponent, words in single quotes,
+// and integers in brackets.
 #ifndef ENGINE_ONNX_OPS_COMPOSITION_H_
 #define ENGINE_ONNX_OPS_COMPOSITION_H_
 

@@ -134,6 +134,19 @@ absl::StatusOr<std::string> ComposeDynamicQuantizeMatMul(const Node& node) {
       adds ? "product = Mul(numbers, step); y = Add(product, bias)" : "y = Mul(numbers, step)");
 }
 
+constexpr char kOfAttention[] =
+    "do_rotary mask_filter_value num_heads past_present_share_buffer scale unidirectional";
+
+// The weights' scales may be of their columns.
+absl::StatusOr<std::string> ComposeQAttention(const Node&) {
+  return absl::StrCat(
+      "X, W, bias, x_scale, w_scale, mask, x_zero, w_zero, past -> y, present:"
+      "x = DequantizeLinear(X, x_scale, x_zero);"
+      "w = DequantizeLinear(W, w_scale, w_zero, axis=1);"
+      "y, present = com.microsoft.Attention(x, w, bias, mask, past, ",
+      PassedOn(kOfAttention), ")");
+}
+
 absl::StatusOr<std::string> ComposeDequantize(const Node&) {
   return std::string("x, scale, zero -> y: y = DequantizeLinear(x, scale, zero, axis=@axis)");
 }
@@ -154,6 +167,7 @@ TILEWIRE_OPERATORS(MicrosoftQuantized) = {
     Composed("com.microsoft.DequantizeLinear", 1, 2, 3, "axis", ComposeDequantize),
     Composed("com.microsoft.DynamicQuantizeMatMul", 1, 3, 5, "", ComposeDynamicQuantizeMatMul),
     Composed("com.microsoft.MatMulIntegerToFloat", 1, 4, 7, "", ComposeMatMulIntegerToFloat),
+    Composed("com.microsoft.QAttention", 1, 5, 9, kOfAttention, ComposeQAttention),
     Composed("com.microsoft.QGemm", 1, 6, 9, "alpha transA transB", ComposeQGemm),
     Composed("com.microsoft.QLinearAdd", 1, 8, 8, "", ComposeQLinearAdd),
     Composed("com.microsoft.QLinearAveragePool", 1, 5, 5,

@@ -114,6 +114,34 @@ TEST(MicrosoftQuantizedTest, SoftmaxOfAnAxisOrOfRows) {
             softmax({{0, 1, 2, 3}, {4, 5, 6, 7}}));
 }
 
+// The same as attention to the real numbers, with past keys and positions that are left out.
+TEST(MicrosoftQuantizedTest, QAttentionIsAttentionToRealNumbers) {
+  const auto attention = [](bool is_quantized) {
+    OnnxBuilder model = MicrosoftModel();
+    model.Input("a", {1, 3, 4}, onnx::TensorProto::UINT8).Input("past", {2, 1, 2, 2, 2});
+    model.Bytes("w", {4, 12}, true).Floats("ws", {12}, std::vector<float>(12, 0.01f));
+    model.Bytes("wz", {12}, true).Floats("bias", {12});
+    const std::vector<onnx::AttributeProto> heads = {Int("num_heads", 2)};
+    if (is_quantized) {
+      AddMicrosoft(&model, "QAttention", {"a", "w", "bias", "s", "ws", "", "z", "wz", "past"},
+                   {"y", "present"}, heads);
+    } else {
+      model.Node("DequantizeLinear", {"a", "s", "z"}, {"b"});
+      model.Node("DequantizeLinear", {"w", "ws", "wz"}, {"wr"}, {Int("axis", 1)});
+      AddMicrosoft(&model, "Attention", {"b", "wr", "bias", "", "past"}, {"y", "present"}, heads);
+    }
+    model.Output("y").Output("present");
+    return Computed(model, {{1, 2, 2, 2}, {1, 2, 2, 2}, {1, 3, 4}, {2, 1, 2, 2, 2}},
+                    {kX,
+                     kV,
+                     {0, 100, 119, 120, 121, 130, 200, 255, 1, 2, 3, 4},
+                     {1, -1, 0.5, 2, 3, -2, 0, 1, 2, 2, -1, 0, 0.25, 1, -3, 1}});
+  };
+  const std::vector<Elements> quantized = attention(true), real = attention(false);
+  ASSERT_EQ(quantized.size(), 2u);
+  EXPECT_EQ(quantized, real);
+}
+
 // y = alpha * A * B + C, where C counts steps of alpha * 0.5 * the column's scale of B.
 TEST(MicrosoftQuantizedTest, QGemm) {
   const std::vector<int> b = {1, -2, 3, -4, 5, -6, 7, -8, 9, -10, 11, -12};  // [3, 4]
