@@ -98,9 +98,9 @@ absl::Status LowerConvolutionDataGradient(const network::ConvolutionDataGradient
       ConvolutionDesc desc,
       GradientDescOf(gradient.forward, PropKind::kBackwardData, {context.dst(), dy}, context));
   ABSL_ASSIGN_OR_RETURN(const Place read, WeightsAtHome(weights, gradient.forward.groups, context));
-  // Not by Winograd where that is open: F(4x4, 3x3) errs by up to 1.4e-6 at each layer.
-  if (context.settings().convolution_algorithm == ConvolutionAlgorithm::kWinograd)
-    desc.algorithm = ConvolutionAlgorithm::kWinograd;
+  desc.algorithm = context.settings().convolution_algorithm;
+  if (desc.algorithm == ConvolutionAlgorithm::kAuto)
+    desc.algorithm = ConvolutionAlgorithm::kTraining;
   desc.weights = read.desc;
   ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc));
   ABSL_ASSIGN_OR_RETURN(const Place from, context.InLayout(dy, primitive->Desc(kArgDiffDst)));

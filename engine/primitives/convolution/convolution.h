@@ -73,7 +73,9 @@ enum Algorithm : uint8_t {
 };
 }  // namespace convolution
 
-enum class ConvolutionAlgorithm : uint8_t { kAuto = 0, kDirect, kWinograd };
+// kTraining: as kAuto, without F(4x4, 3x3), whose errors add up from layer to layer. No client names
+// it.
+enum class ConvolutionAlgorithm : uint8_t { kAuto = 0, kDirect, kWinograd, kTraining };
 absl::string_view AlgorithmName(ConvolutionAlgorithm algorithm);  // "auto"
 
 struct ConvolutionDesc {

@@ -75,7 +75,7 @@ constexpr RowKinds<ConvolutionDesc> kGeneralF32 = {
 }  // namespace convolution
 
 absl::string_view AlgorithmName(ConvolutionAlgorithm algorithm) {
-  constexpr absl::string_view kNames[] = {"auto", "direct", "winograd"};
+  constexpr absl::string_view kNames[] = {"auto", "direct", "winograd", "training"};
   return kNames[static_cast<size_t>(algorithm)];
 }
 

@@ -275,6 +275,10 @@ TEST_P(WinogradTest, RefusesWhatItCannotDo) {
   };
   ConvolutionCase shape = Shape("", 16, 16, {8, 8});
   EXPECT_THAT(status(shape), IsOk());
+  ConvolutionDesc training = DescOf(shape);
+  training.algorithm = ConvolutionAlgorithm::kTraining;
+  EXPECT_EQ(CreateConvolution(training, {}, {.only = GetParam().name}).ok(),
+            GetParam().traits.algorithm == convolution::kWinograd2x3);
   shape.strides = {2, 2};
   EXPECT_TRUE(absl::StrContains(status(shape).message(), "is for stride 1"));
   shape.strides = {};
