@@ -329,5 +329,19 @@ TEST(MatmulErrorsTest, CreationNamesWhatDoesNotFit) {
       StatusIs(kUnimplemented, "f32"));
 }
 
+// Six products of weights that fill a cache lose to the memory that they are read from.
+TEST(MatmulPlanesTest, LargeMatricesOfExactProductsAreNotSplit) {
+  if (!cpu::Supports(cpu::Isa::kAmx)) GTEST_SKIP() << "the CPU lacks amx";
+  const auto name_of = [](int64_t k, int64_t n) {
+    const auto any = [](const Dims& dims) { return *MemoryDesc::CreateAny(dims, DataType::kF32); };
+    const auto primitive =
+        CreateMatmul(MatmulDesc{any({64, k}), any({k, n}), {}, any({64, n})}, {}, {});
+    EXPECT_THAT(primitive, IsOk());
+    return std::string((*primitive)->name());
+  };
+  EXPECT_EQ(name_of(64, 64), "matmul/amx_f32_split6_planes");
+  EXPECT_EQ(name_of(2048, 1024), "matmul/avx512_f32");
+}
+
 }  // namespace
 }  // namespace tilewire::testing
