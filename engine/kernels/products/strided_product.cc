@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/kernels/products/strided_product.h"
 
-#include <xmmintrin.h>
+#include <emmintrin.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "engine/base/status_macros.h"
 #include "engine/kernels/products/dot_tile.h"
@@ -22,6 +23,10 @@ constexpr int64_t kPartOfFewRows = 32, kPartOfRows = 64;
 constexpr int64_t kFewRows = 4;
 constexpr int64_t kFewestForDots = 64;     // of K: fewer products would not pay for adding lanes
 constexpr int64_t kMostRowsThatWait = 32;  // for weights from memory; more hide it
+// Where dst is what takes time: the most products of an element, the fewest elements of dst, and
+// the weights of a piece, half of the first cache.
+constexpr int64_t kMostProductsOfMuch = 64, kFewestElementsOfMuch = int64_t{1} << 20;
+constexpr int64_t kWeightsOfMuch = 4096;
 
 // Vectors of columns in a tile: more where rows are too few for sums that hide the latency of
 // additions.
@@ -31,6 +36,13 @@ int MostBlocks(const VectorUnit& unit, int64_t rows) {
   if (rows == 2) return many_registers ? 6 : 4;
   return 3;
 }
+
+// Past the caches. `floats` fill whole lines.
+void StreamRow(const float* from, int64_t floats, float* to) {
+  for (int64_t i = 0; i < floats; i += 4) _mm_stream_ps(to + i, _mm_loadu_ps(from + i));
+}
+
+bool IsLine(const void* address) { return reinterpret_cast<uintptr_t>(address) % 64 == 0; }
 
 }  // namespace
 
@@ -73,7 +85,18 @@ void StridedProduct::ChoosePieces(int most_blocks) {
       panels_of_piece_ = DivUp(panels_, std::max<int64_t>(1, DivUp(panels_, most)));
     }
   }
+  if (WritesMuch()) {
+    panels_of_piece_ = std::max<int64_t>(1, kWeightsOfMuch / (shape_.k * columns_));
+    while (panels_of_piece_ * columns_ % kFloatsOfLine != 0) ++panels_of_piece_;
+    streams_ = shape_.post_ops.empty() && shape_.n % kFloatsOfLine == 0 &&
+               shape_.dst_row % kFloatsOfLine == 0;
+  }
   pieces_of_panels_ = DivUp(panels_, std::max<int64_t>(1, panels_of_piece_));
+}
+
+bool StridedProduct::WritesMuch() const {
+  return form_ == Form::kRows && part_ == shape_.k && shape_.k > 0 &&
+         shape_.k <= kMostProductsOfMuch && shape_.m * shape_.n >= kFewestElementsOfMuch;
 }
 
 absl::StatusOr<std::unique_ptr<const StridedProduct>> StridedProduct::Create(absl::string_view name,
@@ -110,7 +133,8 @@ absl::StatusOr<std::unique_ptr<const jit::Generator>> StridedProduct::CompileTil
   epilogue.blocks = static_cast<int>(DivUp(columns, unit_.lanes()));
   epilogue.pixels = static_cast<int>(rows);
   epilogue.dst_block_bytes = unit_.bytes();
-  epilogue.dst_pixel_bytes = bytes(shape_.m, shape_.dst_row);
+  epilogue.dst_pixel_bytes =
+      bytes(shape_.m, streams_ ? panels_of_piece_ * columns_ : shape_.dst_row);
   epilogue.bias = shape_.bias;
   epilogue.tail_lanes = static_cast<int>(columns % unit_.lanes());
   epilogue.packed_channels = true;
@@ -148,6 +172,7 @@ int64_t StridedProduct::products_of_piece() const {
 }
 
 int64_t StridedProduct::sums_elements() const {
+  if (streams_) return max_rows_ * panels_of_piece_ * columns_;
   if (part_ == shape_.k) return 0;
   return RoundUp(std::min(shape_.m, kRowsOfPiece), max_rows_) * panels_of_piece_ * columns_;
 }
@@ -171,11 +196,47 @@ void StridedProduct::Fetch(Window* window, int64_t lines) const {
 }
 
 void StridedProduct::RunPiece(int64_t piece, const Operands& operands, float* sums) const {
+  if (WritesMuch()) return RunRows(piece, operands, sums);
   int64_t begin = 0;
   do {
     RunPart(begin, piece, operands, sums);
     begin += part_;
   } while (begin < shape_.k && !threading::Stopped());
+}
+
+// All products of a piece, the panels of a few rows one after the other.
+void StridedProduct::RunRows(int64_t piece, const Operands& operands, float* sums) const {
+  const int64_t row = piece % pieces_of_rows_ * kRowsOfPiece;
+  const int64_t end = std::min(shape_.m, row + kRowsOfPiece);
+  const int64_t first_panel = piece / pieces_of_rows_ * panels_of_piece_;
+  const int64_t end_panel = std::min(first_panel + panels_of_piece_, panels_);
+  const int64_t first = first_panel * columns_;
+  const int64_t columns = std::min(end_panel * columns_, shape_.n) - first;
+  const int64_t row_of_sums = panels_of_piece_ * columns_;
+  StridedTileArgs tile;
+  for (int64_t m = row; m < end && !threading::Stopped(); m += max_rows_) {
+    const int64_t rows = std::min(max_rows_, end - m);
+    float* const dst = operands.dst + m * shape_.dst_row + first;
+    tile.src = operands.src + m * shape_.src_row;
+    for (int64_t panel = first_panel; panel < end_panel; ++panel) {
+      const int64_t at = panel * columns_;
+      tile.weights = operands.weights + at;
+      tile.bias = operands.bias == nullptr ? nullptr : operands.bias + at;
+      tile.dst = (streams_ ? sums : dst) + at - first;
+      const auto& tiles = tiles_[tail_ != 0 && panel == panels_ - 1];
+      tiles[rows]->entry<StridedTile::Function>()(&tile);
+    }
+    for (int64_t r = 0; streams_ && r < rows; ++r) {
+      const float* const from = sums + r * row_of_sums;
+      float* const to = dst + r * shape_.dst_row;
+      if (IsLine(to)) {
+        StreamRow(from, columns, to);
+      } else {
+        std::memcpy(to, from, columns * kFloatBytes);
+      }
+    }
+  }
+  if (streams_) _mm_sfence();  // before other threads are told that the piece has ended
 }
 
 // The products of K from `begin` on.

@@ -15,6 +15,10 @@
 //   any other            panels are copied first, [panel][K] with a tile's columns innermost and
 //                        zeros after the last; then as the first.
 //
+// Where K is so short that dst is what memory has to move, and dst exceeds the caches, a piece has
+// more columns and takes them row by row; rows go past the caches if they consist of whole lines,
+// because reading what is about to be overwritten would take as long as writing it.
+//
 // A panel is the columns of a tile over all of K; a piece of work some panels times some rows. The
 // order of the sums of an element follows from K and the layouts alone.
 //
@@ -94,6 +98,8 @@ class StridedProduct {
   void RunPart(int64_t begin, int64_t piece, const Operands& operands, float* sums) const;
   struct Window;
   void Fetch(Window* window, int64_t lines) const;
+  bool WritesMuch() const;
+  void RunRows(int64_t piece, const Operands& operands, float* sums) const;
 
   const VectorUnit unit_;
   const Shape shape_;
@@ -103,6 +109,7 @@ class StridedProduct {
   int64_t max_rows_ = 0;              // of a tile
   int64_t part_ = 0;                  // of K
   int64_t panels_of_piece_ = 0, pieces_of_panels_ = 0, pieces_of_rows_ = 0;
+  bool streams_ = false;  // tiles write to memory of the piece, from which rows are copied to dst
   int64_t code_bytes_ = 0;
   // By whether the panel has a tail, and by rows; null where there is none.
   std::array<std::array<std::unique_ptr<const jit::Generator>, kMaxRows + 1>, 2> tiles_;

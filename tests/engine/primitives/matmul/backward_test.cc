@@ -21,6 +21,7 @@ std::vector<MatrixShape> MatrixShapes() {
       {"both broadcast", {1, 3, 5, 9}, {2, 1, 9, 7}, {2, 3, 5, 7}},
       {"weights of some", {2, 3, 5, 9}, {2, 1, 9, 7}, {2, 3, 5, 7}},
       {"long sums", {2, 70, 300}, {1, 300, 130}, {2, 70, 130}},
+      {"weights of which few products are much to write", {3, 1040}, {1040, 1024}, {3, 1024}},
       {"no row", {0, 8}, {8, 16}, {0, 16}},
       {"no product", {4, 0}, {0, 16}, {4, 16}},
   };

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Products of which the result is much to write: rows that go past the caches, and those that
+// cannot, have the bits of one chain of additions per element.
+#include "engine/kernels/products/strided_product.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "engine/base/aligned_buffer.h"
+#include "engine/cpu/isa.h"
+#include "gtest/gtest.h"
+
+namespace tilewire {
+namespace {
+
+float Element(int64_t i) { return static_cast<float>((i * 7919) % 1009) / 1009 - 0.5f; }
+
+struct Written {
+  const char* why;
+  int64_t m, n, k, dst_row;
+  int64_t offset;  // of dst, in floats from a line on
+};
+
+const Written kWritten[] = {
+    {"whole lines", 1030, 1040, 3, 1040, 0},
+    {"lines that begin elsewhere", 1030, 1040, 3, 1040, 4},
+    {"rows of parts of lines", 1030, 1030, 3, 1030, 0},
+    {"rows with gaps of whole lines", 1030, 1024, 8, 1040, 0},
+    {"one row", 1, 1056768, 2, 1056768, 0},
+    {"as many products as may be", 1024, 1024, 64, 1024, 0},
+    {"more products", 1024, 1024, 65, 1024, 0},
+};
+
+// dst[m,n] is the chain of src[k,m] weights[k,n]; what lies between rows stays.
+void ExpectChains(const Written& one, cpu::Isa isa) {
+  std::vector<float> src(one.k * one.m), weights(one.k * one.n);
+  for (size_t i = 0; i < src.size(); ++i) src[i] = Element(static_cast<int64_t>(i));
+  for (size_t i = 0; i < weights.size(); ++i) weights[i] = Element(static_cast<int64_t>(i) + 5);
+  const StridedProduct::Shape shape = {.m = one.m,
+                                       .n = one.n,
+                                       .k = one.k,
+                                       .src_row = 1,
+                                       .src_k = one.m,
+                                       .weights_k = one.n,
+                                       .weights_n = 1,
+                                       .dst_row = one.dst_row,
+                                       .bias = false,
+                                       .post_ops = {}};
+  const auto product = StridedProduct::Create("test", VectorUnit::Of(isa), shape);
+  ASSERT_TRUE(product.ok()) << product.status();
+  auto buffer = AlignedBuffer::Allocate((one.m * one.dst_row + one.offset) * sizeof(float));
+  ASSERT_TRUE(buffer.ok());
+  float* const dst = reinterpret_cast<float*>(buffer->data()) + one.offset;
+  std::fill(dst, dst + one.m * one.dst_row, 77.0f);
+  std::vector<float> sums((*product)->sums_elements());
+  for (int64_t piece = 0; piece < (*product)->pieces(); ++piece)
+    (*product)->RunPiece(piece, {src.data(), weights.data(), nullptr, nullptr, dst}, sums.data());
+  int64_t wrong = 0;
+  for (int64_t m = 0; m < one.m; ++m) {
+    for (int64_t n = 0; n < one.dst_row; ++n) {
+      float chain = n < one.n ? 0.0f : 77.0f;
+      for (int64_t k = 0; n < one.n && k < one.k; ++k)
+        chain = std::fma(src[k * one.m + m], weights[k * one.n + n], chain);
+      wrong += dst[m * one.dst_row + n] != chain;
+    }
+  }
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(StridedProductTest, ResultsThatExceedCachesAreChainsToo) {
+  for (const cpu::Isa isa : {cpu::Isa::kAvx512, cpu::Isa::kAvx2}) {
+    if (!cpu::Supports(isa)) continue;
+    for (const Written& one : kWritten) {
+      SCOPED_TRACE(one.why);
+      ExpectChains(one, isa);
+    }
+  }
+  if (!cpu::Supports(cpu::Isa::kAvx2)) GTEST_SKIP() << "the CPU lacks avx2";
+}
+
+}  // namespace
+}  // namespace tilewire
