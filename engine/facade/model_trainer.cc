@@ -7,6 +7,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/huge_pages.h"
 #include "engine/base/status_macros.h"
 #include "engine/training/schedule.h"
 
@@ -37,6 +38,7 @@ absl::Status CheckDims(absl::string_view what, absl::Span<const TensorSpec> spec
 
 absl::StatusOr<AlignedBuffer> Zeros(size_t bytes) {
   ABSL_ASSIGN_OR_RETURN(AlignedBuffer zeros, AlignedBuffer::Allocate(bytes));
+  PreferHugePages(zeros.data(), zeros.size());
   if (bytes > 0) std::memset(zeros.data(), 0, bytes);
   return zeros;
 }

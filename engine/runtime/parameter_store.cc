@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "engine/base/huge_pages.h"
 #include "engine/base/status_macros.h"
 #include "engine/primitives/reorder/reorder.h"
 #include "engine/runtime/tensor_layout.h"
@@ -39,6 +40,7 @@ absl::Status ParameterStore::Settle(int index, const MemoryDesc& home) {
   if (static_cast<int64_t>(held.values.size()) != plain.ElementCount())
     return Internal("parameter '", entry.name, "' has ", held.values.size(), " elements");
   ABSL_ASSIGN_OR_RETURN(AlignedBuffer value, AlignedBuffer::Allocate(home.SizeBytes()));
+  PreferHugePages(value.data(), value.size());
   if (value.size() > 0) std::memset(value.data(), 0, value.size());
   ABSL_RETURN_IF_ERROR(Convert(plain, held.values.data(), home, value.data()));
   entry.value = std::move(value);
@@ -50,6 +52,7 @@ absl::Status ParameterStore::KeepGradient(int index) {
   Entry& entry = entries_[index];
   if (entry.gradient.size() > 0 || entry.home.SizeBytes() == 0) return absl::OkStatus();
   ABSL_ASSIGN_OR_RETURN(entry.gradient, AlignedBuffer::Allocate(entry.home.SizeBytes()));
+  PreferHugePages(entry.gradient.data(), entry.gradient.size());
   std::memset(entry.gradient.data(), 0, entry.gradient.size());
   return absl::OkStatus();
 }

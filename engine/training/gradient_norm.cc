@@ -11,11 +11,14 @@ namespace tilewire::training {
 namespace {
 
 constexpr int64_t kLanes = 8;  // a number that compilers know makes vectors
+constexpr int64_t kAhead = 512;  // elements; memory alone fetches too few lines at a time
 
-double SumOfSquares(const float* g, int64_t count, GradientBounds bounds) {
+template <typename Bounds>
+double SumOfSquares(const float* g, int64_t count, const Bounds& bounds) {
   double lanes[kLanes] = {};
   int64_t i = 0;
   for (; i + kLanes <= count; i += kLanes) {
+    __builtin_prefetch(g + i + kAhead);
     for (int64_t k = 0; k < kLanes; ++k) {
       const double one = bounds(g[i + k]);
       lanes[k] += one * one;
@@ -39,8 +42,10 @@ double NormOf(absl::Span<const absl::Span<const float>> gradients, float value,
     sizes.push_back(static_cast<int64_t>(gradient.size()));
   const Blocks blocks(sizes);
   std::vector<double> sums(blocks.count());
-  blocks.ForEach(team, [&](int64_t block, size_t array, int64_t first, int64_t count) {
-    sums[block] = SumOfSquares(gradients[array].data() + first, count, {.value = value});
+  WithBounds({.value = value}, [&](const auto& bounds) {
+    blocks.ForEach(team, [&](int64_t block, size_t array, int64_t first, int64_t count) {
+      sums[block] = SumOfSquares(gradients[array].data() + first, count, bounds);
+    });
   });
   double squares = 0;
   for (size_t array = 0; array < gradients.size(); ++array) {

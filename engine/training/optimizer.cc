@@ -28,8 +28,9 @@ void Roots(const float* squares, float* roots) {
   }
 }
 
+template <typename Bounds>
 struct PlainSgd {
-  GradientBounds bounds;
+  Bounds bounds;
   float rate, decay;
 
   template <int64_t count>
@@ -38,8 +39,9 @@ struct PlainSgd {
   }
 };
 
+template <typename Bounds>
 struct MomentumSgd {
-  GradientBounds bounds;
+  Bounds bounds;
   float rate, decay;
   float kept, taken;      // v = kept v + taken g
   float direct, through;  // w -= rate (direct g + through v)
@@ -54,8 +56,9 @@ struct MomentumSgd {
   }
 };
 
+template <typename Bounds>
 struct Adam {
-  GradientBounds bounds;
+  Bounds bounds;
   float decay, shrink;  // of Adam; what AdamW leaves of w
   float beta1, rest1, beta2, rest2;
   float rate, root, epsilon;  // rate / (1 - beta1^t), sqrt(1 - beta2^t)
@@ -75,15 +78,17 @@ struct Adam {
   }
 };
 
-MomentumSgd MomentumOf(const OptimizerSpec& optimizer, int64_t step, const GradientBounds& bounds) {
+template <typename Bounds>
+MomentumSgd<Bounds> MomentumOf(const OptimizerSpec& optimizer, int64_t step, const Bounds& bounds) {
   const auto momentum = static_cast<float>(optimizer.momentum);
-  MomentumSgd rule{.bounds = bounds, .kept = momentum, .direct = 0, .through = 1};
+  MomentumSgd<Bounds> rule{.bounds = bounds, .kept = momentum, .direct = 0, .through = 1};
   rule.taken = step == 1 ? 1 : static_cast<float>(1 - optimizer.dampening);
   if (optimizer.nesterov) rule.direct = 1, rule.through = momentum;
   return rule;
 }
 
-Adam AdamOf(const OptimizerSpec& optimizer, int64_t step, const GradientBounds& bounds) {
+template <typename Bounds>
+Adam<Bounds> AdamOf(const OptimizerSpec& optimizer, int64_t step, const Bounds& bounds) {
   const auto t = static_cast<double>(step);
   return {.bounds = bounds,
           .decay = 0,
@@ -121,6 +126,38 @@ void ForAll(absl::Span<const OptimizedParameter> parameters, const threading::Te
   });
 }
 
+template <typename Bounds>
+void TakeBoundedStep(const OptimizerSpec& optimizer, int64_t step,
+                     absl::Span<const OptimizedParameter> parameters, const Bounds& bounds,
+                     const threading::Team& team) {
+  if (optimizer.kind == OptimizerSpec::Kind::kSgd && optimizer.momentum == 0) {
+    ForAll(parameters, team, [&](const OptimizedParameter& one) {
+      return PlainSgd<Bounds>{bounds, static_cast<float>(one.rate),
+                              static_cast<float>(one.weight_decay)};
+    });
+  } else if (optimizer.kind == OptimizerSpec::Kind::kSgd) {
+    ForAll(parameters, team, [&](const OptimizedParameter& one) {
+      MomentumSgd<Bounds> rule = MomentumOf(optimizer, step, bounds);
+      rule.rate = static_cast<float>(one.rate);
+      rule.decay = static_cast<float>(one.weight_decay);
+      return rule;
+    });
+  } else {
+    const double unbiased = 1 - std::pow(optimizer.beta1, static_cast<double>(step));
+    const bool decays_apart = optimizer.kind == OptimizerSpec::Kind::kAdamW;
+    ForAll(parameters, team, [&](const OptimizedParameter& one) {
+      Adam<Bounds> rule = AdamOf(optimizer, step, bounds);
+      rule.rate = static_cast<float>(one.rate / unbiased);
+      if (decays_apart) {
+        rule.shrink = static_cast<float>(1 - one.rate * one.weight_decay);
+      } else {
+        rule.decay = static_cast<float>(one.weight_decay);
+      }
+      return rule;
+    });
+  }
+}
+
 }  // namespace
 
 int StateCount(const OptimizerSpec& optimizer) {
@@ -131,31 +168,9 @@ int StateCount(const OptimizerSpec& optimizer) {
 void TakeStep(const OptimizerSpec& optimizer, int64_t step,
               absl::Span<const OptimizedParameter> parameters, const GradientBounds& bounds,
               const threading::Team& team) {
-  if (optimizer.kind == OptimizerSpec::Kind::kSgd && optimizer.momentum == 0) {
-    ForAll(parameters, team, [&](const OptimizedParameter& one) {
-      return PlainSgd{bounds, static_cast<float>(one.rate), static_cast<float>(one.weight_decay)};
-    });
-  } else if (optimizer.kind == OptimizerSpec::Kind::kSgd) {
-    ForAll(parameters, team, [&](const OptimizedParameter& one) {
-      MomentumSgd rule = MomentumOf(optimizer, step, bounds);
-      rule.rate = static_cast<float>(one.rate);
-      rule.decay = static_cast<float>(one.weight_decay);
-      return rule;
-    });
-  } else {
-    const double unbiased = 1 - std::pow(optimizer.beta1, static_cast<double>(step));
-    const bool decays_apart = optimizer.kind == OptimizerSpec::Kind::kAdamW;
-    ForAll(parameters, team, [&](const OptimizedParameter& one) {
-      Adam rule = AdamOf(optimizer, step, bounds);
-      rule.rate = static_cast<float>(one.rate / unbiased);
-      if (decays_apart) {
-        rule.shrink = static_cast<float>(1 - one.rate * one.weight_decay);
-      } else {
-        rule.decay = static_cast<float>(one.weight_decay);
-      }
-      return rule;
-    });
-  }
+  WithBounds(bounds, [&](const auto& form) {
+    TakeBoundedStep(optimizer, step, parameters, form, team);
+  });
 }
 
 }  // namespace tilewire::training
