@@ -134,8 +134,11 @@ absl::StatusOr<AllOutputBytes> ModelTrainer::RunPlan(const TrainingPlan& planned
                                           .interrupted = &options.interrupted,
                                           .reorder_time = options.reorder_time,
                                           .parameters = &plans_.store()};
-  ABSL_RETURN_IF_ERROR(
-      runtime::Execute(plan, DescribeInputs(plan, all), absl::MakeSpan(outputs), context));
+  absl::Status status;
+  context.team.Inside([&] {
+    status = runtime::Execute(plan, DescribeInputs(plan, all), absl::MakeSpan(outputs), context);
+  });
+  ABSL_RETURN_IF_ERROR(status);
   return outputs;
 }
 

@@ -55,6 +55,8 @@ class StdWorkers final : public Workers {
     changed_.wait(lock, [&loop] { return loop.running == 0; });
   }
 
+  void Inside(absl::FunctionRef<void()> body) override { body(); }
+
   void Enqueue(absl::AnyInvocable<void()> task, std::atomic<int64_t>* waiting) override {
     {
       const std::lock_guard<std::mutex> lock(mutex_);

@@ -48,6 +48,10 @@ class TbbWorkers final : public Workers {
     });
   }
 
+  void Inside(absl::FunctionRef<void()> body) override {
+    arena_.execute([&] { body(); });
+  }
+
   void Enqueue(absl::AnyInvocable<void()> task, std::atomic<int64_t>* waiting) override {
     // oneTBB wants to copy what it is given.
     auto owned = std::make_unique<absl::AnyInvocable<void()>>(std::move(task));
