@@ -42,6 +42,22 @@ LaneLayout::LaneLayout(const PoolingDesc& desc)
   }
 }
 
+void LaneLayout::ForEachPair(const threading::Team& team,
+                             absl::FunctionRef<void(int64_t, int64_t, int64_t)> body) const {
+  const auto count = static_cast<int64_t>(groups.size()), pairs = (count + 1) / 2;
+  team.ParallelFor(images * pairs, [&](int64_t index) {
+    const int64_t first = index % pairs * 2;
+    body(index / pairs, first, std::min(first + 2, count));
+  });
+}
+
+bool LaneLayout::IsBlock(int64_t first, int64_t end) const {
+  if (end - first != 2) return false;
+  const LaneGroup &one = groups[first], &other = groups[first + 1];
+  return one.count == kLanes && other.count == kLanes && other.src == one.src + kLanes &&
+         other.dst == one.dst + kLanes;
+}
+
 absl::Status RequireLanes(const PoolingDesc& desc) {
   const bool blocks = HasBlocks(desc.src) && HasBlocks(desc.dst) &&
                       desc.src.inner_blocks() == desc.dst.inner_blocks();

@@ -10,13 +10,15 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "engine/primitives/pooling/axis.h"
 #include "engine/primitives/pooling/implementations.h"
+#include "engine/threading/arena.h"
 
 namespace tilewire::pooling {
 
-constexpr int kLanes = 8;
+constexpr int kLanes = 8, kLanesOfPair = 2 * kLanes;
 
 // Channels that are neighbours: elements from an image's first to theirs, and how many.
 struct LaneGroup {
@@ -28,6 +30,13 @@ struct LaneLayout {
   explicit LaneLayout(const PoolingDesc& desc);
 
   std::vector<LaneGroup> groups;
+  // Calls body(image, first, end) for pairs of groups, on several threads at once: those of a block
+  // of 16 channels share lines of memory, and are to be done row by row.
+  void ForEachPair(const threading::Team& team,
+                   absl::FunctionRef<void(int64_t, int64_t, int64_t)> body) const;
+  // Whether a pair is whole, and its groups follow each other in both tensors.
+  bool IsBlock(int64_t first, int64_t end) const;
+
   std::array<Axis, 3> axes;  // depth, height, width, with strides in elements
   int64_t images, src_image, dst_image, src_first, dst_first;
 };

@@ -2,7 +2,8 @@
 //
 // Backward, gathered: each pixel of diff_src, a few channels at a time, adds up the windows that
 // hold it, in their order and in double as the reference does; of a maximum those whose saved place
-// is the pixel.
+// is the pixel. Windows that neither overlap nor leave pixels out are taken one by one instead: each
+// of their pixels has one term.
 #include <emmintrin.h>
 
 #include <algorithm>
@@ -32,15 +33,43 @@ std::vector<WindowRange> RangesOf(const Axis& axis) {
   return ranges;
 }
 
+// Whether windows cover src, without gaps and each pixel once.
+bool Tiles(const LaneLayout& layout) {
+  return std::all_of(layout.axes.begin(), layout.axes.end(), [](const Axis& axis) {
+    return axis.stride == axis.kernel && axis.padding == 0 && axis.in == axis.out * axis.kernel;
+  });
+}
+
+// What a window gives to the pixel of tap `tap`, of the 16 channels of a pair: like a sum in double
+// that begins with 0. `streams`: past the caches.
+template <bool streams>
+void PutTap(const float* diff_dst, const uint8_t* places, char tap, float* to) {
+  static_assert(kLanesOfPair == 16, "places are a vector of bytes");
+  const __m128i saved = _mm_loadu_si128(reinterpret_cast<const __m128i*>(places));
+  const __m128i bytes = _mm_cmpeq_epi8(saved, _mm_set1_epi8(tap));
+  const __m128i words[] = {_mm_unpacklo_epi8(bytes, bytes), _mm_unpackhi_epi8(bytes, bytes)};
+  for (int i = 0; i < 4; ++i) {
+    const __m128i half = words[i / 2];
+    const __m128i mask = i % 2 == 0 ? _mm_unpacklo_epi16(half, half) : _mm_unpackhi_epi16(half, half);
+    const __m128 taken = _mm_and_ps(_mm_castsi128_ps(mask), _mm_loadu_ps(diff_dst + 4 * i));
+    const __m128 sum = _mm_add_ps(_mm_setzero_ps(), taken);
+    streams ? _mm_stream_ps(to + 4 * i, sum) : _mm_storeu_ps(to + 4 * i, sum);
+  }
+}
+
 // Immutable.
 class LanesBackward final : public Primitive {
  public:
   LanesBackward(PrimitiveInfo info, const PoolingDesc& desc)
       : Primitive(std::move(info)), layout_(desc), algorithm_(desc.algorithm) {
     for (int d = 0; d < 3; ++d) windows_[d] = RangesOf(layout_.axes[d]);
+    tiles_ = algorithm_ == PoolingAlgorithm::kMax && Tiles(layout_);
+    is_large_ = desc.src.SizeBytes() > kLarge;
   }
 
  private:
+  static constexpr int64_t kLarge = int64_t{4} << 20;  // bytes that no cache of a core holds
+
   // A group of an image.
   struct Operands {
     const float* diff_dst;
@@ -55,28 +84,74 @@ class LanesBackward final : public Primitive {
     const uint8_t* const places =
         is_max ? args.Get<const uint8_t>(kArgWorkspace) + layout_.dst_first : nullptr;
     auto* const diff_src = args.Get<float>(kArgDiffSrc) + layout_.src_first;
-    const auto groups = static_cast<int64_t>(layout_.groups.size());
-    team.ParallelFor(layout_.images * groups, [&](int64_t index) {
-      const LaneGroup& group = layout_.groups[index % groups];
-      const int64_t image = index / groups, at = image * layout_.dst_image + group.dst;
-      const Operands operands = {diff_dst + at, is_max ? places + at : nullptr,
-                                 diff_src + image * layout_.src_image + group.src, group.count};
-      group.count == kLanes ? RunGroup<kLanes>(operands) : RunGroup<0>(operands);
+    const Operands all = {diff_dst, places, diff_src, 0};
+    layout_.ForEachPair(team, [&](int64_t image, int64_t first, int64_t end) {
+      if (tiles_ && layout_.IsBlock(first, end)) {
+        RunBlock(OperandsOf(all, image, first));
+      } else {
+        RunGroups(all, image, first, end);
+      }
     });
   }
 
-  template <int kCount>
-  void RunGroup(const Operands& operands) const {
+  Operands OperandsOf(const Operands& all, int64_t image, int64_t group) const {
+    const LaneGroup& lanes = layout_.groups[group];
+    const int64_t at = image * layout_.dst_image + lanes.dst;
+    return {all.diff_dst + at, all.places == nullptr ? nullptr : all.places + at,
+            all.diff_src + image * layout_.src_image + lanes.src, lanes.count};
+  }
+
+  void RunGroups(const Operands& all, int64_t image, int64_t first, int64_t end) const {
     const auto& [depth, height, width] = layout_.axes;
     for (int64_t z = 0; z < depth.in; ++z) {
       for (int64_t y = 0; y < height.in && !threading::Stopped(); ++y) {
-        for (int64_t x = 0; x < width.in; ++x) {
-          if (kCount == kLanes && operands.places != nullptr) {
-            RunVectors(operands, {z, y, x});
-          } else {
-            RunPixel<kCount>(operands, {z, y, x});
-          }
+        for (int64_t g = first; g < end; ++g) {
+          const Operands operands = OperandsOf(all, image, g);
+          operands.count == kLanes ? RunRow<kLanes>(operands, z, y) : RunRow<0>(operands, z, y);
         }
+      }
+    }
+  }
+
+  template <int kCount>
+  void RunRow(const Operands& operands, int64_t z, int64_t y) const {
+    for (int64_t x = 0; x < layout_.axes[2].in; ++x) {
+      if (kCount == kLanes && operands.places != nullptr) {
+        RunVectors(operands, {z, y, x});
+      } else {
+        RunPixel<kCount>(operands, {z, y, x});
+      }
+    }
+  }
+
+  // A pair of groups, window by window.
+  void RunBlock(const Operands& operands) const {
+    const auto& [depth, height, width] = layout_.axes;
+    const bool streams = is_large_ && width.src_stride == kLanesOfPair &&
+                         reinterpret_cast<uintptr_t>(operands.diff_src) % 64 == 0;
+    for (int64_t d = 0; d < depth.out; ++d) {
+      for (int64_t h = 0; h < height.out && !threading::Stopped(); ++h)
+        streams ? RunWindows<true>(operands, d, h) : RunWindows<false>(operands, d, h);
+    }
+    if (streams) _mm_sfence();  // before other threads are told that the piece has ended
+  }
+
+  // A row of windows, one row of their pixels after the other.
+  template <bool streams>
+  void RunWindows(const Operands& operands, int64_t d, int64_t h) const {
+    const auto& [depth, height, width] = layout_.axes;
+    const int64_t at = d * depth.dst_stride + h * height.dst_stride;
+    int64_t tap = 0;
+    for (int64_t z = d * depth.kernel; z < (d + 1) * depth.kernel; ++z) {
+      for (int64_t y = h * height.kernel; y < (h + 1) * height.kernel; ++y) {
+        float* to = operands.diff_src + z * depth.src_stride + y * height.src_stride;
+        for (int64_t w = 0; w < width.out; ++w) {
+          const float* const diff_dst = operands.diff_dst + at + w * width.dst_stride;
+          const uint8_t* const places = operands.places + at + w * width.dst_stride;
+          for (int64_t x = 0; x < width.kernel; ++x, to += width.src_stride)
+            PutTap<streams>(diff_dst, places, static_cast<char>(tap + x), to);
+        }
+        tap += width.kernel;
       }
     }
   }
@@ -175,6 +250,7 @@ class LanesBackward final : public Primitive {
   const LaneLayout layout_;
   const PoolingAlgorithm algorithm_;
   std::array<std::vector<WindowRange>, 3> windows_;
+  bool tiles_, is_large_;
 };
 
 }  // namespace

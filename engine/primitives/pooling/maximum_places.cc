@@ -92,27 +92,33 @@ class MaximumPlaces final : public Primitive {
     const auto* const src = args.Get<const float>(kArgSrc) + layout_.src_first;
     auto* const dst = args.Get<float>(kArgDst) + layout_.dst_first;
     auto* const places = args.Get<uint8_t>(kArgWorkspace) + layout_.dst_first;
-    const auto groups = static_cast<int64_t>(layout_.groups.size());
-    team.ParallelFor(layout_.images * groups, [&](int64_t index) {
-      const LaneGroup& group = layout_.groups[index % groups];
-      const int64_t image = index / groups;
-      const float* const from = src + image * layout_.src_image + group.src;
-      const int64_t at = image * layout_.dst_image + group.dst;
-      group.count == kLanes ? RunGroup<VectorWinners>(from, dst + at, places + at, kLanes)
-                            : RunGroup<FewWinners>(from, dst + at, places + at, group.count);
+    const auto& [depth, height, width] = layout_.axes;
+    layout_.ForEachPair(team, [&](int64_t image, int64_t first, int64_t end) {
+      for (int64_t d = 0; d < depth.out; ++d) {
+        for (int64_t h = 0; h < height.out && !threading::Stopped(); ++h) {
+          for (int64_t g = first; g < end; ++g) {
+            const LaneGroup& group = layout_.groups[g];
+            const float* const from = src + image * layout_.src_image + group.src;
+            const int64_t at = image * layout_.dst_image + group.dst + d * depth.dst_stride +
+                               h * height.dst_stride;
+            group.count == kLanes
+                ? RunRow<VectorWinners>(from, {d, h}, dst + at, places + at, kLanes)
+                : RunRow<FewWinners>(from, {d, h}, dst + at, places + at, group.count);
+          }
+        }
+      }
     });
   }
 
+  // `row`: its depth and height.
   template <typename Winners>
-  void RunGroup(const float* src, float* dst, uint8_t* places, int count) const {
-    const auto& [depth, height, width] = layout_.axes;
-    for (int64_t d = 0; d < depth.out; ++d) {
-      for (int64_t h = 0; h < height.out && !threading::Stopped(); ++h) {
-        for (int64_t w = 0; w < width.out; ++w) {
-          const int64_t at = d * depth.dst_stride + h * height.dst_stride + w * width.dst_stride;
-          RunWindow<Winners>(src, {d, h, w}, dst + at, places + at, count);
-        }
-      }
+  void RunRow(const float* src, const std::array<int64_t, 2>& row, float* dst, uint8_t* places,
+              int count) const {
+    const Axis& width = layout_.axes[2];
+    for (int64_t w = 0; w < width.out; ++w) {
+      RunWindow<Winners>(src, {row[0], row[1], w}, dst, places, count);
+      dst += width.dst_stride;
+      places += width.dst_stride;
     }
   }
 

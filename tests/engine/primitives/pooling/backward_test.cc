@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "engine/base/aligned_buffer.h"
 #include "engine/primitives/pooling/pooling.h"
 #include "tests/engine/primitives/gradients.h"
 #include "tests/engine/primitives/row_test.h"
@@ -31,6 +32,7 @@ const TrainedPooling kTrainedPoolings[] = {
     {"the last pixel is in no window", {2, 3, 4}, {3}, {2}, {0}, {0}},
     {"rounded up", {1, 3, 6, 6}, {3, 3}, {2, 2}, {0, 0}, {0, 0}, {1, 3, 3, 3}},
     {"more than 256 taps", {1, 1, 10, 10}, {17, 17}, {2, 2}, {8, 8}, {8, 8}},
+    {"side by side, pairs of groups of channels", {2, 40, 4, 6}, {2, 3}, {2, 3}, {0, 0}, {0, 0}},
 };
 
 PoolingDesc DescOf(const TrainedPooling& one, PoolingAlgorithm algorithm, PropKind prop_kind) {
@@ -160,7 +162,8 @@ std::vector<float> PlainGradient(PoolingDesc desc, const std::vector<float>& x,
 
 TEST_P(PoolingBackwardTest, EveryLayoutGivesTheBitsOfThePlainOne) {
   for (const TrainedPooling& one :
-       {kTrainedPoolings[1], kTrainedPoolings[3], kTrainedPoolings[4], kTrainedPoolings[6]}) {
+       {kTrainedPoolings[1], kTrainedPoolings[3], kTrainedPoolings[4], kTrainedPoolings[6],
+        kTrainedPoolings[11]}) {
     for (PoolingAlgorithm algorithm : kTrainedAlgorithms) {
       PoolingDesc desc = DescOf(one, algorithm, PropKind::kBackwardData);
       const std::vector<float> x = RandomFloats(desc.src.ElementCount(), 1, -1, 1);
@@ -178,6 +181,34 @@ TEST_P(PoolingBackwardTest, EveryLayoutGivesTheBitsOfThePlainOne) {
         }
       }
     }
+  }
+}
+
+// What is larger than caches is written past them where its lines allow it.
+TEST_P(PoolingBackwardTest, LargeTensorsHaveTheBitsOfThePlainOnes) {
+  if (GetParam().name == "pooling/whole_average_backward") GTEST_SKIP() << "takes no maxima";
+  const TrainedPooling one = {"", {1, 64, 130, 130}, {2, 2}, {2, 2}, {0, 0}, {0, 0}};
+  PoolingDesc desc = DescOf(one, PoolingAlgorithm::kMax, PropKind::kBackwardData);
+  const std::vector<float> x = RandomFloats(desc.src.ElementCount(), 1, -1, 1);
+  const std::vector<float> dy = RandomFloats(desc.dst.ElementCount(), 2, -1, 1);
+  const std::vector<float> plain = PlainGradient(desc, x, dy);
+  desc.src = Tagged(desc.src.dims(), "nChw16c");
+  desc.dst = Tagged(desc.dst.dims(), "nChw16c");
+  const PoolingForward forward = RunTraining(desc, x);
+  desc.workspace = forward.workspace;
+  const auto primitive = Create(desc);
+  if (!primitive) return;
+  const Bytes diff_dst = Pack(desc.dst, dy);
+  for (size_t offset : {0, 16}) {
+    auto lines = AlignedBuffer::Allocate(desc.src.SizeBytes() + offset);
+    ASSERT_TRUE(lines.ok());
+    ExecuteArgs args;
+    args.Set(kArgDiffDst, diff_dst.data()).Set(kArgWorkspace, forward.saved.data());
+    args.Set(kArgDiffSrc, lines->data() + offset);
+    ASSERT_THAT(primitive->library->Execute(args, threading::Team::Serial()), IsOk());
+    const auto* const begin = reinterpret_cast<const uint8_t*>(lines->data() + offset);
+    EXPECT_EQ(BitsOf(Unpack<float>(desc.src, Bytes(begin, begin + desc.src.SizeBytes()))),
+              BitsOf(plain));
   }
 }
 
