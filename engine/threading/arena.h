@@ -33,9 +33,9 @@ class Arena {
   // only pieces of this very loop, never an enqueued task.
   void ParallelFor(int64_t count, int max_threads, absl::FunctionRef<void(int64_t)> body);
 
-  // Runs body() as one of the arena's threads, on the caller's or another; returns when it has ended.
-  // To be called around many short loops: a thread from outside has to come in for each of them,
-  // which wakes and puts to sleep three times. May be nested, and called inside a loop.
+  // Runs body() as one of the arena's threads, on the caller's or another; returns when it has
+  // ended. To be called around many short loops: a thread from outside has to come in for each of
+  // them, which wakes and puts to sleep three times. May be nested, and called inside a loop.
   void Inside(absl::FunctionRef<void()> body);
 
   // Runs `task` soon on one of the threads, in about the order of the calls; any thread may call.

@@ -10,7 +10,7 @@
 namespace tilewire::training {
 namespace {
 
-constexpr int64_t kLanes = 8;  // a number that compilers know makes vectors
+constexpr int64_t kLanes = 8;    // a number that compilers know makes vectors
 constexpr int64_t kAhead = 512;  // elements; memory alone fetches too few lines at a time
 
 template <typename Bounds>

@@ -168,9 +168,8 @@ int StateCount(const OptimizerSpec& optimizer) {
 void TakeStep(const OptimizerSpec& optimizer, int64_t step,
               absl::Span<const OptimizedParameter> parameters, const GradientBounds& bounds,
               const threading::Team& team) {
-  WithBounds(bounds, [&](const auto& form) {
-    TakeBoundedStep(optimizer, step, parameters, form, team);
-  });
+  WithBounds(bounds,
+             [&](const auto& form) { TakeBoundedStep(optimizer, step, parameters, form, team); });
 }
 
 }  // namespace tilewire::training

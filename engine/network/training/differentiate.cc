@@ -67,6 +67,7 @@ class Differentiation {
       ABSL_ASSIGN_OR_RETURN(gradients.emplace_back(), GradientOf(value));
     }
     ExchangeTransposedGradients(forward_operations_, gradients, &network_);
+    ExchangePooledRelus(forward_operations_, gradients, &network_);
     DropUnread(gradients);
     return gradients;
   }

@@ -2,6 +2,7 @@
 #include "engine/network/training/merged_gradients.h"
 
 #include <map>
+#include <utility>
 #include <variant>
 
 #include "engine/network/value_uses.h"
@@ -59,14 +60,58 @@ const Operation* ComputedBy(ValueId value, size_t first, const Network& network)
   return nullptr;
 }
 
-}  // namespace
-
-void ExchangeTransposedGradients(size_t first, const std::vector<ValueId>& kept, Network* network) {
-  std::vector<Operation>& operations = network->operations;
-  std::vector<int> uses = ValueUses(*network);
+std::vector<int> UsesOf(const Network& network, const std::vector<ValueId>& kept) {
+  std::vector<int> uses = ValueUses(network);
   for (ValueId value : kept) {
     if (value != kNoValue) ++uses[value];
   }
+  return uses;
+}
+
+bool IsOfRelu(const Operation& operation) {
+  const auto* gradient = std::get_if<ActivationGradient>(&operation.params);
+  return gradient != nullptr && gradient->from_result &&
+         gradient->op.function == functions::EltwiseAlgorithm::kRelu && gradient->op.alpha == 0;
+}
+
+// The pooling among the forward operations that saved `places` of `src`; null if none did.
+const Operation* SavedBy(ValueId places, ValueId src, size_t first, const Network& network) {
+  for (size_t i = 0; i < first; ++i) {
+    const Operation& operation = network.operations[i];
+    if (std::holds_alternative<Pooling>(operation.params) && operation.srcs[0] == src &&
+        !operation.more_dsts.empty() && operation.more_dsts[0] == places)
+      return &operation;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void ExchangePooledRelus(size_t first, const std::vector<ValueId>& kept, Network* network) {
+  std::vector<Operation>& operations = network->operations;
+  const std::vector<int> uses = UsesOf(*network, kept);
+  std::vector<size_t> poolings(network->values.size(), operations.size());  // by their results
+  for (size_t i = first; i < operations.size(); ++i) {
+    Operation& relu = operations[i];
+    if (std::holds_alternative<PoolingGradient>(relu.params) && relu.srcs.size() == 2)
+      poolings[relu.dst] = i;
+    const ValueId between = relu.srcs.empty() ? kNoValue : relu.srcs[0];
+    if (!IsOfRelu(relu) || poolings[between] == operations.size() || uses[between] != 1) continue;
+    Operation& pooling = operations[poolings[between]];
+    const ValueId places = pooling.srcs[1];
+    const Operation* const forward = SavedBy(places, relu.srcs[1], first, *network);
+    if (forward == nullptr) continue;
+    std::swap(relu.name, pooling.name);
+    std::swap(relu.params, pooling.params);
+    pooling.srcs = {pooling.srcs[0], forward->dst};
+    relu.srcs = {between, places};
+    network->values[between].dims = network->values[forward->dst].dims;
+  }
+}
+
+void ExchangeTransposedGradients(size_t first, const std::vector<ValueId>& kept, Network* network) {
+  std::vector<Operation>& operations = network->operations;
+  const std::vector<int> uses = UsesOf(*network, kept);
   std::vector<size_t> products(network->values.size(), operations.size());  // by their results
   for (size_t i = first; i < operations.size(); ++i) {
     Operation& operation = operations[i];

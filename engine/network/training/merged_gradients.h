@@ -18,6 +18,11 @@ namespace tilewire::network {
 // operations from `first` on; `kept` are values that are read by more than operations.
 void ExchangeTransposedGradients(size_t first, const std::vector<ValueId>& kept, Network* network);
 
+// The gradient of a maximum over windows, followed by that of the relu before it, passes dy on
+// where the largest element is positive: the relu's may come first, of the maxima, which are fewer.
+// Rewrites such pairs among the operations from `first` on; `kept` as above.
+void ExchangePooledRelus(size_t first, const std::vector<ValueId>& kept, Network* network);
+
 // Tensors that lie one after the other along an axis.
 struct Pieces {
   int axis = 0;

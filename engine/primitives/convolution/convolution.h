@@ -73,8 +73,8 @@ enum Algorithm : uint8_t {
 };
 }  // namespace convolution
 
-// kTraining: as kAuto, without F(4x4, 3x3), whose errors add up from layer to layer. No client names
-// it.
+// kTraining: as kAuto, without F(4x4, 3x3), whose errors add up from layer to layer. No client
+// names it.
 enum class ConvolutionAlgorithm : uint8_t { kAuto = 0, kDirect, kWinograd, kTraining };
 absl::string_view AlgorithmName(ConvolutionAlgorithm algorithm);  // "auto"
 

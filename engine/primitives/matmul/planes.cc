@@ -16,9 +16,9 @@ namespace {
 
 constexpr int64_t kElementBytes = sizeof(float);
 
-// Weights are split in every run, for any number of rows. Where they fill the second cache, rows are
-// the images of a batch as often as anything else, and the layer is bound by memory: for 8 images,
-// 25088 inputs and 4096 outputs six products take 170 ms, the weights alone 30.
+// Weights are split in every run, for any number of rows. Where they fill the second cache, rows
+// are the images of a batch as often as anything else, and the layer is bound by memory: for 8
+// images, 25088 inputs and 4096 outputs six products take 170 ms, the weights alone 30.
 constexpr int64_t kMostWeights = int64_t{1} << 19;
 
 // The rows of src of each product.

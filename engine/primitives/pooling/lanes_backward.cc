@@ -2,8 +2,8 @@
 //
 // Backward, gathered: each pixel of diff_src, a few channels at a time, adds up the windows that
 // hold it, in their order and in double as the reference does; of a maximum those whose saved place
-// is the pixel. Windows that neither overlap nor leave pixels out are taken one by one instead: each
-// of their pixels has one term.
+// is the pixel. Windows that neither overlap nor leave pixels out are taken one by one instead:
+// each of their pixels has one term.
 #include <emmintrin.h>
 
 #include <algorithm>
@@ -40,8 +40,8 @@ bool Tiles(const LaneLayout& layout) {
   });
 }
 
-// What a window gives to the pixel of tap `tap`, of the 16 channels of a pair: like a sum in double
-// that begins with 0. `streams`: past the caches.
+// The part that a window gives to the pixel of tap `tap`, of the 16 channels of a pair: like a sum
+// in double that begins with 0. `streams`: past the caches.
 template <bool streams>
 void PutTap(const float* diff_dst, const uint8_t* places, char tap, float* to) {
   static_assert(kLanesOfPair == 16, "places are a vector of bytes");
@@ -50,7 +50,8 @@ void PutTap(const float* diff_dst, const uint8_t* places, char tap, float* to) {
   const __m128i words[] = {_mm_unpacklo_epi8(bytes, bytes), _mm_unpackhi_epi8(bytes, bytes)};
   for (int i = 0; i < 4; ++i) {
     const __m128i half = words[i / 2];
-    const __m128i mask = i % 2 == 0 ? _mm_unpacklo_epi16(half, half) : _mm_unpackhi_epi16(half, half);
+    const __m128i mask =
+        i % 2 == 0 ? _mm_unpacklo_epi16(half, half) : _mm_unpackhi_epi16(half, half);
     const __m128 taken = _mm_and_ps(_mm_castsi128_ps(mask), _mm_loadu_ps(diff_dst + 4 * i));
     const __m128 sum = _mm_add_ps(_mm_setzero_ps(), taken);
     streams ? _mm_stream_ps(to + 4 * i, sum) : _mm_storeu_ps(to + 4 * i, sum);

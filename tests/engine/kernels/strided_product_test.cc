@@ -12,7 +12,7 @@
 #include "engine/cpu/isa.h"
 #include "gtest/gtest.h"
 
-namespace tilewire {
+namespace tilewire::testing {
 namespace {
 
 float Element(int64_t i) { return static_cast<float>((i * 7919) % 1009) / 1009 - 0.5f; }
@@ -81,4 +81,4 @@ TEST(StridedProductTest, ResultsThatExceedCachesAreChainsToo) {
 }
 
 }  // namespace
-}  // namespace tilewire
+}  // namespace tilewire::testing

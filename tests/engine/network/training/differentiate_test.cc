@@ -117,6 +117,38 @@ TEST(DifferentiateTest, ForwardSavesWhatBackwardReads) {
             "output gradient of x by pool\n");
 }
 
+TEST(DifferentiateTest, TheReluBeforeAMaximumMasksTheMaxima) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {1, 2, 4, 4});
+  b.Input("dy", {1, 2, 2, 2});
+  const ValueId r = b.Elementwise("r", x, {EltwiseAlgorithm::kRelu});
+  EXPECT_THAT(DerivedBy(b.Finish({b.MaxPool("pool", r, 2, 2, 0)}), {"x"}).text,
+              HasSubstr("gradient of r.out by pool [1,2,2,2] = activation_gradient(dy, pool.out) "
+                        "relu(0,0) of result\n"
+                        "gradient of x by r [1,2,4,4] = max_pooling_gradient(gradient of r.out by "
+                        "pool, saved by pool) kernel=[2,2] strides=[2,2]\n"));
+}
+
+TEST(DifferentiateTest, OtherReadersOfTheReluKeepItsGradient) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {1, 2, 4, 4});
+  b.Input("dy", {1, 2, 4, 4});
+  const ValueId r = b.Elementwise("r", x, {EltwiseAlgorithm::kRelu});
+  const ValueId pooled = b.MaxPool("pool", r, 1, 1, 0);
+  EXPECT_THAT(DerivedBy(b.Finish({b.SumOf("y", {r, pooled})}), {"x"}).text,
+              HasSubstr("gradient of x by r [1,2,4,4] = activation_gradient(gradient of r.out, "
+                        "r.out) relu(0,0) of result\n"));
+}
+
+TEST(DifferentiateTest, ASlopeOfNegativesStaysAfterTheMaximum) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {1, 2, 4, 4});
+  b.Input("dy", {1, 2, 2, 2});
+  const ValueId r = b.Elementwise("r", x, {EltwiseAlgorithm::kRelu, 0.5f});
+  EXPECT_THAT(DerivedBy(b.Finish({b.MaxPool("pool", r, 2, 2, 0)}), {"x"}).text,
+              HasSubstr("gradient of x by r [1,2,4,4] = activation_gradient("));
+}
+
 TEST(DifferentiateTest, ABiasAloneHasASumOfChannels) {
   NetworkBuilder b;
   const ValueId x = b.Input("x", {2, 3, 4, 4}), w = b.Input("w", {5, 3, 1, 1}),

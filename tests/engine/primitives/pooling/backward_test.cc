@@ -161,9 +161,8 @@ std::vector<float> PlainGradient(PoolingDesc desc, const std::vector<float>& x,
 }
 
 TEST_P(PoolingBackwardTest, EveryLayoutGivesTheBitsOfThePlainOne) {
-  for (const TrainedPooling& one :
-       {kTrainedPoolings[1], kTrainedPoolings[3], kTrainedPoolings[4], kTrainedPoolings[6],
-        kTrainedPoolings[11]}) {
+  for (const TrainedPooling& one : {kTrainedPoolings[1], kTrainedPoolings[3], kTrainedPoolings[4],
+                                    kTrainedPoolings[6], kTrainedPoolings[11]}) {
     for (PoolingAlgorithm algorithm : kTrainedAlgorithms) {
       PoolingDesc desc = DescOf(one, algorithm, PropKind::kBackwardData);
       const std::vector<float> x = RandomFloats(desc.src.ElementCount(), 1, -1, 1);
@@ -184,7 +183,7 @@ TEST_P(PoolingBackwardTest, EveryLayoutGivesTheBitsOfThePlainOne) {
   }
 }
 
-// What is larger than caches is written past them where its lines allow it.
+// A tensor larger than caches is written past them where its lines allow it.
 TEST_P(PoolingBackwardTest, LargeTensorsHaveTheBitsOfThePlainOnes) {
   if (GetParam().name == "pooling/whole_average_backward") GTEST_SKIP() << "takes no maxima";
   const TrainedPooling one = {"", {1, 64, 130, 130}, {2, 2}, {2, 2}, {0, 0}, {0, 0}};
