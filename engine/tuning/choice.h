@@ -139,7 +139,6 @@ class Choice {
   absl::Status TryRegion(bool is_front_exact);
   // Calls `choose`; a stop ends it without an error.
   absl::Status UntilStopped(absl::FunctionRef<absl::Status()> choose);
-  absl::Status Descend();
   absl::Status DescendToGoal(const std::vector<Step>& steps);
   // Whether the whole is as fast as the goal; takes it in the place of best() if it then has less
   // error.
