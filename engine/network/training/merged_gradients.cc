@@ -102,7 +102,10 @@ void ExchangePooledRelus(size_t first, const std::vector<ValueId>& kept, Network
     const Operation* const forward = SavedBy(places, relu.srcs[1], first, *network);
     if (forward == nullptr) continue;
     std::swap(relu.name, pooling.name);
-    std::swap(relu.params, pooling.params);
+    // Swapping variants compiles a function for each pair of operations: 4 MB.
+    const ActivationGradient mask = std::get<ActivationGradient>(relu.params);
+    relu.params = std::get<PoolingGradient>(pooling.params);
+    pooling.params = mask;
     pooling.srcs = {pooling.srcs[0], forward->dst};
     relu.srcs = {between, places};
     network->values[between].dims = network->values[forward->dst].dims;
