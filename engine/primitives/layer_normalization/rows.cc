@@ -5,14 +5,12 @@
 #include <utility>
 
 #include "engine/base/status_macros.h"
-#include "engine/jit/generator.h"
 #include "engine/jit/loop_count.h"
-#include "engine/jit/tail_mask.h"
-#include "engine/jit/vector_math.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/driven_primitive.h"
 #include "engine/primitives/layer_normalization/dense_rows.h"
 #include "engine/primitives/layer_normalization/implementations.h"
+#include "engine/primitives/layer_normalization/row_loops.h"
 #include "engine/threading/ranges.h"
 
 namespace tilewire::layer_normalization {
@@ -55,22 +53,16 @@ std::optional<RowSteps> RowStepsOf(const LayerNormalizationDesc& desc) {
   return RowSteps{steps[0], steps[1], steps[2], steps[3]};
 }
 
-class RowGenerator final : public jit::Generator {
+class RowGenerator final : public RowLoops {
  public:
   using Function = void (*)(const RowArgs*);
   RowGenerator(absl::string_view name, const RowConfig& config)
-      : Generator(name),
-        config_(config),
-        math_(this, config.unit, rax, k1),
-        tail_(this, config.unit, {.spare = at_, .opmask = k2, .vector = 8}) {}
+      : RowLoops(name, config.unit, config.size, /*tail_vector=*/8), config_(config) {}
 
  private:
-  static constexpr int kUnroll = 4;
-
   void Emit() override {
     EmitPointers();
-    math_.LoadTable();
-    if (TailLanes() != 0) tail_.Set(TailLanes());
+    LoadTables();
     Xbyak::Label next_row;
     L(next_row);
     if (config_.given_statistics) {
@@ -83,15 +75,14 @@ class RowGenerator final : public jit::Generator {
       vmovss(ptr[mean_at_], Xbyak::Xmm(mean_.getIdx()));
       vmovss(ptr[variance_at_], Xbyak::Xmm(factor_.getIdx()));
     }
-    EmitFactor();
+    EmitFactor(factor_, config_.epsilon, x_);
     ForEachVector([this](int unroll, bool masked) { EmitResult(unroll, masked); });
     Advance();
     dec(rows_left_);
     jnz(next_row, T_NEAR);
     vzeroupper();
     ret();
-    math_.EmitTable();
-    if (TailLanes() != 0) tail_.EmitTable();
+    EmitTables();
   }
 
   void EmitPointers() {
@@ -125,107 +116,50 @@ class RowGenerator final : public jit::Generator {
     }
   }
 
-  // The factor from the variance, which all lanes hold: of one lane, because roots and quotients
-  // of whole vectors take longer.
-  void EmitFactor() {
-    const Xbyak::Xmm factor(factor_.getIdx()), x(x_.getIdx());
-    vaddps(factor_, factor_, math_.Constant(config_.epsilon));
-    vsqrtss(factor, factor, factor);
-    math_.Load(x_, 1);
-    vdivss(factor, x, factor);
-    vbroadcastss(factor_, factor);
-  }
-
   void EmitStatistics() {
-    ClearSums();
+    ClearSums(kUnroll);
     ForEachVector([this](int unroll, bool masked) {
-      Load(x_, src_, unroll, masked);
+      tail_.Load(x_, At(src_, unroll), masked);
       if (config_.adds) {
-        Load(spare_vector_, addend_, unroll, masked);
+        tail_.Load(spare_vector_, At(addend_, unroll), masked);
         vaddps(x_, x_, spare_vector_);
-        tail_.Store(ptr[sum_ + at_ + unroll * vector_bytes()], x_, masked);
+        tail_.Store(At(sum_, unroll), x_, masked);
       }
       vaddps(Vector(unroll), Vector(unroll), x_);
     });
-    CombineSums(mean_);
-    ClearSums();
+    CombineSums(0, mean_);
+    ClearSums(kUnroll);
     ForEachVector([this](int unroll, bool masked) {
-      Load(x_, source(), unroll, masked);
+      tail_.Load(x_, At(source(), unroll), masked);
       vsubps(x_, x_, mean_);
       if (masked) tail_.ZeroOthers(x_);
       vfmadd231ps(Vector(unroll), x_, x_);
     });
-    CombineSums(factor_);
+    CombineSums(0, factor_);
   }
 
   // dst = (src - mean) * factor * scale + shift
   void EmitResult(int unroll, bool masked) {
-    Load(x_, source(), unroll, masked);
+    tail_.Load(x_, At(source(), unroll), masked);
     vsubps(x_, x_, mean_);
     vmulps(x_, x_, factor_);
     if (config_.scale_shift) {
-      Load(spare_vector_, scale_, unroll, masked);
-      Load(Vector(0), shift_, unroll, masked);
+      tail_.Load(spare_vector_, At(scale_, unroll), masked);
+      tail_.Load(Vector(0), At(shift_, unroll), masked);
       vfmadd213ps(x_, spare_vector_, Vector(0));
     }
-    tail_.Store(ptr[dst_ + at_ + unroll * vector_bytes()], x_, masked);
-  }
-
-  // Calls `body` for every vector of a row, at_ holding the bytes to vector 0 of its group of four.
-  template <typename Body>
-  void ForEachVector(Body body) {
-    const int64_t group = kUnroll * lanes(), rest = config_.size % group;
-    const int64_t grouped_bytes = (config_.size - rest) * 4;
-    xor_(at_, at_);
-    if (grouped_bytes > 0) {
-      Xbyak::Label next;
-      L(next);
-      for (int v = 0; v < kUnroll; ++v) body(v, false);
-      add(at_, kUnroll * vector_bytes());
-      cmp(at_, static_cast<int>(grouped_bytes));
-      jl(next, T_NEAR);
-    }
-    const int vectors = static_cast<int>(rest / lanes());
-    for (int v = 0; v < vectors; ++v) body(v, false);
-    if (rest % lanes() != 0) body(vectors, true);
-  }
-
-  void ClearSums() {
-    for (int v = 0; v < kUnroll; ++v) vxorps(Vector(v), Vector(v), Vector(v));
-  }
-
-  // to = the sum of all lanes of all sums, divided by size, in every lane.
-  void CombineSums(const Xbyak::Xmm& to) {
-    const Xbyak::Xmm sum = Vector(0), half = Vector(1);
-    vaddps(sum, sum, Vector(1));
-    vaddps(Vector(2), Vector(2), Vector(3));
-    vaddps(sum, sum, Vector(2));
-    config_.unit.FoldLanes(this, sum, half, [&] { vaddps(sum, sum, half); });
-    const Xbyak::Xmm quotient(to.getIdx());
-    math_.Load(half, static_cast<float>(config_.size));
-    vdivss(quotient, Xbyak::Xmm(sum.getIdx()), Xbyak::Xmm(half.getIdx()));
-    vbroadcastss(to, quotient);
-  }
-
-  void Load(const Xbyak::Xmm& to, const Xbyak::Reg64& base, int unroll, bool masked) {
-    tail_.Load(to, ptr[base + at_ + unroll * vector_bytes()], masked);
+    tail_.Store(At(dst_, unroll), x_, masked);
   }
 
   // The elements that are normalized.
   const Xbyak::Reg64& source() const { return config_.adds ? sum_ : src_; }
-  int lanes() const { return config_.unit.lanes(); }
-  int vector_bytes() const { return config_.unit.bytes(); }
-  int TailLanes() const { return static_cast<int>(config_.size % lanes()); }
-  Xbyak::Xmm Vector(int index) const { return config_.unit.Vector(index); }
 
   // Registers. Arguments arrive in rdi; vectors 0 to 3 are sums.
-  const Xbyak::Reg64 src_ = rsi, dst_ = rdx, scale_ = r8, shift_ = r9, at_ = rcx;
+  const Xbyak::Reg64 src_ = rsi, dst_ = rdx, scale_ = r8, shift_ = r9;
   const Xbyak::Reg64 mean_at_ = r10, variance_at_ = r11;  // where they are memory,
   const Xbyak::Reg64 addend_ = r10, sum_ = r11;           // and where they are not
   const Xbyak::Reg64 rows_left_ = rdi;
   const RowConfig config_;
-  jit::VectorMath math_;
-  jit::TailMask tail_;
   const Xbyak::Xmm x_ = Vector(4), spare_vector_ = Vector(5), mean_ = Vector(6);
   const Xbyak::Xmm factor_ = Vector(7);  // holds the variance at first
 };

@@ -16,15 +16,13 @@
 
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
-#include "engine/jit/generator.h"
 #include "engine/jit/loop_count.h"
-#include "engine/jit/tail_mask.h"
-#include "engine/jit/vector_math.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/driven_primitive.h"
 #include "engine/primitives/gradients.h"
 #include "engine/primitives/layer_normalization/dense_rows.h"
 #include "engine/primitives/layer_normalization/implementations.h"
+#include "engine/primitives/layer_normalization/row_loops.h"
 #include "engine/threading/ranges.h"
 
 namespace tilewire::layer_normalization {
@@ -59,23 +57,17 @@ struct GradientConfig {
   int64_t line() const { return RoundUp(size, kLineAlignment); }
 };
 
-class GradientGenerator final : public jit::Generator {
+class GradientGenerator final : public RowLoops {
  public:
   using Function = void (*)(const GradientArgs*);
   GradientGenerator(absl::string_view name, const GradientConfig& config)
-      : Generator(name),
-        config_(config),
-        math_(this, config.unit, rax, k1),
-        tail_(this, config.unit, {.spare = at_, .opmask = k2, .vector = 15}) {}
+      : RowLoops(name, config.unit, config.size, /*tail_vector=*/15), config_(config) {}
 
  private:
-  static constexpr int kUnroll = 4;
-
   void Emit() override {
     Preamble();
     EmitPointers();
-    math_.LoadTable();
-    if (TailLanes() != 0) tail_.Set(TailLanes());
+    LoadTables();
     Xbyak::Label next_row;
     L(next_row);
     EmitStatistics();
@@ -85,8 +77,7 @@ class GradientGenerator final : public jit::Generator {
     dec(rows_left_);
     jnz(next_row, T_NEAR);
     Postamble();
-    math_.EmitTable();
-    if (TailLanes() != 0) tail_.EmitTable();
+    EmitTables();
   }
 
   void EmitPointers() {
@@ -110,20 +101,14 @@ class GradientGenerator final : public jit::Generator {
 
   // mean_, and r in root_.
   void EmitStatistics() {
-    const Xbyak::Xmm root(root_.getIdx()), one(x_.getIdx());
     vbroadcastss(mean_, ptr[mean_at_]);
-    vmovss(root, ptr[variance_at_]);
-    math_.Load(x_, config_.epsilon);
-    vaddss(root, root, one);
-    vsqrtss(root, root, root);
-    math_.Load(x_, 1);
-    vdivss(root, one, root);
-    vbroadcastss(root_, root);
+    vbroadcastss(root_, ptr[variance_at_]);
+    EmitFactor(root_, config_.epsilon, x_);
   }
 
   // level_ = mean(g) and share_ = mean(g d) r.
   void EmitMeans() {
-    for (int v = 0; v < 2 * kUnroll; ++v) config_.unit.Zero(this, Vector(v));
+    ClearSums(2 * kUnroll);
     ForEachVector([this](int unroll, bool masked) {
       EmitTerms(unroll, masked);
       vaddps(Vector(unroll), Vector(unroll), g_);
@@ -171,57 +156,16 @@ class GradientGenerator final : public jit::Generator {
   template <typename Add>
   void AddToLine(int unroll, int64_t element, Add add) {
     const Xbyak::Address at =
-        ptr[line_ + at_ + static_cast<int>(element * 4) + unroll * config_.unit.bytes()];
+        ptr[line_ + at_ + static_cast<int>(element * 4) + unroll * unit_.bytes()];
     vmovups(other_, at);
     add();
     vmovups(at, other_);
   }
 
-  // Calls `body` for every vector of a row, at_ holding the bytes to vector 0 of its group of four.
-  template <typename Body>
-  void ForEachVector(Body body) {
-    const int64_t group = kUnroll * lanes(), rest = config_.size % group;
-    const int64_t grouped_bytes = (config_.size - rest) * 4;
-    xor_(at_, at_);
-    if (grouped_bytes > 0) {
-      Xbyak::Label next;
-      L(next);
-      for (int v = 0; v < kUnroll; ++v) body(v, false);
-      add(at_, kUnroll * config_.unit.bytes());
-      cmp(at_, static_cast<int>(grouped_bytes));
-      jl(next, T_NEAR);
-    }
-    const int vectors = static_cast<int>(rest / lanes());
-    for (int v = 0; v < vectors; ++v) body(v, false);
-    if (rest % lanes() != 0) body(vectors, true);
-  }
-
-  // to = the sum of all lanes of kUnroll vectors from `first` on, divided by size, in every lane.
-  void CombineSums(int first, const Xbyak::Xmm& to) {
-    const Xbyak::Xmm sum = Vector(first), half = Vector(first + 1);
-    vaddps(sum, sum, half);
-    vaddps(Vector(first + 2), Vector(first + 2), Vector(first + 3));
-    vaddps(sum, sum, Vector(first + 2));
-    config_.unit.FoldLanes(this, sum, half, [&] { vaddps(sum, sum, half); });
-    const Xbyak::Xmm quotient(to.getIdx());
-    math_.Load(half, static_cast<float>(config_.size));
-    vdivss(quotient, Xbyak::Xmm(sum.getIdx()), Xbyak::Xmm(half.getIdx()));
-    vbroadcastss(to, quotient);
-  }
-
-  Xbyak::Address At(const Xbyak::Reg64& base, int unroll) {
-    return ptr[base + at_ + unroll * config_.unit.bytes()];
-  }
-  int lanes() const { return config_.unit.lanes(); }
-  int TailLanes() const { return static_cast<int>(config_.size % lanes()); }
-  Xbyak::Xmm Vector(int index) const { return config_.unit.Vector(index); }
-
   // Registers. Arguments arrive in rdi; vectors 0 to 7 are sums in the first pass, 15 the tail's.
-  const Xbyak::Reg64 src_ = rsi, diff_dst_ = rdx, diff_src_ = r8, at_ = rcx, scale_ = r9;
+  const Xbyak::Reg64 src_ = rsi, diff_dst_ = rdx, diff_src_ = r8, scale_ = r9;
   const Xbyak::Reg64 mean_at_ = r10, variance_at_ = r11, line_ = rbx, rows_left_ = rdi;
   const GradientConfig config_;
-  jit::VectorMath math_;
-  jit::TailMask tail_;
   const Xbyak::Xmm x_ = Vector(8), g_ = Vector(9), other_ = Vector(10), mean_ = Vector(11);
   const Xbyak::Xmm root_ = Vector(12), level_ = Vector(13), share_ = Vector(14);
 };
