@@ -62,7 +62,7 @@ absl::StatusOr<TuningResult> TuneWithProgress(Engine* engine, const TuneFlags& f
   return Tune(engine, flags.model, ViewsOf(examples.examples), spec);
 }
 
-// Prints the reason why there is no result, with the name of the file; returns the exit status.
+// Names the file, prints why there is no result, and returns the exit status.
 int ReportNoResult(const std::string& model, const absl::Status& status) {
   Refuse(absl::Status(status.code(), absl::StrCat(model, ": ", status.message())));
   if (absl::IsCancelled(status)) {

@@ -69,7 +69,7 @@ class OperationContext {
   }
 
   // The primitive of a layer with known weights: of row(), if that is not empty.
-  //   kInvalidArgument  there is no such row, or it does not take the layer
+  //   kInvalidArgument  the row does not exist or does not take the layer
   absl::StatusOr<std::shared_ptr<const Primitive>> CreateLayer(const OpDesc& desc,
                                                                const Attributes& attributes);
 

@@ -81,8 +81,12 @@ absl::Status ReadStatement(absl::string_view text, onnx::NodeProto* node) {
   const absl::string_view name =
       absl::StripAsciiWhitespace(text.substr(equals + 1, open - equals - 1));
   const size_t dot = name.rfind('.');
-  if (dot != name.npos) node->set_domain(std::string(name.substr(0, dot)));
-  node->set_op_type(std::string(name.substr(dot + 1)));  // dot + 1 is 0 where there is no dot
+  if (dot == name.npos) {
+    node->set_op_type(std::string(name));
+  } else {
+    node->set_domain(std::string(name.substr(0, dot)));
+    node->set_op_type(std::string(name.substr(dot + 1)));
+  }
   for (const std::string& argument : ArgumentTexts(text.substr(open + 1, text.size() - open - 2))) {
     const std::vector<std::string> parts = absl::StrSplit(argument, absl::MaxSplits('=', 1));
     if (parts.size() == 1) {
