@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The loops that generated code of this folder shares: over a row, vector by vector and four of
-// them in a group, and sums over a row in four vectors. Rows consist of `size` >= 1 elements that follow each other.
+// them in a group, and sums over a row in four vectors. Rows consist of `size` >= 1 elements that
+// follow each other.
 // Registers: at_ (rcx) counts the bytes into a row; rax and the masks k1 and k2 are overwritten.
 #ifndef ENGINE_PRIMITIVES_LAYER_NORMALIZATION_ROW_LOOPS_H_
 #define ENGINE_PRIMITIVES_LAYER_NORMALIZATION_ROW_LOOPS_H_
