@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The compute threads of a process: one oneTBB arena. This room is the only place of the engine
-// that knows it.
+// The compute threads of a process.
 #ifndef ENGINE_THREADING_ARENA_H_
 #define ENGINE_THREADING_ARENA_H_
 

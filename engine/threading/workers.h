@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The threads of an Arena; how work is cut is not known here. They are oneTBB's (tbb_workers.cc),
-// or the standard library's (std_workers.cc) where every lock and thread must be visible to
-// ThreadSanitizer.
+// The threads of an Arena; how work is cut is not known here. pool_workers.cc has them.
 #ifndef ENGINE_THREADING_WORKERS_H_
 #define ENGINE_THREADING_WORKERS_H_
 

@@ -199,6 +199,42 @@ TEST(ArenaTest, MoreThreadsThanItHasComeInAfterEachOther) {
   EXPECT_EQ(pieces, 6 * 20 * 7);
 }
 
+// A thread that has lost its core may lose it again: the caller does not wait for it twice.
+TEST(ArenaTest, AHelperThatWasLateRestsAndTakesTasksMeanwhile) {
+  constexpr absl::Duration kLates[] = {absl::Milliseconds(500), absl::Milliseconds(100)};
+  Arena arena(2);
+  const std::thread::id caller = std::this_thread::get_id();
+  for (const absl::Duration late : kLates) {  // one thread of the arena, then the other
+    Meeting both(2);
+    arena.ParallelFor(2, 2, [&](int64_t) {
+      EXPECT_TRUE(both.AllCome());
+      const absl::Time end = absl::Now() + late;
+      while (std::this_thread::get_id() != caller && absl::Now() < end) continue;
+    });
+  }
+  const absl::Time resting = absl::Now() + kLates[1] / 2;
+  std::atomic<int> helped = 0;
+  for (int i = 0; i < 100; ++i) {
+    arena.ParallelFor(2, 2, [&](int64_t) { helped += std::this_thread::get_id() != caller; });
+  }
+  Meeting with_both(3);
+  for (int i = 0; i < 2; ++i) arena.Enqueue([&] { with_both.AllCome(); });
+  EXPECT_TRUE(with_both.AllCome());
+  if (absl::Now() < resting) {
+    EXPECT_EQ(helped, 0);
+  }
+}
+
+TEST(ArenaTest, ATaskHasHelpersWhileTheArenaIsDestroyed) {
+  std::atomic<int> met = 0;
+  Meeting both(2);
+  {
+    Arena arena(2);
+    arena.Enqueue([&] { arena.ParallelFor(2, 2, [&](int64_t) { met += both.AllCome(); }); });
+  }
+  EXPECT_EQ(met, 2);
+}
+
 TEST(ArenaTest, DestructorWaitsForEnqueuedTasks) {
   std::atomic<int> runs = 0;
   {

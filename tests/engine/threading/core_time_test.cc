@@ -53,6 +53,7 @@ TEST(CoreTimeTest, CountsTheThreadsThatHelp) {
   for (const int runners : {2, 3}) {
     Arena arena(runners);
     arena.Enqueue([&arena, runners] {
+      RunTogether(&arena, runners);  // the others are awake now
       const CoreTime work;
       RunTogether(&arena, runners);
       EXPECT_GT(work.Cores(), 1 + 0.5 * (runners - 1)) << runners;
