@@ -164,6 +164,7 @@ int PrintReport(const TrainFlags& flags, const TrainingReport& report) {
   } else if (report.failure.ok()) {
     absl::PrintF("%s", TrainingText(report));
   }
+  std::fflush(stdout);  // before what follows on standard error
   if (flags.html.empty()) return 0;
   const absl::Status written = WriteFile(flags.html, TrainingHtml(report));
   return written.ok() ? 0 : (Refuse(written), 1);

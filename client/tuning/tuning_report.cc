@@ -42,10 +42,6 @@ std::string RowTable(const TuningResult& result) {
   return text;
 }
 
-std::string WrittenText(const TuningReport& report) {
-  return ShownText(absl::StrJoin(report.written, " and "));
-}
-
 std::string MillisecondsText(absl::Duration time) {
   return absl::StrFormat("%.3g ms", absl::ToDoubleMilliseconds(time));
 }
@@ -60,7 +56,7 @@ std::string TimeCell(absl::Duration time) {
                                       : absl::StrFormat("%.1f", absl::ToDoubleMicroseconds(time));
 }
 
-std::string Headline(const TuningReport& report) {
+std::string CountsText(const TuningReport& report) {
   const TuningResult& result = report.result;
   std::string counts = absl::StrFormat("%d of %d layers int8",
                                        CountOf(result, TunedPrecision::kInt8), result.nodes.size());
@@ -69,19 +65,21 @@ std::string Headline(const TuningReport& report) {
   if (const int64_t rows = MeasuredRows(result); rows > 0)
     absl::StrAppend(&counts, ", ", CountText(rows, "row"), " by measurement");
   if (report.is_made_up) absl::StrAppend(&counts, ", by inputs that are MADE UP");
-  const std::string model = ShownText(report.model);
-  if (!report.written.empty())
-    return absl::StrCat(model, ": ", counts, ", written to ", WrittenText(report), "\n");
-  if (result.is_found()) return absl::StrCat(model, ": ", counts, ", not written\n");
-  const std::string goal = report.goal ? absl::StrCat(" at ", GoalText(*report.goal)) : "";
-  return absl::StrCat(model, ": nothing was found that keeps ", ShownText(report.budget.ToString()),
-                      goal, "; nothing is written\n");
+  return counts;
 }
 
 std::string ErrorCell(double error) { return error < 0 ? "-" : absl::StrFormat("%.1e", error); }
 
+// Whether single layers were measured before the choice ended.
+bool HasFigures(const TuningResult& result) {
+  return absl::c_any_of(result.nodes, [](const TunedNode& node) {
+    return node.exact_time > absl::ZeroDuration() || node.error_alone >= 0 || node.bf16_alone >= 0;
+  });
+}
+
 // With columns for bf16 where any layer was tried so.
 std::string NodeTable(const TuningResult& result) {
+  if (!result.is_found() && !HasFigures(result)) return "";
   const bool has_bf16 =
       absl::c_any_of(result.nodes, [](const TunedNode& node) { return node.bf16_alone >= 0; });
   const auto row = [&](absl::string_view precision, absl::string_view exact, absl::string_view bf16,
@@ -145,13 +143,31 @@ std::string MemoryText(const TuningReport& report) {
                       " and ", BytesText(tuned.activations + tuned.scratchpad), " more");
 }
 
+// Other processes may have made it so: times of a busy machine differ by more than is gained.
+std::string SlowerText(const TuningReport& report) {
+  const TuningResult& result = report.result;
+  std::string text = absl::StrFormat("it is not faster than the exact model on this machine: %.2fx",
+                                     Speedup(result));
+  if (report.has_qdq && result.tuned_bytes < result.exact_bytes)
+    absl::StrAppend(&text, "; its file is smaller");
+  if (report.has_tuning)
+    absl::StrAppend(&text, "; without tilewire.tuning the model is served as it was");
+  return absl::StrCat(text, "; tune again while nothing else runs, if something did");
+}
+
 std::string TimeText(const TuningReport& report) {
   const TuningResult& result = report.result;
   std::string text =
       absl::StrFormat("%s exact, %s tuned: %.2fx", MillisecondsText(result.exact_time),
                       MillisecondsText(result.tuned_time), Speedup(result));
-  if (report.goal) absl::StrAppend(&text, ", ", GoalText(*report.goal), " wanted");
+  if (report.goal) absl::StrAppend(&text, ", ", *report.goal, "x wanted");
   return text;
+}
+
+std::string BudgetText(const TuningReport& report) {
+  return report.has_budget
+             ? report.budget.ToString()
+             : absl::StrCat("none was given: ", report.budget.ToString(), ", and the goal");
 }
 
 std::string ClassText(const TuningReport& report, int64_t index) {
@@ -182,8 +198,7 @@ std::string ChangedTable(const TuningReport& report) {
 std::string CurveTable(const TuningReport& report) {
   const std::vector<TriedPoint> points = BestPoints(report);
   if (points.empty()) return "";
-  std::string text =
-      "\nthe best of what was tried: its time by that of its layers, and its error\n";
+  std::string text = "\nthe best of what was tried: the sum of its layers' times, and its error\n";
   for (const TriedPoint& point : points) {
     absl::StrAppendFormat(&text, "%13s  %s%s\n", MillisecondsText(point.estimate),
                           ErrorText(report.budget.measure(), point.error),
@@ -251,7 +266,26 @@ json JsonOf(const TriedPoint& point) {
 
 }  // namespace
 
-std::string GoalText(double goal) { return absl::StrCat(goal, "x"); }
+std::string WantedText(const TuningReport& report) {
+  const std::string goal =
+      report.goal ? absl::StrCat("is ", *report.goal, "x as fast as the exact model") : "";
+  if (!report.has_budget) return goal;
+  const std::string budget = absl::StrCat("keeps ", report.budget.ToString());
+  return goal.empty() ? budget : absl::StrCat(budget, " and ", goal);
+}
+
+std::string Headline(const TuningReport& report) {
+  if (!report.written.empty()) {
+    return absl::StrCat(CountsText(report), ", written to ",
+                        absl::StrJoin(report.written, " and "));
+  }
+  if (report.result.is_found()) return absl::StrCat(CountsText(report), ", not written");
+  return absl::StrCat("nothing was found that ", WantedText(report), "; nothing is written");
+}
+
+bool IsSlower(const TuningReport& report) {
+  return report.result.is_found() && report.result.tuned_time >= report.result.exact_time;
+}
 
 std::vector<std::pair<std::string, std::string>> TuningFigures(const TuningReport& report) {
   const TuningResult& result = report.result;
@@ -259,7 +293,7 @@ std::vector<std::pair<std::string, std::string>> TuningFigures(const TuningRepor
   if (result.held_out.examples == 0) return {};
   const std::string nearest = result.is_found() ? "" : "the nearest: ";
   std::vector<std::pair<std::string, std::string>> figures = {
-      {"budget", report.budget.ToString()},
+      {"budget", BudgetText(report)},
       {"held out", absl::StrCat(nearest, MeasuredText(measure, result.held_out))},
       {"chosen on", absl::StrCat(nearest, MeasuredText(measure, result.chosen))}};
   if (result.changed_share) figures.emplace_back("answers", AnswersText(result));
@@ -274,7 +308,9 @@ std::vector<std::pair<std::string, std::string>> TuningFigures(const TuningRepor
 
 ChangedWords WordsOf(const TuningReport& report, const ChangedAnswer& changed) {
   const auto with_probability = [&](int64_t index, double probability) {
-    return absl::StrFormat("%s %.2f", ClassText(report, index), probability);
+    const std::string text = probability < 0.01 ? absl::StrFormat("%.1g", probability)
+                                                : absl::StrFormat("%.2f", probability);
+    return absl::StrCat(ClassText(report, index), " ", text);
   };
   const auto picture = report.pictures.find(changed.example);
   ChangedWords words{picture == report.pictures.end() ? absl::StrCat("input ", changed.example)
@@ -297,10 +333,11 @@ std::vector<TriedPoint> BestPoints(const TuningReport& report) {
 }
 
 std::string L2Text(const TuningResult& result) {
-  const std::string measured = absl::StrFormat("%.2e", result.chosen_l2);
+  const std::string measured = absl::StrFormat("%.2e where it was chosen", result.chosen_l2);
   // Without errors of single layers, nothing was predicted.
   if (result.predicted_l2 == 0) return measured;
-  return absl::StrCat(measured, absl::StrFormat(", predicted %.2e", result.predicted_l2));
+  return absl::StrCat(measured, absl::StrFormat(", %.2e predicted by errors of single layers",
+                                                result.predicted_l2));
 }
 
 std::vector<std::string> TuningNotes(const TuningReport& report) {
@@ -329,8 +366,7 @@ std::vector<std::string> TuningNotes(const TuningReport& report) {
                                  " that were tried, none is clearly faster than those of the "
                                  "estimates"));
   }
-  if (result.keeps_budget && result.tuned_time >= result.exact_time)
-    notes.push_back("it is not faster than the exact model on this machine; its file is smaller");
+  if (IsSlower(report)) notes.push_back(SlowerText(report));
   if (report.has_qdq && CountOf(result, TunedPrecision::kBf16) > 0) {
     notes.push_back(
         "ONNX has no word for products of bf16: in the QDQ file these layers are exact; the tuning "
@@ -343,12 +379,13 @@ std::vector<std::string> TuningNotes(const TuningReport& report) {
 
 std::string TuningText(const TuningReport& report) {
   const TuningResult& result = report.result;
-  std::string text = Headline(report);
+  std::string text = absl::StrCat(ShownText(report.model), ": ", ShownText(Headline(report)), "\n");
   for (const auto& [name, figure] : TuningFigures(report))
     absl::StrAppendFormat(&text, "%-9s  %s\n", name, ShownText(figure));
   for (const std::string& note : TuningNotes(report)) absl::StrAppend(&text, "note: ", note, "\n");
-  return absl::StrCat(text, ChangedTable(report), CurveTable(report), "\n", NodeTable(result),
-                      RowTable(result));
+  const std::string nodes = NodeTable(result);
+  return absl::StrCat(text, ChangedTable(report), CurveTable(report), nodes.empty() ? "" : "\n",
+                      nodes, RowTable(result));
 }
 
 std::string TuningJson(const TuningReport& report) {
@@ -362,7 +399,7 @@ std::string TuningJson(const TuningReport& report) {
   json object = {{"model", report.model},
                  {"written", report.written},
                  {"settings", settings},
-                 {"budget", report.budget.ToString()},
+                 {"budget", BudgetText(report)},
                  {"limit", report.budget.limit()},
                  {"keeps_budget", result.keeps_budget},
                  {"reaches_goal", result.reaches_goal},
@@ -385,6 +422,7 @@ std::string TuningJson(const TuningReport& report) {
                  {"changed", changed},
                  {"nodes", nodes}};
   if (report.goal) object["goal"] = *report.goal;
+  if (!report.has_budget) object["has_budget"] = false;
   if (result.changed_share) object["top1_changed"] = JsonOf(*result.changed_share);
   if (result.first_held_out) object["first_held_out"] = JsonOf(*result.first_held_out);
   if (result.accuracy) object["accuracy"] = JsonOf(*result.accuracy);

@@ -32,6 +32,7 @@ struct TuningReport {
   std::vector<std::pair<std::string, std::string>> settings;  // as the flags have them
   ErrorBudget budget;
   std::optional<double> goal;
+  bool has_budget = true;                      // else `budget` only bounds what the goal takes
   bool is_made_up = false;                     // the inputs
   bool has_qdq = false, has_tuning = false;    // is among the files that are written
   std::vector<std::string> classes;            // their names; empty: not known
@@ -39,10 +40,16 @@ struct TuningReport {
   TuningResult result;
 };
 
-// "2x".
-std::string GoalText(double goal);
+// The wish, as it follows "nothing ": "keeps l2<=0.01 and is 2x as fast as the exact model".
+std::string WantedText(const TuningReport& report);
 
-// "1.20e-02, predicted 1.10e-02".
+// "3 of 11 layers int8, written to tilewire.tuning", or why nothing was written.
+std::string Headline(const TuningReport& report);
+
+// Whether what was written is no faster than the model as it was.
+bool IsSlower(const TuningReport& report);
+
+// "1.20e-02 where it was chosen, 1.10e-02 predicted by errors of single layers".
 std::string L2Text(const TuningResult& result);
 
 // The figures of a result as pairs of a name and a text, in the order of the text and the page:

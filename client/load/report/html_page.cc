@@ -17,13 +17,15 @@ th, td { padding: .25em .5em; text-align: right; vertical-align: bottom;
 th:first-child, td:first-child, .facts th, .facts td { text-align: left; } th { font-weight: 600; }
 small { color: #666; } .charts { display: grid; gap: 1.2em;
   grid-template-columns: repeat(auto-fit, minmax(330px, 1fr)); }
-figure { margin: 0; } figcaption { font-weight: 600; } svg { width: 100%; height: auto; }
+figure { margin: 0; max-width: 620px; } figcaption { font-weight: 600; }
+svg { width: 100%; height: auto; }
 svg text { font: 11px system-ui, sans-serif; fill: #333; } .grid { stroke: #e3e3e3; }
 polyline { fill: none; stroke-width: 1.7; stroke-linejoin: round; }
 .key { display: inline-block; width: .8em; height: .8em; border-radius: 2px; margin-right: .5em; }
 .bad { color: #b00020; font-weight: 600; } li { margin: .2em 0; } footer { color: #666;
   margin-top: 2em; font-size: .87em; }
 td:first-child { white-space: normal; min-width: 8em; }
+td.wide { white-space: normal; min-width: 22em; }
 @media (max-width: 600px) { th, td { padding: .25em .4em; } td:first-child { min-width: 6em; } })";
 
 }  // namespace

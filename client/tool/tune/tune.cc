@@ -121,17 +121,12 @@ absl::Status CheckClasses(const TuningExamples& examples, const ModelSignature& 
                    "the same number. --images takes the same pictures without classes"));
 }
 
-std::string WhatIsMissed(const TuningReport& report) {
-  std::string missed = ShownText(report.budget.ToString());
-  if (report.goal) absl::StrAppend(&missed, " at ", GoalText(*report.goal));
-  return missed;
-}
-
 // Writes the files and the report; whether all of it could be.
 bool WriteAll(const TuneFlags& flags, TuningReport* report) {
   absl::Status written = report->result.is_found() ? WriteResult(flags, report) : absl::OkStatus();
   // The result is told also where the disk is full.
   absl::PrintF("%s", flags.json ? TuningJson(*report) : TuningText(*report));
+  std::fflush(stdout);  // before what follows on standard error
   if (!flags.html.empty()) {
     const absl::Status page = WriteFile(flags.html, TuningHtml(*report));
     if (written.ok()) written = page;
@@ -144,8 +139,12 @@ int ConcludeTuning(const TuneFlags& flags, TuningReport report) {
   const bool is_written = WriteAll(flags, &report);
   const TuningResult& result = report.result;
   if (!result.is_found()) {
-    absl::FPrintF(stderr, "tilewire: nothing keeps %s; nothing was written\n",
-                  WhatIsMissed(report));
+    absl::FPrintF(stderr, "tilewire: nothing %s; nothing was written\n",
+                  ShownText(WantedText(report)));
+  }
+  if (IsSlower(report)) {
+    absl::FPrintF(stderr,
+                  "warning: what was found is not faster than the exact model on this machine\n");
   }
   if (!is_written) return 1;
   if (!result.is_stopped) return result.is_found() ? 0 : 1;
@@ -181,6 +180,7 @@ int RunTune(const CLI::App& command, const TuneFlags& flags) {
                       .settings = GivenFlags(command),
                       .budget = spec->budget,
                       .goal = spec->goal,
+                      .has_budget = !flags.budget.empty(),
                       .is_made_up = flags.is_made_up(),
                       .result = *std::move(result)};
   AddPictures(*examples, &report);

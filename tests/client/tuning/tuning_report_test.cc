@@ -93,7 +93,7 @@ TEST(TuningReportTest, Bf16HasColumnsAndAWordAboutTheQdqFile) {
               HasSubstr("1 of 2 layers int8, 1 bf16, written to int8.onnx and tilewire.tuning"));
   EXPECT_THAT(text, HasSubstr("bf16               -       33.0   2.0e-04          -         -  "));
   EXPECT_THAT(text, HasSubstr("in the QDQ file these layers are exact"));
-  EXPECT_THAT(TuningHtml(report), HasSubstr("<td>bf16<td>"));
+  EXPECT_THAT(TuningHtml(report), HasSubstr("<td>bf16<td>-<td>33.0<td>2.0e-04<td>"));
 }
 
 TEST(TuningReportTest, ChangedAnswersAccuracyAndMemoryAreTold) {
@@ -157,10 +157,16 @@ TEST(TuningReportTest, AGoalIsTold) {
   report.result.reaches_goal = false;
   report.written.clear();
   const std::string text = TuningText(report);
-  EXPECT_THAT(text, HasSubstr("nothing was found that keeps top1_changed<=1% at 2x; nothing is"));
+  EXPECT_THAT(text, HasSubstr("nothing was found that keeps top1_changed<=1% and is 2x "
+                              "as fast as the exact model; nothing is written\n"));
   EXPECT_THAT(text, HasSubstr("tuned: 1.50x, 2x wanted\n"));
   EXPECT_THAT(text, HasSubstr("held out   the nearest: "));
   EXPECT_EQ(nlohmann::json::parse(TuningJson(report))["reaches_goal"], false);
+  // A goal alone: a budget that was not given is not said to be missed.
+  report.has_budget = false;
+  EXPECT_EQ(WantedText(report), "is 2x as fast as the exact model");
+  EXPECT_THAT(TuningText(report), HasSubstr("nothing was found that is 2x as fast as the exact"));
+  EXPECT_THAT(TuningText(report), HasSubstr("budget     none was given: top1_changed<=1%, and "));
 }
 
 TEST(TuningReportTest, ASecondTryIsTold) {
@@ -193,8 +199,57 @@ TEST(TuningReportTest, NotesSayWhatLimitsTheResult) {
               ElementsAre(HasSubstr("the inputs were made up"),
                           HasSubstr("400 held-out examples cannot show more: with a confidence of "
                                     "95 %, up to 3.00 % may change"),
-                          HasSubstr("it is not faster than the exact model on this machine"),
+                          HasSubstr("it is not faster than the exact model on this machine: "
+                                    "1.00x; tune again"),
                           HasSubstr("--time gives more")));
+}
+
+TEST(TuningReportTest, ASlowerResultSaysWhatItIsStillGoodFor) {
+  TuningReport report = MakeTuningReport();
+  EXPECT_FALSE(IsSlower(report));
+  report.result.tuned_time = absl::Milliseconds(24);
+  EXPECT_TRUE(IsSlower(report));
+  report.has_tuning = true;
+  EXPECT_THAT(TuningNotes(report), ElementsAre(Not(HasSubstr("smaller"))))
+      << "a tuning is no smaller file";
+  EXPECT_THAT(TuningNotes(report), ElementsAre(HasSubstr("0.50x; without tilewire.tuning")));
+  report.has_qdq = true;
+  EXPECT_THAT(TuningNotes(report), ElementsAre(HasSubstr("; its file is smaller; ")));
+  report.result.tuned_bytes = report.result.exact_bytes;
+  EXPECT_THAT(TuningNotes(report), ElementsAre(Not(HasSubstr("smaller"))));
+}
+
+TEST(TuningReportTest, LayersOfWhichNothingIsKnownAreNoTable) {
+  TuningReport report = MakeTuningReport();
+  report.written.clear();
+  report.result.keeps_budget = false;
+  EXPECT_THAT(TuningText(report), HasSubstr("exact us"));
+  for (TunedNode& node : report.result.nodes)
+    node = {.node = node.node, .op = node.op, .range_method = node.range_method};
+  EXPECT_THAT(TuningText(report), Not(HasSubstr("exact us")));
+}
+
+TEST(TuningReportTest, SmallProbabilitiesAreNotZero) {
+  TuningReport report = MakeTuningReport();
+  const ChangedWords words =
+      WordsOf(report, {.exact_probability = 0.00123, .tuned_probability = 0.0101});
+  EXPECT_EQ(words.exact, "0 0.001");
+  EXPECT_EQ(words.tuned, "0 0.01");
+}
+
+TEST(TuningReportTest, ThePageHasTimesAndErrorsOfLayersAndSaysWhatColoursAre) {
+  TuningReport report = MakeTuningReport();
+  const std::string page = TuningHtml(report);
+  EXPECT_THAT(page, HasSubstr("<th>exact, us<th>int8, us<th>l2 alone<th>why"));
+  EXPECT_THAT(page, HasSubstr("<td>int8<td>100.0<td>60.0<td>1.0e-03<td class=wide>int8 saves"));
+  EXPECT_THAT(page, HasSubstr("<td>exact<td>-<td>-<td>-<td class=wide>its time was not"));
+  EXPECT_THAT(page, HasSubstr("\"></span>chosen, <span class=key"));
+  EXPECT_THAT(page, HasSubstr("What the words mean"));
+  report.result.nodes[1].row = "inner_product/avx2_f32";
+  report.result.nodes[1].bf16_alone = 0;
+  EXPECT_THAT(TuningHtml(report), HasSubstr("<th>bf16, us<th>l2 alone<th>int8, us<th>l2 alone<th>"
+                                            "row<th>why"));
+  EXPECT_THAT(TuningHtml(report), HasSubstr("<td>inner_product/avx2_f32<td class=wide>"));
 }
 
 TEST(TuningReportTest, NothingThatKeepsTheBudgetIsSaidWithTheNearest) {
@@ -207,7 +262,8 @@ TEST(TuningReportTest, NothingThatKeepsTheBudgetIsSaidWithTheNearest) {
               HasSubstr("cats.onnx: nothing was found that keeps top1_changed<=1%; nothing is "
                         "written\n"));
   EXPECT_THAT(text, HasSubstr("held out   the nearest: 0.25 % of 400 examples"));
-  EXPECT_THAT(TuningHtml(report), HasSubstr("<p>nothing was written</p>"));
+  EXPECT_THAT(TuningHtml(report),
+              HasSubstr("<p>nothing was found that keeps top1_changed&lt;=1%; "));
 }
 
 TEST(TuningReportTest, JsonIsForPrograms) {
