@@ -21,7 +21,8 @@ constexpr int64_t kMaxPixels = int64_t{1} << 26;
 absl::Status CheckSize(int64_t height, int64_t width) {
   if (height >= 1 && width >= 1 && height <= kMaxPixels / width) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("a picture of ", width, "x", height,
-                                                 " pixels; at least 1 and at most 2^26 are read"));
+                                                 " pixels; at least 1 and at most 2^26 (such as "
+                                                 "8192x8192) are read"));
 }
 
 // The next number of a PNM header; comments run from '#' to the end of the line. Removes what it
@@ -60,7 +61,7 @@ void OnJpegWarning(j_common_ptr state, int level) {
 
 // Only trivial locals: longjmp() skips destructors. False: `errors` has the message. The first
 // call, with `image` still empty, reads the size and stops.
-bool RunJpeg(absl::string_view bytes, JpegErrors* errors, Image* image) {
+bool RunJpeg(absl::string_view bytes, JpegErrors* errors, Image* image, bool* is_inverted) {
   jpeg_decompress_struct state;
   state.err = jpeg_std_error(&errors->manager);
   errors->manager.error_exit = OnJpegError;
@@ -73,11 +74,16 @@ bool RunJpeg(absl::string_view bytes, JpegErrors* errors, Image* image) {
   jpeg_create_decompress(&state);
   jpeg_mem_src(&state, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
   jpeg_read_header(&state, TRUE);
-  state.out_color_space = state.num_components == 1 ? JCS_GRAYSCALE : JCS_RGB;
+  // libjpeg makes no RGB of four inks; programs of Adobe's store them inverted.
+  state.out_color_space = state.num_components == 4   ? JCS_CMYK
+                          : state.num_components == 1 ? JCS_GRAYSCALE
+                                                      : JCS_RGB;
   if (image->samples.empty()) {
     image->height = state.image_height;
     image->width = state.image_width;
-    image->channels = state.num_components == 1 ? 1 : 3;
+    image->channels =
+        state.num_components == 1 || state.num_components == 4 ? state.num_components : 3;
+    *is_inverted = state.saw_Adobe_marker != 0;
   } else {
     jpeg_start_decompress(&state);
     while (state.output_scanline < state.output_height) {
@@ -88,6 +94,20 @@ bool RunJpeg(absl::string_view bytes, JpegErrors* errors, Image* image) {
   }
   jpeg_destroy_decompress(&state);
   return true;
+}
+
+// Red, green and blue by what cyan, magenta and yellow leave of what black leaves.
+Image RgbOfInks(const Image& inks, bool is_inverted) {
+  Image image{inks.height, inks.width, 3, {}};
+  image.samples.reserve(inks.samples.size() / 4 * 3);
+  const auto left = [&](uint8_t ink) { return is_inverted ? ink : 255 - ink; };
+  for (size_t i = 0; i + 3 < inks.samples.size(); i += 4) {
+    const int black = left(inks.samples[i + 3]);
+    for (size_t c = 0; c < 3; ++c)
+      image.samples.push_back(
+          static_cast<uint8_t>((left(inks.samples[i + c]) * black + 127) / 255));
+  }
+  return image;
 }
 
 }  // namespace
@@ -140,13 +160,14 @@ absl::StatusOr<Image> DecodePng(absl::string_view bytes) {
 absl::StatusOr<Image> DecodeJpeg(absl::string_view bytes) {
   JpegErrors errors;
   Image image;
-  if (!RunJpeg(bytes, &errors, &image))
+  bool is_inverted = false;
+  if (!RunJpeg(bytes, &errors, &image, &is_inverted))
     return absl::InvalidArgumentError(absl::StrCat("JPEG: ", errors.message));
   if (absl::Status status = CheckSize(image.height, image.width); !status.ok()) return status;
   image.samples.resize(image.height * image.width * image.channels);
-  if (!RunJpeg(bytes, &errors, &image))
+  if (!RunJpeg(bytes, &errors, &image, &is_inverted))
     return absl::InvalidArgumentError(absl::StrCat("JPEG: ", errors.message));
-  return image;
+  return image.channels == 4 ? RgbOfInks(image, is_inverted) : image;
 }
 
 }  // namespace tilewire::client

@@ -46,7 +46,7 @@ std::string EncodePng(const Image& image) {
   return bytes;
 }
 
-std::string EncodeJpeg(const Image& image) {
+std::string EncodeJpeg(const Image& image, bool has_adobe_marker = false) {
   jpeg_compress_struct state;
   jpeg_error_mgr errors;
   state.err = jpeg_std_error(&errors);
@@ -57,8 +57,11 @@ std::string EncodeJpeg(const Image& image) {
   state.image_width = image.width;
   state.image_height = image.height;
   state.input_components = image.channels;
-  state.in_color_space = image.channels == 3 ? JCS_RGB : JCS_GRAYSCALE;
+  state.in_color_space = image.channels == 4   ? JCS_CMYK
+                         : image.channels == 3 ? JCS_RGB
+                                               : JCS_GRAYSCALE;
   jpeg_set_defaults(&state);
+  if (image.channels == 4) state.write_Adobe_marker = has_adobe_marker;
   jpeg_set_quality(&state, 100, TRUE);
   jpeg_start_compress(&state, TRUE);
   for (int64_t y = 0; y < image.height; ++y) {
@@ -100,6 +103,23 @@ TEST(DecodeImage, JpegIsClose) {
   EXPECT_EQ(decoded->width, 24);
   EXPECT_EQ(decoded->channels, 1);
   for (const uint8_t sample : decoded->samples) EXPECT_NEAR(sample, 200, 2);
+}
+
+TEST(DecodeImage, JpegOfFourInksBecomesRgb) {
+  Image inks{8, 8, 4, {}};
+  for (int i = 0; i < 64; ++i) inks.samples.insert(inks.samples.end(), {255, 0, 51, 51});
+  const struct {
+    bool is_inverted;
+    int rgb[3];
+  } kCases[] = {{false, {0, 204, 163}}, {true, {51, 0, 10}}};
+  for (const auto& one : kCases) {
+    const auto decoded = DecodeImage(EncodeJpeg(inks, one.is_inverted));
+    ASSERT_THAT(decoded, IsOk());
+    ASSERT_EQ(decoded->channels, 3);
+    ASSERT_EQ(decoded->samples.size(), 8 * 8 * 3);
+    for (size_t i = 0; i < decoded->samples.size(); ++i)
+      EXPECT_NEAR(decoded->samples[i], one.rgb[i % 3], 3) << one.is_inverted << " at " << i;
+  }
 }
 
 TEST(DecodeImage, BrokenFilesAreErrors) {
