@@ -38,6 +38,11 @@ absl::StatusOr<double> ParseLimit(const MeasureRow& row, absl::string_view text)
   if (!absl::SimpleAtod(digits, &limit))
     return InvalidArgument("'", text, "' is not a number", kForms);
   if (is_percentage) limit /= 100;
+  if (row.measure == ErrorMeasure::kTop1Changed && !is_percentage && limit == 1) {
+    return InvalidArgument("'", text,
+                           "' is all answers, which any model keeps: 1% is a hundredth of "
+                           "them, 100% all");
+  }
   if (limit >= 0 && limit <= row.most) return limit;
   return InvalidArgument("'", text, "' is out of range: the limit of ", row.name, " is from 0 to ",
                          row.most, row.measure == ErrorMeasure::kTop1Changed ? " or 100%" : "");

@@ -24,6 +24,7 @@ TEST(ErrorBudgetTest, IsReadAsItIsWritten) {
   } kCases[] = {
       {"top1_changed<=0.5%", "top1_changed<=0.5%", 0.005, ""},
       {"top1_changed<=0.02", "top1_changed<=2%", 0.02, ""},
+      {"top1_changed<=100%", "top1_changed<=100%", 1, ""},
       {" l2 <= 1e-2 ", "l2<=0.01", 0.01, ""},
       {"l2(scores<)<=0", "l2(scores<)<=0", 0, "scores<"},
       {"psnr(/net/out)>=40", "psnr(/net/out)>=40", 40, "/net/out"},
@@ -53,6 +54,7 @@ TEST(ErrorBudgetTest, RefusesOthersByValueAndSaysWhatIsAllowed) {
       {"l2<=nan", "'nan' is out of range: the limit of l2 is from 0 to 1"},
       {"l2<=-1e-3", "'-1e-3' is out of range"},
       {"top1_changed<=101%", "'101%' is out of range: the limit of top1_changed is from 0 to 1 or"},
+      {"top1_changed<=1", "'1' is all answers, which any model keeps: 1% is a hundredth"},
       {"l2()<=1", "'l2()<=1' names no output in its parentheses"},
   };
   for (const auto& test : kCases) {
