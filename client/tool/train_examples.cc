@@ -34,6 +34,16 @@ absl::StatusOr<NpyArray> ReadArrayFile(const std::string& flag, const std::strin
   return array;
 }
 
+absl::Status RefusedPictures(const std::vector<absl::Status>& refused, int64_t count) {
+  constexpr size_t kShown = 20;
+  if (refused.size() == 1) return refused[0];
+  std::string text = absl::StrCat(refused.size(), " of ", count, " pictures are refused");
+  for (size_t i = 0; i < std::min(refused.size(), kShown); ++i)
+    absl::StrAppend(&text, i == 0 ? ": " : "; ", refused[i].message());
+  if (refused.size() > kShown) absl::StrAppend(&text, "; and ", refused.size() - kShown, " more");
+  return absl::Status(refused[0].code(), text);
+}
+
 namespace {
 
 // Channels, rows and columns that the pictures of a folder get; only these of the result.
@@ -66,17 +76,6 @@ absl::StatusOr<PictureInput> PictureForm(const TrainFlags& flags, const TensorMe
   if (!fitting.ok()) return fitting.status();
   form.channels = fitting->channels, form.height = fitting->height, form.width = fitting->width;
   return form;
-}
-
-// All that is wrong with pictures, of `count`, in one message.
-absl::Status RefusedPictures(const std::vector<absl::Status>& refused, int64_t count) {
-  constexpr size_t kShown = 20;
-  if (refused.size() == 1) return refused[0];
-  std::string text = absl::StrCat(refused.size(), " of ", count, " pictures are refused");
-  for (size_t i = 0; i < std::min(refused.size(), kShown); ++i)
-    absl::StrAppend(&text, i == 0 ? ": " : "; ", refused[i].message());
-  if (refused.size() > kShown) absl::StrAppend(&text, "; and ", refused.size() - kShown, " more");
-  return absl::Status(refused[0].code(), text);
 }
 
 // All pictures as bytes of planes, [count, C, H, W].

@@ -64,6 +64,10 @@ absl::StatusOr<std::vector<int64_t>> ParseShapeFlag(const std::string& text);
 absl::StatusOr<NpyArray> ReadArrayFile(const std::string& flag, const std::string& file,
                                        absl::Span<const int64_t> example);
 
+// All that is wrong with pictures, of `count`, in one message; of tune, too. `refused` has one at
+// least.
+absl::Status RefusedPictures(const std::vector<absl::Status>& refused, int64_t count);
+
 // The examples as far as they can be told before the model is read.
 struct ExampleFiles {
   NpyArray images, labels;  // of --images and --labels

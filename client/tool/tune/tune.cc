@@ -30,11 +30,12 @@ constexpr char kTuneExamples[] =
     R"(  tilewire tune deploy/models/digits/1/model.onnx --shape=3x24x20 \
       --array=deploy/models/digits/heldout/images.u8 \
       --budget="top1_changed<=1%" --qdq=digits_int8.onnx
-  tilewire tune models/resnet50/1/model.onnx --images=pictures --torchvision=resnet50 \
-      --budget="top1_changed<=0.5%" --tuning --html=tuning.html
+  tilewire tune models/resnet50/1/model.onnx --images=pictures \
+      --torchvision=resnet50 --budget="top1_changed<=0.5%" --tuning \
+      --html=tuning.html
   tilewire tune model.onnx --array=scores=a.npy --array=mask=b.npy \
       --budget="l2(result)<=1e-2" --time=20m --qdq=model_int8.onnx
-  tilewire tune cats.onnx --folder=pictures --goal=2x --tuning --html=tuning.html
+  tilewire tune cats.onnx --folder=pictures --goal=2x --tuning
 
 Needs no server, and no labels: errors are differences from the model itself. With
 --labels, or pictures in a folder per class, accuracy before and after is told, too.

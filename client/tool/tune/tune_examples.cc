@@ -43,6 +43,25 @@ absl::StatusOr<std::vector<std::string>> FilesBelow(const std::string& folder) {
   return files;
 }
 
+// "'image', 'mask'"
+std::string NamesOf(const ModelSignature& signature) {
+  return absl::StrJoin(signature.inputs, ", ", [](std::string* text, const TensorSpec& input) {
+    absl::StrAppend(text, "'", ShownText(input.name), "'");
+  });
+}
+
+// Each example is a run of its own, of one row.
+absl::Status CheckRows(const ModelSignature& signature) {
+  for (const TensorSpec& input : signature.inputs) {
+    if (input.any_rank || input.dims.empty() || input.dims[0] <= 1) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the model takes batches of ", input.dims[0], " only (input '", ShownText(input.name),
+        "'), and each picture or row of an array is run by itself: an export with a batch of 1, "
+        "or an open one, takes them"));
+  }
+  return absl::OkStatus();
+}
+
 // The files of the pictures, with their classes where folders tell them.
 absl::StatusOr<TuningExamples> ListPictures(const TuneFlags& flags) {
   TuningExamples listed;
@@ -68,7 +87,13 @@ absl::StatusOr<TuningExamples> ListPictures(const TuneFlags& flags) {
 absl::StatusOr<TuningExamples> ReadPictureExamples(const TuneFlags& flags,
                                                    const ModelSignature& signature) {
   const auto input = OnlyInput(signature);
-  if (!input.ok()) return input.status();
+  if (!input.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(input.status().message(),
+                     ". Give --array=INPUT=FILE for each input in the place of "
+                     "pictures: the inputs are ",
+                     NamesOf(signature)));
+  }
   auto listed = ListPictures(flags);
   if (!listed.ok()) return listed.status();
   int64_t side = flags.free_size;
@@ -83,15 +108,21 @@ absl::StatusOr<TuningExamples> ReadPictureExamples(const TuneFlags& flags,
   form->tensor.name = input->name;
   std::vector<OwnedExample>& examples = listed->examples;
   Progress progress;
-  for (const std::string& file : listed->files) {
-    auto bytes = ReadPicture(file, metadata, *form, flags.pictures);
-    if (!bytes.ok()) return bytes.status();
-    Tensor tensor = form->tensor;
-    tensor.bytes = *std::move(bytes);
-    examples.push_back({OwnedOf(std::move(tensor))});
-    progress.Show(static_cast<double>(examples.size()) / static_cast<double>(listed->files.size()),
-                  absl::StrFormat("%d of %d pictures read", examples.size(), listed->files.size()));
+  std::vector<absl::Status> refused;
+  const auto count = static_cast<int64_t>(listed->files.size());
+  for (int64_t i = 0; i < count; ++i) {
+    auto bytes = ReadPicture(listed->files[i], metadata, *form, flags.pictures);
+    if (bytes.ok()) {
+      Tensor tensor = form->tensor;
+      tensor.bytes = *std::move(bytes);
+      examples.push_back({OwnedOf(std::move(tensor))});
+    } else {
+      refused.push_back(bytes.status());
+    }
+    progress.Show(static_cast<double>(i + 1) / static_cast<double>(count),
+                  absl::StrFormat("%d of %d pictures read", i + 1, count));
   }
+  if (!refused.empty()) return RefusedPictures(refused, count);
   return listed;
 }
 
@@ -104,12 +135,8 @@ absl::StatusOr<std::pair<TensorSpec, std::string>> InputNamed(const std::string&
   }
   if (signature.inputs.size() == 1 && array.find('=') == std::string::npos)
     return std::pair(signature.inputs[0], array);
-  const std::string names =
-      absl::StrJoin(signature.inputs, ", ", [](std::string* text, const TensorSpec& input) {
-        absl::StrAppend(text, "'", ShownText(input.name), "'");
-      });
-  return absl::InvalidArgumentError(
-      absl::StrCat("--array=", array, " names none of the model's inputs, which are ", names));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--array=", array, " names none of the model's inputs, which are ", NamesOf(signature)));
 }
 
 absl::StatusOr<InputArray> ReadInputArray(const TuneFlags& flags, const std::string& file) {
@@ -146,6 +173,9 @@ absl::StatusOr<TuningExamples> ReadArrayExamples(const TuneFlags& flags,
 }
 
 absl::StatusOr<TuningExamples> ReadInputs(const TuneFlags& flags, const ModelSignature& signature) {
+  if (!flags.is_made_up()) {
+    if (absl::Status rows = CheckRows(signature); !rows.ok()) return rows;
+  }
   if (!flags.images.empty() || !flags.folder.empty()) return ReadPictureExamples(flags, signature);
   if (!flags.arrays.empty()) return ReadArrayExamples(flags, signature);
   auto made_up = MakeUpExamples(signature, flags.made_up, flags.free_size, flags.seed);

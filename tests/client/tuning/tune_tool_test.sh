@@ -56,6 +56,11 @@ expect 2 "the model has no output 'scores'; it has 'logits', 'features'" \
 expect 2 'labels.u8: not a model' tune "$labels" "${array[@]}" "${budget[@]}" --qdq="$new"
 mkdir "$TEST_TMPDIR/empty"
 expect 2 'images=.*/empty has no picture' tune "$model" --images="$TEST_TMPDIR/empty" "${budget[@]}" --qdq="$new"
+mkdir "$TEST_TMPDIR/broken" && cp -L "$digits"/pictures/* "$TEST_TMPDIR/broken"
+echo text >"$TEST_TMPDIR/broken/labels.txt" && head -c 60 "$digits/pictures/3.png" >"$TEST_TMPDIR/broken/cut.png"
+expect 2 '2 of 5 pictures are refused: .*cut.png: PNG: .*; .*labels.txt: not a PGM' \
+  tune "$model" --images="$TEST_TMPDIR/broken" "${budget[@]}" --qdq="$new"
+expect 2 "budget: '1' is all answers" tune "$model" "${array[@]}" --budget='top1_changed<=1' --qdq="$new"
 
 # Goals and labels.
 expect 2 'goal=fast is not a speed above 1, up to 100, such as 2x' "${tune[@]}" --qdq="$new" --goal=fast
