@@ -86,8 +86,13 @@ class Trainer {
   // Writes the file again with the parameters and statistics of now, in the types that it has;
   // external data into files beside it. Nothing is left at `path` if it fails.
   //   kInvalidArgument    `path` is the file that is being trained, or is not a path for a file
+  //   kAlreadyExists      external data would replace a file beside it
   //   kResourceExhausted  no space
   virtual absl::Status WriteModel(const std::string& path) const = 0;
+  // Whether files lie in the way of WriteModel(), to be asked before a long training; writes
+  // nothing.
+  //   kInvalidArgument, kAlreadyExists  as there
+  virtual absl::Status CheckPlaces(const std::string& path) const = 0;
   // The elements of a parameter, row-major.
   //   kNotFound  no such parameter
   virtual absl::StatusOr<std::vector<float>> Parameter(const std::string& name) const = 0;

@@ -214,6 +214,10 @@ int Train(const CLI::App& command, const TrainFlags& flags) {
   const auto opened = CreateTrainerOf(flags, UpdatesOfEpoch(order->trained_count(), flags.batch));
   if (!opened.ok()) return ReportNoTrainer(opened.status(), flags);
   Trainer& trainer = *opened->trainer;
+  if (absl::Status place = trainer.CheckPlaces(Followed(flags.output)); !place.ok()) {
+    return Refuse(
+        absl::Status(place.code(), absl::StrCat("--output=", flags.output, ": ", place.message())));
+  }
   const ClassFolder folder = files->folder;
   const auto examples = ReadExamples(flags, *std::move(files), order->trained_count(), trainer);
   if (!examples.ok()) return Refuse(examples.status());

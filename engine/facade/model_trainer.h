@@ -45,6 +45,9 @@ class ModelTrainer final : public Trainer {
   absl::Status Recalibrate(absl::Span<const InputTensor> inputs,
                            const RunOptions& options) override;
   absl::Status WriteModel(const std::string& path) const override;
+  absl::Status CheckPlaces(const std::string& path) const override {
+    return source_->CheckPlaces(path);
+  }
   absl::StatusOr<std::vector<float>> Parameter(const std::string& name) const override;
 
  private:

@@ -127,6 +127,11 @@ class ParsedModel final : public OnnxModel {
     return absl::FailedPreconditionError("the model was not opened to be written");
   }
 
+  absl::Status CheckPlaces(const std::string& path) const override {
+    if (files_) return reader::CheckPlaces(*files_, path);
+    return absl::FailedPreconditionError("the model was not opened to be written");
+  }
+
   absl::Status CheckFiles() const override {
     for (const ConstantPtr& constant : graph_.initializers) {
       if (constant == nullptr || constant->stored == nullptr) continue;

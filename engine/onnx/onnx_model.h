@@ -98,6 +98,10 @@ class OnnxModel {
   virtual absl::Status Write(const std::string& path, absl::Span<const NewElements> changed,
                              const Metadata& added) const = 0;
 
+  // Whether Write() could begin, as files lie now; writes nothing.
+  //   its errors of places
+  virtual absl::Status CheckPlaces(const std::string& path) const = 0;
+
   // Whether all that may still be read from files, when weights are packed for another network, is
   // as it was when the model was opened.
   //   kFailedPrecondition  a file was written to; the message names a tensor

@@ -38,22 +38,6 @@ absl::Status CheckFilesUnchanged(const ModelFiles& files) {
       absl::StrCat("'", files.path, "' or its external data was written to since it was opened"));
 }
 
-// The new files must not be those of the model, and not each other.
-absl::Status CheckPlaces(const ModelFiles& files, const std::string& path) {
-  const std::string old_folder = FolderWithSlash(files.path), new_folder = FolderWithSlash(path);
-  if (IsSameFile(path, files.path))
-    return InvalidArgument("'", path, "' is the file that the model was read from");
-  for (const auto& [location, source] : files.external) {
-    const std::string beside = new_folder + location;
-    if (IsSameFile(path, old_folder + location) || beside == path)
-      return InvalidArgument("'", path, "' is a place of external data");
-    if (IsSameFile(beside, old_folder + location))
-      return absl::AlreadyExistsError(absl::StrCat("the model's external data is at '", beside,
-                                                   "'; another folder has to be chosen"));
-  }
-  return absl::OkStatus();
-}
-
 template <typename Element, typename Convert>
 absl::Status AppendAs(absl::Span<const float> numbers, NewFile* file, Convert convert) {
   std::vector<Element> piece;
@@ -143,6 +127,24 @@ absl::Status PublishAll(std::vector<NewFile>* external, NewFile* model) {
 }
 
 }  // namespace
+
+// The new files must not be those of the model, and not each other.
+absl::Status CheckPlaces(const ModelFiles& files, const std::string& path) {
+  const std::string old_folder = FolderWithSlash(files.path), new_folder = FolderWithSlash(path);
+  if (IsSameFile(path, files.path))
+    return InvalidArgument("'", path, "' is the file that the model was read from");
+  for (const auto& [location, source] : files.external) {
+    const std::string beside = new_folder + location;
+    if (IsSameFile(path, old_folder + location) || beside == path)
+      return InvalidArgument("'", path, "' is a place of external data");
+    std::error_code missing;
+    if (!std::filesystem::exists(beside, missing)) continue;
+    return absl::AlreadyExistsError(
+        absl::StrCat("the model keeps weights in a file of their own, '", location,
+                     "', and there is one at '", beside, "': choose a folder without it"));
+  }
+  return absl::OkStatus();
+}
 
 absl::Status WriteModelFile(const ModelFiles& files, const std::string& path,
                             absl::Span<const NewElements> changed, const Metadata& added) {

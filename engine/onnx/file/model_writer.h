@@ -27,6 +27,9 @@ namespace tilewire::reader {
 absl::Status WriteModelFile(const ModelFiles& files, const std::string& path,
                             absl::Span<const NewElements> changed, const Metadata& added);
 
+// Whether WriteModelFile() could begin: the errors of places, as they are now. Writes nothing.
+absl::Status CheckPlaces(const ModelFiles& files, const std::string& path);
+
 }  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_FILE_MODEL_WRITER_H_

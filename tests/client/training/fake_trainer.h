@@ -88,6 +88,7 @@ class FakeTrainer final : public Trainer {
     return absl::OkStatus();
   }
   absl::Status WriteModel(const std::string&) const override { return absl::OkStatus(); }
+  absl::Status CheckPlaces(const std::string&) const override { return absl::OkStatus(); }
   absl::StatusOr<std::vector<float>> Parameter(const std::string& name) const override {
     return absl::NotFoundError(name);
   }

@@ -277,6 +277,7 @@ class FixedTrainer {
         return absl::OkStatus();
       }
       absl::Status WriteModel(const std::string&) const override { return absl::OkStatus(); }
+      absl::Status CheckPlaces(const std::string&) const override { return absl::OkStatus(); }
       absl::StatusOr<std::vector<float>> Parameter(const std::string&) const override {
         return std::vector<float>();
       }

@@ -270,6 +270,7 @@ TEST(ModelWriterTest, ExternalDataIsWrittenBesideTheNewFile) {
   ASSERT_NE(model, nullptr);
   const std::vector<float> numbers = {-1, -2};
   const std::vector<NewElements> changed = {{"w", numbers}};
+  ASSERT_THAT(model->CheckPlaces(target + "new.onnx"), IsOk());
   ASSERT_THAT(model->Write(target + "new.onnx", changed, {}), IsOk());
   EXPECT_EQ(BytesOfFile(target + "new.onnx"), TwoExternalTensors().Serialize());
   EXPECT_EQ(BytesOfFile(target + "parts/weights.bin"), RawBytes<float>({0, -1, -2, 3, 4, 5, 6}));
@@ -281,6 +282,11 @@ TEST(ModelWriterTest, ExternalDataIsWrittenBesideTheNewFile) {
               StatusIs(Code::kAlreadyExists, "parts/weights.bin"));
   EXPECT_THAT(model->Write(folder + "parts/weights.bin", changed, {}),
               StatusIs(Code::kInvalidArgument, "a place of external data"));
+  // Told before anything is trained, too.
+  for (const std::string& taken : {folder, target}) {
+    EXPECT_THAT(model->CheckPlaces(taken + "other.onnx"),
+                StatusIs(Code::kAlreadyExists, "choose a folder without it"));
+  }
   EXPECT_THAT(NamesIn(folder), ElementsAre("old.onnx", "parts", "parts/weights.bin"));
   EXPECT_THAT(NamesIn(target), ElementsAre("new.onnx", "parts", "parts/weights.bin"));
 }
