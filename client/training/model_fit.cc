@@ -131,6 +131,22 @@ absl::StatusOr<ByteValues> FitValues(const TensorSpec& input, const Placement& p
   return ByteValues(inputs.normalization, placement.channels, placement.run);
 }
 
+// One number that is not finite makes those of a whole update so.
+absl::Status CheckFinite(const InputArray& inputs) {
+  if (inputs.array.datatype != "FP32" || inputs.array.shape.empty()) return absl::OkStatus();
+  const size_t count = inputs.array.bytes.size() / sizeof(float);
+  const size_t examples = static_cast<size_t>(std::max<int64_t>(inputs.array.shape[0], 1));
+  for (size_t i = 0; i < count; ++i) {
+    float number = 0;
+    std::memcpy(&number, &inputs.array.bytes[i * sizeof(float)], sizeof(float));
+    if (std::isfinite(number)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(inputs.source, ": example ",
+                                                   i / (count / examples), " has ", number,
+                                                   ", which is not finite"));
+  }
+  return absl::OkStatus();
+}
+
 // The shape of one example's target.
 absl::StatusOr<Dims> TargetShape(const TensorSpec& target, const LabelArray& labels,
                                  int64_t count) {
@@ -214,6 +230,7 @@ absl::StatusOr<int> OutputOf(const ModelSignature& signature, absl::string_view 
 absl::StatusOr<FittedInputs> FitInputs(const TensorSpec& input, InputArray inputs) {
   const auto placement = PlaceExamples(input, inputs);
   if (!placement.ok()) return placement.status();
+  if (absl::Status finite = CheckFinite(inputs); !finite.ok()) return finite;
   auto values = FitValues(input, *placement, inputs);
   if (!values.ok()) return values.status();
   FittedInputs fitted{{.dims = placement->dims, .layout = placement->layout}, *std::move(values)};
@@ -250,11 +267,16 @@ absl::StatusOr<ExampleTensors> FitTargets(LossSpec::Kind loss, const TensorSpec&
         absl::StrCat(labels.source, " holds ", array.datatype,
                      "; cross_entropy takes classes, which are integers"));
   }
+  const int64_t classes = output.dims.size() >= 2 ? output.dims[1] : -1;
+  if (loss == LossSpec::Kind::kSoftmaxCrossEntropy && classes == 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cross_entropy is of several classes, and the output ", SpecText(output),
+                     " has one number: --loss=mse, huber or binary_cross_entropy"));
+  }
   const auto dims = TargetShape(target, labels, count);
   if (!dims.ok()) return dims.status();
   const auto numbers = NumbersOf({.datatype = array.datatype, .bytes = array.bytes});
   if (!numbers.ok()) return numbers.status();
-  const int64_t classes = output.dims.size() >= 2 ? output.dims[1] : -1;
   const int64_t each = ElementsOf(*dims);
   for (size_t i = 0; i < numbers->size(); ++i) {
     const std::string why = WhyNot(loss, (*numbers)[i], classes);

@@ -78,6 +78,8 @@ std::string Summary(const TrainingReport& report) {
       "<p>%d updates%s; %s</p>\n", report.record.updates(), end,
       report.written.empty() ? "nothing was written"
                              : absl::StrCat("written to ", HtmlText(report.written)));
+  for (const std::string& warning : TrainingWarnings(report.record))
+    absl::StrAppend(&summary, "<p class=bad>", HtmlText(warning), "</p>\n");
   if (!report.failure.ok())
     absl::StrAppend(&summary, "<p class=bad>", HtmlText(report.failure.ToString()), "</p>\n");
   return summary;

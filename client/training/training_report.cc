@@ -76,6 +76,27 @@ std::string TrainingProgressText(const TrainingRecord& so_far, int64_t epochs) {
                          RateText(so_far.examples_per_s()), SecondsText(left));
 }
 
+std::vector<std::string> TrainingWarnings(const TrainingRecord& record) {
+  std::vector<std::string> warnings;
+  const auto first = std::find_if(record.losses.begin(), record.losses.end(),
+                                  [](double loss) { return std::isfinite(loss); });
+  // The loss of an update is that of its examples alone, so that some more says nothing.
+  constexpr double kFarAbove = 2;
+  const double last = record.epochs.empty() ? NAN : record.epochs.back().loss;
+  if (first != record.losses.end() && last > kFarAbove * std::abs(*first)) {
+    warnings.push_back(absl::StrCat("the loss rose: it was ", LossText(*first),
+                                    " before the first update, and is ", LossText(last),
+                                    " in the last epoch; a smaller --lr helps"));
+  }
+  const auto held_out = record.held_out();
+  if (!record.epochs.empty() && record.before && held_out && held_out->loss > record.before->loss) {
+    warnings.push_back(absl::StrCat(
+        "on what is held out the loss is larger than before training: ", LossText(held_out->loss),
+        ", it was ", LossText(record.before->loss)));
+  }
+  return warnings;
+}
+
 std::string TrainingText(const TrainingReport& report) {
   const TrainingRecord& record = report.record;
   const int64_t all = report.epochs * record.updates_of_epoch;
@@ -93,6 +114,8 @@ std::string TrainingText(const TrainingReport& report) {
   absl::StrAppend(
       &text, "written   ",
       report.written.empty() ? "nothing: no update was made" : ShownText(report.written), "\n");
+  for (const std::string& warning : TrainingWarnings(record))
+    absl::StrAppend(&text, "warning   ", warning, "\n");
   return text;
 }
 
@@ -114,6 +137,7 @@ std::string TrainingJson(const TrainingReport& report) {
       {"model", report.model},
       {"settings", settings},
       {"notes", report.notes},
+      {"warnings", TrainingWarnings(record)},
       {"classes", report.classes},
       {"updates", record.updates()},
       {"updates_of_epoch", record.updates_of_epoch},

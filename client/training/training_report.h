@@ -34,6 +34,9 @@ std::string TrainingProgressText(const TrainingRecord& so_far, int64_t epochs);
 std::string EpochText(const EpochFigures& figures);
 std::string HeldOutText(const HeldOut& held_out);  // what follows "held out: "
 
+// Signs that the training did harm, a sentence each: a loss that ended above where it began.
+std::vector<std::string> TrainingWarnings(const TrainingRecord& record);
+
 // The chart of the loss and the summary.
 std::string TrainingText(const TrainingReport& report);
 std::string TrainingJson(const TrainingReport& report);

@@ -86,8 +86,8 @@ absl::StatusOr<ValueId> AddTargets(const LossSpec& spec, ValueId output_id,
                                    const GivenTargets* given, Network* network) {
   const Value output = network->values[output_id];
   if (output.type != DataType::kF32)
-    return Unimplemented("output '", output.name, "' is of ", DataTypeName(output.type),
-                         "; losses are of real numbers");
+    return InvalidArgument("output '", output.name, "' is of ", DataTypeName(output.type),
+                           "; losses are of real numbers, such as those before an ArgMax");
   const std::string name = absl::StrCat("targets of '", output.name, "'");
   DataType type = DataType::kF32;
   Dims dims = output.dims;

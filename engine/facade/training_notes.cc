@@ -131,8 +131,9 @@ std::vector<std::string> NotesOf(const network::Network& update, const runtime::
   std::vector<std::string> notes;
   if (HasFoldedNormalizations(update)) {
     notes.push_back(
-        "The model has convolutions with biases and no batch normalization: exporters fold it into "
-        "them when they export for evaluation. It trains as it is.");
+        "The model has convolutions with biases and no batch normalization: if there was any, an "
+        "export for evaluation has folded it into them. It trains as it is; an export for training "
+        "keeps them (in torch, training=TrainingMode.TRAINING).");
   }
   NoteProbabilities(update, &notes);
   NoteFlatFunctions(update, &notes);

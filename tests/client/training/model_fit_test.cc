@@ -98,6 +98,17 @@ TEST(FitInputs, PlacesExamplesAsTheModelHasThem) {
   }
 }
 
+TEST(FitInputs, NumbersThatAreNotFiniteAreRefusedWithTheirExample) {
+  const auto fit = [](const std::vector<float>& numbers) {
+    return FitInputs(Spec({-1, 2}), {.source = "--images=x.npy",
+                                     .array = {"FP32", {2, 2}, BytesOf<float>(numbers)}})
+        .status();
+  };
+  EXPECT_THAT(fit({1, 2, 3, 4}), IsOk());
+  EXPECT_THAT(fit({1, 2, 3, NAN}), StatusIs(kInvalid, "--images=x.npy: example 1 has nan, which"));
+  EXPECT_THAT(fit({INFINITY, 2, 3, 4}), StatusIs(kInvalid, "example 0 has inf"));
+}
+
 TEST(FitInputs, EachChannelHasItsMean) {
   const struct {
     const char* why;
@@ -243,6 +254,12 @@ TEST(FitTargets, SaysWhichLabelIsWrong) {
        {"--labels=a.npy", {"UINT8", {1, 3}, "abc"}},
        3,
        "--labels=a.npy is of shape 1x3; 3 examples need one label each"},
+      {kEntropy,
+       kClasses,
+       {.name = "y", .dims = {-1, 1}},
+       ByteLabels({1}),
+       1,
+       "has one number: --loss=mse, huber or binary_cross_entropy"},
       {kEntropy, kClasses, kTenLogits, float_label(1), 1,
        "--labels=a.f32 holds FP32; cross_entropy takes classes, which are integers"},
       {LossSpec::Kind::kBinaryCrossEntropy, one_float, one_float, float_label(1.5), 1,

@@ -98,6 +98,7 @@ expect 2 '2 of 3 pictures are refused: .*eight/words.jpg: not a PGM.*; .*three/t
 rm "$TEST_TMPDIR/pictures/eight/words.jpg"
 expect 1 'every update, 1 in all, was skipped' "${train[@]}" --epochs=1 --batch=100 --scale=1e38 -o "$new"
 [[ ! -e $new ]] || failed 'something was written by trainings that were refused'
+expect 0 '^warning   the loss rose: ' "${train[@]}" --epochs=2 --lr=1e3 -o "$TEST_TMPDIR/worse.onnx"
 
 # A training, its file and its page.
 run=("${train[@]}" --epochs=2 --lr=0.01 --momentum=0.9 --batch=50 --hold_out=0.1)

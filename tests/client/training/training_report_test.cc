@@ -73,6 +73,24 @@ TEST(TrainingText, AStopIsSaid) {
                                           HasSubstr("written   nothing: no update was made\n")));
 }
 
+TEST(TrainingText, ALossThatRoseIsAWarning) {
+  TrainingReport report = TwoEpochs();
+  EXPECT_THAT(TrainingWarnings(report.record), IsEmpty());
+  EXPECT_THAT(TrainingText(report), Not(HasSubstr("warning")));
+  report.record.epochs.back().loss = 1e8;
+  EXPECT_THAT(TrainingText(report),
+              HasSubstr("warning   the loss rose: it was 2 before the first update, and is 1e+08 "
+                        "in the last epoch; a smaller --lr helps\n"));
+  EXPECT_THAT(TrainingHtml(report), HasSubstr("<p class=bad>the loss rose"));
+  EXPECT_THAT(TrainingJson(report), HasSubstr("the loss rose"));
+  report = TwoEpochs();
+  report.record.epochs.back().held_out->loss = 2.75;
+  EXPECT_THAT(TrainingWarnings(report.record),
+              ElementsAre(HasSubstr("larger than before training: 2.75, it was 2.5")));
+  report.record.epochs.clear();
+  EXPECT_THAT(TrainingWarnings(report.record), IsEmpty());
+}
+
 TEST(TrainingText, LossesWithoutRightAndWrongHaveNoAccuracy) {
   EXPECT_EQ(HeldOutText({.loss = 0.125}), "loss 0.125");
   EXPECT_EQ(EpochText({.epoch = 3, .loss = 0.5}), "epoch 3: loss 0.5");

@@ -419,7 +419,7 @@ TEST(TrainerTest, NotesSayWhatIsPeculiar) {
     EXPECT_THAT(trainer, IsOk());
     return absl::StrJoin((*trainer)->notes(), "\n");
   };
-  const char* const folded = "no batch normalization: exporters fold it";
+  const char* const folded = "no batch normalization: if there was any";
   const char* const softmax = "Output 'y' is a softmax already";
   EXPECT_THAT(notes_of(Perceptron()), Not(AnyOf(HasSubstr(folded), HasSubstr(softmax))));
   EXPECT_THAT(notes_of(ConvolutionNet()), Not(HasSubstr(folded)));
