@@ -116,6 +116,8 @@ absl::StatusOr<std::vector<Rows>> ChooseBands(absl::Span<const PrimitiveRequest>
                                               absl::Span<const RowWindow> windows,
                                               const BandLimits& limits) {
   const int64_t height = windows.back().out, weights_bytes = WeightsBytes(chain);
+  if (weights_bytes > limits.most_weights_bytes)
+    return Unimplemented("each band would read many weights");
   for (int64_t count = 2; count <= height; ++count) {
     std::vector<Rows> bands = CutIntoBands(windows, count);
     int64_t most_bytes = 0;
@@ -299,6 +301,13 @@ std::vector<ArgDesc> ArgsOfChain(absl::Span<const PrimitiveRequest> chain) {
 }
 
 }  // namespace
+
+BandLimits BandLimits::For(const cpu::Machine& machine) {
+  constexpr int64_t kMost = 1 << 20;  // where cores share a larger cache, each has a part of it
+  BandLimits limits;
+  limits.most_bytes = std::clamp(machine.cache_bytes[1] / 2, limits.most_bytes, kMost);
+  return limits;
+}
 
 bool MayJoinChain(const PrimitiveRequest& request) {
   // Neither what runs backward nor what saves something for it.

@@ -21,6 +21,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "engine/cpu/machine.h"
 #include "engine/lowering/plan/primitive_request.h"
 #include "engine/runtime/row_bands.h"
 
@@ -31,6 +32,10 @@ struct BandLimits {
   int64_t least_bytes = 704 * 1024;  // a smaller intermediate tensor stays in cache by itself
   int64_t most_bytes = 512 * 1024;   // of all that one band reads and writes, with all weights
   double most_rows = 1.35;           // computed of a tensor, relative to the rows that it has
+  int64_t most_weights_bytes = 256 * 1024;  // of a chain: each band reads them
+
+  // Bands take half of the second cache, up to 1 MB.
+  static BandLimits For(const cpu::Machine& machine);
 };
 
 // Whether what was requested, a primitive for whole tensors, may be part of a chain at all.

@@ -69,7 +69,7 @@ struct LoweringContext {
   // that it does not share, and what selections list is bounded.
   bool requests_decide_sizes = false;
   std::function<absl::Status()> between_operations;  // not OK: ends the lowering with it
-  BandLimits bands;
+  BandLimits bands = BandLimits::For(cpu::ThisMachine());
 
   Precision PrecisionOf(const std::string& operation) const {
     const auto found = node_precisions.find(operation);

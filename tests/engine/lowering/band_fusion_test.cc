@@ -220,6 +220,29 @@ TEST_P(BandFusionTest, TheTensorsInBetweenNeedNoBuffer) {
   EXPECT_LE(PlanWith(1, Always(Case()))->arena_bytes, PlanWith(1, kNever)->arena_bytes);
 }
 
+TEST_P(BandFusionTest, ChainsOfTooManyWeightsStayApart) {
+  BandLimits limits = Always(Case());
+  limits.most_weights_bytes = 0;
+  for (const Step& step : PlanWith(1, limits)->steps) {
+    if (step.bands == nullptr) continue;
+    EXPECT_EQ(step.bands->args().size(), 2) << "a src and a dst alone";
+  }
+}
+
+TEST(BandLimitsTest, AreHalfOfTheSecondCacheWithinBounds) {
+  const auto most_of = [](int64_t cache_bytes) {
+    cpu::Machine machine;
+    machine.cache_bytes[1] = cache_bytes;
+    return BandLimits::For(machine).most_bytes;
+  };
+  constexpr int64_t kKilobyte = 1024;
+  EXPECT_EQ(most_of(0), 512 * kKilobyte) << "not known";
+  EXPECT_EQ(most_of(512 * kKilobyte), 512 * kKilobyte);
+  EXPECT_EQ(most_of(1536 * kKilobyte), 768 * kKilobyte);
+  EXPECT_EQ(most_of(2048 * kKilobyte), 1024 * kKilobyte);
+  EXPECT_EQ(most_of(8192 * kKilobyte), 1024 * kKilobyte) << "of several cores";
+}
+
 INSTANTIATE_TEST_SUITE_P(Chains, BandFusionTest,
                          ::testing::Combine(::testing::ValuesIn(kCases),
                                             ::testing::Values(cpu::Isa::kAvx2, cpu::Isa::kAvx512)),
