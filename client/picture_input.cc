@@ -31,6 +31,11 @@ absl::StatusOr<PictureInput> PictureInputOf(const TensorMetadata& input, int64_t
                                             int64_t free_size, Layout layout) {
   const size_t rank = input.shape.size();
   const size_t first = rank == 4 ? 1 : 0;  // the dimension after the batch
+  if (rank == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("input '", input.name,
+                     "' has no shape in the file: an export that says it takes pictures"));
+  }
   if (rank < 3 || rank > 4) return Unfit(input, "which no picture fits");
   const bool channels_first = HasChannels(input.shape[first]);
   if (!channels_first && !HasChannels(input.shape[rank - 1]))

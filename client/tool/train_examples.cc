@@ -36,7 +36,8 @@ absl::StatusOr<NpyArray> ReadArrayFile(const std::string& flag, const std::strin
 
 absl::Status RefusedPictures(const std::vector<absl::Status>& refused, int64_t count) {
   constexpr size_t kShown = 20;
-  if (refused.size() == 1) return refused[0];
+  // A reason without a file's name is the model's, and the same for all.
+  if (refused.size() == 1 || refused[0] == refused[1]) return refused[0];
   std::string text = absl::StrCat(refused.size(), " of ", count, " pictures are refused");
   for (size_t i = 0; i < std::min(refused.size(), kShown); ++i)
     absl::StrAppend(&text, i == 0 ? ": " : "; ", refused[i].message());

@@ -99,7 +99,7 @@ TEST(PictureInputTest, NamesTheInputThatNoPictureFits) {
     Layout layout;
     const char* text;
   } cases[] = {
-      {{}, 1, Layout::kNchw, "which no picture fits"},
+      {{}, 1, Layout::kNchw, "input 'x' has no shape in the file"},
       {{3, 24}, 1, Layout::kNchw, "input 'x' is 3x24, which no picture fits"},
       {{-1, 4, 24, 20}, 1, Layout::kNchw, "input 'x' is Nx4x24x20, which no picture fits"},
       {{-1, -1, 24, 20}, 1, Layout::kNchw, "which no picture fits"},

@@ -60,6 +60,9 @@ mkdir "$TEST_TMPDIR/broken" && cp -L "$digits"/pictures/* "$TEST_TMPDIR/broken"
 echo text >"$TEST_TMPDIR/broken/labels.txt" && head -c 60 "$digits/pictures/3.png" >"$TEST_TMPDIR/broken/cut.png"
 expect 2 '2 of 5 pictures are refused: .*cut.png: PNG: .*; .*labels.txt: not a PGM' \
   tune "$model" --images="$TEST_TMPDIR/broken" "${budget[@]}" --qdq="$new"
+rm "$TEST_TMPDIR/broken/labels.txt" "$TEST_TMPDIR/broken/cut.png"
+expect 2 'tilewire: INVALID_ARGUMENT: --torchvision=resnet50 makes 3x224x224 of a picture, input .*' \
+  tune "$model" --images="$TEST_TMPDIR/broken" --torchvision=resnet50 "${budget[@]}" --qdq="$new"
 expect 2 "budget: '1' is all answers" tune "$model" "${array[@]}" --budget='top1_changed<=1' --qdq="$new"
 
 # Goals and labels.
