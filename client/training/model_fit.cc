@@ -271,7 +271,7 @@ absl::StatusOr<ExampleTensors> FitTargets(LossSpec::Kind loss, const TensorSpec&
   if (loss == LossSpec::Kind::kSoftmaxCrossEntropy && classes == 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("cross_entropy is of several classes, and the output ", SpecText(output),
-                     " has one number: --loss=mse, huber or binary_cross_entropy"));
+                     ", has one number: --loss=mse, huber or binary_cross_entropy"));
   }
   const auto dims = TargetShape(target, labels, count);
   if (!dims.ok()) return dims.status();

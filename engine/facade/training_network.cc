@@ -87,7 +87,7 @@ absl::StatusOr<ValueId> AddTargets(const LossSpec& spec, ValueId output_id,
   const Value output = network->values[output_id];
   if (output.type != DataType::kF32)
     return InvalidArgument("output '", output.name, "' is of ", DataTypeName(output.type),
-                           "; losses are of real numbers, such as those before an ArgMax");
+                           "; a loss needs f32: a file of f32, and the values before an ArgMax");
   const std::string name = absl::StrCat("targets of '", output.name, "'");
   DataType type = DataType::kF32;
   Dims dims = output.dims;
