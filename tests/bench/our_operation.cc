@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "engine/primitives/primitives.h"
 #include "tests/bench/filled_arguments.h"
+#include "tests/bench/gradients/layer_gradients.h"
 #include "tests/bench/model_operations.h"
 #include "tests/bench/operation.h"
 
@@ -187,10 +188,12 @@ class OurOperation final : public RunnableOperation {
 }  // namespace
 
 std::unique_ptr<RunnableOperation> MakeOurs(const Operation& operation, cpu::Isa max_isa) {
+  if (IsGradient(operation)) return MakeOurGradient(operation, max_isa);
   return std::make_unique<OurOperation>(operation, max_isa, /*reference=*/false);
 }
 
 std::unique_ptr<RunnableOperation> MakePeer(const Operation& operation, cpu::Isa max_isa) {
+  if (IsGradient(operation)) return MakeOneDnnGradient(operation);
   if (!ModelDescriptor(operation, "aBcd8b")) return MakeOneDnn(operation);
   return std::make_unique<OurOperation>(operation, max_isa, /*reference=*/true);
 }

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+#include <cstdlib>
+#include <dnnl.hpp>
+#include <limits>
+#include <string>
+#include <unordered_map>
+
+#include "tests/bench/gradients/layer_gradients.h"
+#include "tests/bench/stopwatch.h"
+#include "tests/support/random_tensor.h"
+
+namespace tilewire::bench {
+namespace {
+
+using dnnl::algorithm;
+using dnnl::memory;
+using dnnl::prop_kind;
+constexpr auto kFloat = memory::data_type::f32;
+constexpr auto kTraining = prop_kind::forward_training;
+
+dnnl::primitive_attr ScratchpadOfUser() {
+  dnnl::primitive_attr attribute;
+  attribute.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attribute;
+}
+
+class OneDnnGradientOfLayer final : public RunnableOperation {
+ public:
+  using Tag = memory::format_tag;
+
+  // Activations in `tag`, where the peer does not choose itself. Throws dnnl::error.
+  OneDnnGradientOfLayer(const Operation& operation, Tag tag)
+      : op_(operation), tag_(tag), kind_(operation.kind.substr(sizeof("gradient_") - 1)) {
+    if (kind_ == "max" || kind_ == "avg") {
+      Pooling();
+    } else if (kind_ == "batch_normalization") {
+      BatchNormalization();
+    } else if (kind_ == "lrn") {
+      Lrn();
+    } else if (kind_ == "relu") {
+      Relu();
+    } else if (kind_ == "of_src_of_inner_product") {
+      SrcOfInnerProduct();
+    } else {
+      WeightsOfInnerProduct();
+    }
+  }
+
+  void Run() override {
+    primitive_.execute(stream_, arguments_);
+    stream_.wait();
+  }
+  std::string name() const override { return name_; }
+
+ private:
+  memory::desc Image(int64_t size, Tag tag) const {
+    return memory::desc({op_.at("n"), op_.at("c"), size, size}, kFloat, tag);
+  }
+  memory::desc Image() const { return Image(op_.at("in"), tag_); }
+
+  // Contents that an earlier primitive wrote stay.
+  void Bring(int argument, const memory::desc& desc) {
+    if (arguments_.count(argument) != 0 && argument != DNNL_ARG_SCRATCHPAD) return;
+    memory tensor(desc, engine_);
+    if (desc.data_type() == kFloat) {
+      testing::FillUniform(
+          {static_cast<float*>(tensor.get_data_handle()), desc.get_size() / sizeof(float)},
+          argument);
+    }
+    arguments_[argument] = std::move(tensor);
+  }
+
+  template <typename Primitive, typename Description>
+  void Finish(const Description& description) {
+    name_ = description.impl_info_str();
+    primitive_ = Primitive(description);
+    Bring(DNNL_ARG_SCRATCHPAD, description.scratchpad_desc());
+  }
+
+  void Pooling() {
+    const memory::dims kernel = {op_.at("k"), op_.at("k")}, strides = {op_.at("s"), op_.at("s")},
+                       padding = {op_.at("p"), op_.at("p")};
+    const algorithm of =
+        kind_ == "max" ? algorithm::pooling_max : algorithm::pooling_avg_exclude_padding;
+    const memory::desc src = Image(), dst = Image(op_.out(), tag_);
+    const dnnl::pooling_forward::primitive_desc forward(
+        {kTraining, of, src, dst, strides, kernel, padding, padding}, ScratchpadOfUser(), engine_);
+    Bring(DNNL_ARG_SRC, src);
+    Bring(DNNL_ARG_DST, dst);
+    if (kind_ == "max") Bring(DNNL_ARG_WORKSPACE, forward.workspace_desc());
+    Finish<dnnl::pooling_forward>(forward);
+    Run();
+    const dnnl::pooling_backward::primitive_desc backward(
+        {of, src, dst, strides, kernel, padding, padding}, ScratchpadOfUser(), engine_, forward);
+    Bring(DNNL_ARG_DIFF_SRC, src);
+    Bring(DNNL_ARG_DIFF_DST, dst);
+    Finish<dnnl::pooling_backward>(backward);
+  }
+
+  void BatchNormalization() {
+    const auto flags = dnnl::normalization_flags::use_scale_shift;
+    const dnnl::batch_normalization_forward::primitive_desc forward(
+        {kTraining, Image(), 1e-5f, flags}, ScratchpadOfUser(), engine_);
+    Bring(DNNL_ARG_SRC, Image());
+    Bring(DNNL_ARG_DST, Image());
+    Bring(DNNL_ARG_MEAN, forward.mean_desc());
+    Bring(DNNL_ARG_VARIANCE, forward.variance_desc());
+    Bring(DNNL_ARG_SCALE_SHIFT, forward.weights_desc());
+    Finish<dnnl::batch_normalization_forward>(forward);
+    Run();
+    const dnnl::batch_normalization_backward::primitive_desc backward(
+        {prop_kind::backward, Image(), Image(), 1e-5f, flags}, ScratchpadOfUser(), engine_,
+        forward);
+    Bring(DNNL_ARG_DIFF_SRC, Image());
+    Bring(DNNL_ARG_DIFF_DST, Image());
+    Bring(DNNL_ARG_DIFF_SCALE_SHIFT, backward.diff_weights_desc());
+    Finish<dnnl::batch_normalization_backward>(backward);
+  }
+
+  void Lrn() {
+    constexpr auto kAcross = algorithm::lrn_across_channels;
+    const dnnl::lrn_forward::primitive_desc forward(
+        {kTraining, kAcross, Image(), 5, 1e-4f, 0.75f, 1.0f}, ScratchpadOfUser(), engine_);
+    Bring(DNNL_ARG_SRC, Image());
+    Bring(DNNL_ARG_DST, Image());
+    Bring(DNNL_ARG_WORKSPACE, forward.workspace_desc());
+    Finish<dnnl::lrn_forward>(forward);
+    Run();
+    const dnnl::lrn_backward::primitive_desc backward(
+        {kAcross, Image(), Image(), 5, 1e-4f, 0.75f, 1.0f}, ScratchpadOfUser(), engine_, forward);
+    Bring(DNNL_ARG_DIFF_SRC, Image());
+    Bring(DNNL_ARG_DIFF_DST, Image());
+    Finish<dnnl::lrn_backward>(backward);
+  }
+
+  void Relu() {
+    const dnnl::eltwise_forward::primitive_desc forward(
+        {kTraining, algorithm::eltwise_relu, Image(), 0.0f}, ScratchpadOfUser(), engine_);
+    const dnnl::eltwise_backward::primitive_desc backward(
+        {algorithm::eltwise_relu, Image(), Image(), 0.0f}, ScratchpadOfUser(), engine_, forward);
+    Bring(DNNL_ARG_SRC, Image());
+    Bring(DNNL_ARG_DIFF_SRC, Image());
+    Bring(DNNL_ARG_DIFF_DST, Image());
+    Finish<dnnl::eltwise_backward>(backward);
+  }
+
+  // Tensors of an inner product, all formats open, and its forward primitive.
+  memory::desc Src() const { return Any({op_.at("n"), op_.at("c")}); }
+  memory::desc Weights() const { return Any({op_.at("o"), op_.at("c")}); }
+  memory::desc Bias() const { return memory::desc({op_.at("o")}, kFloat, Tag::a); }
+  memory::desc Dst() const { return Any({op_.at("n"), op_.at("o")}); }
+  static memory::desc Any(const memory::dims& dims) { return memory::desc(dims, kFloat, Tag::any); }
+  dnnl::inner_product_forward::primitive_desc InnerProduct() const {
+    return {{kTraining, Src(), Weights(), Bias(), Dst()}, engine_};
+  }
+
+  void SrcOfInnerProduct() {
+    const dnnl::inner_product_backward_data::primitive_desc backward(
+        {Src(), Weights(), Dst()}, ScratchpadOfUser(), engine_, InnerProduct());
+    Bring(DNNL_ARG_DIFF_SRC, backward.diff_src_desc());
+    Bring(DNNL_ARG_WEIGHTS, backward.weights_desc());
+    Bring(DNNL_ARG_DIFF_DST, backward.diff_dst_desc());
+    Finish<dnnl::inner_product_backward_data>(backward);
+  }
+
+  void WeightsOfInnerProduct() {
+    const dnnl::inner_product_backward_weights::primitive_desc backward(
+        {Src(), Weights(), Bias(), Dst()}, ScratchpadOfUser(), engine_, InnerProduct());
+    Bring(DNNL_ARG_SRC, backward.src_desc());
+    Bring(DNNL_ARG_DIFF_WEIGHTS, backward.diff_weights_desc());
+    Bring(DNNL_ARG_DIFF_BIAS, backward.diff_bias_desc());
+    Bring(DNNL_ARG_DIFF_DST, backward.diff_dst_desc());
+    Finish<dnnl::inner_product_backward_weights>(backward);
+  }
+
+  const Operation op_;
+  const Tag tag_;
+  const std::string kind_;
+  dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
+  dnnl::stream stream_{engine_};
+  dnnl::primitive primitive_;
+  std::string name_;
+  std::unordered_map<int, memory> arguments_;
+};
+
+double ShortestGradient(RunnableOperation* operation) {
+  double best = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < 3; ++i) best = std::min(best, Seconds([&] { operation->Run(); }));
+  return best;
+}
+
+}  // namespace
+
+std::unique_ptr<RunnableOperation> MakeOneDnnGradient(const Operation& operation) {
+  using Tag = OneDnnGradientOfLayer::Tag;
+  std::vector<Tag> tags = {Tag::nChw16c, Tag::nChw8c, Tag::nhwc, Tag::nchw};
+  if (operation.kind.ends_with("inner_product")) tags.resize(1);  // formats are the peer's choice
+  std::unique_ptr<OneDnnGradientOfLayer> best;
+  double best_time = 0;
+  for (Tag tag : tags) {
+    std::unique_ptr<OneDnnGradientOfLayer> candidate;
+    try {
+      candidate = std::make_unique<OneDnnGradientOfLayer>(operation, tag);
+    } catch (const dnnl::error&) {
+      continue;  // not in this layout
+    }
+    const double time = ShortestGradient(candidate.get());
+    if (best != nullptr && time >= best_time) continue;
+    best = std::move(candidate);
+    best_time = time;
+  }
+  if (best == nullptr) {
+    std::fprintf(stderr, "%s: oneDNN does not implement it\n", operation.name.c_str());
+    std::exit(1);
+  }
+  return best;
+}
+
+}  // namespace tilewire::bench
