@@ -21,11 +21,19 @@ constexpr int64_t kColumnsOfPiece = 256;  // about so many, where weights are re
 // of the second cache.
 constexpr int64_t kPartOfFewRows = 32, kPartOfRows = 64;
 constexpr int64_t kFewRows = 4;
+// Where weights come from memory and rows are few: rows of weights that are read side by side, as
+// many as the core follows, how far ahead of themselves, and the columns of a piece, which are
+// pages of memory then.
+constexpr int64_t kPartOfManyWeights = 8, kFewestOfManyWeights = int64_t{1} << 22;
+constexpr int kManyWeightsAhead = 512;  // bytes
+constexpr int64_t kPiecesOfManyWeights = 4;
+constexpr int64_t kFewestColumnsOfMany = 2048, kMostColumnsOfMany = 8192;
 constexpr int64_t kFewestForDots = 64;     // of K: fewer products would not pay for adding lanes
 constexpr int64_t kMostRowsThatWait = 32;  // for weights from memory; more hide it
 // Where dst is what takes time: the most products of an element, the fewest elements of dst, and
 // the weights of a piece, half of the first cache.
 constexpr int64_t kMostProductsOfMuch = 64, kFewestElementsOfMuch = int64_t{1} << 20;
+constexpr int64_t kFewestElementsPastCaches = int64_t{1} << 22;  // of what the last cache may keep
 constexpr int64_t kWeightsOfMuch = 4096;
 
 // Vectors of columns in a tile: more where rows are too few for sums that hide the latency of
@@ -77,21 +85,31 @@ void StridedProduct::ChoosePieces(int most_blocks) {
   pieces_of_rows_ = DivUp(shape_.m, kRowsOfPiece);
   panels_of_piece_ = 1;
   part_ = shape_.k;
-  if (form_ == Form::kRows) {
-    const int64_t part = shape_.m <= kFewRows ? kPartOfFewRows : kPartOfRows;
-    if (shape_.k >= 2 * part) {
-      part_ = part;
-      const int64_t most = std::max<int64_t>(1, kColumnsOfPiece / columns_);
-      panels_of_piece_ = DivUp(panels_, std::max<int64_t>(1, DivUp(panels_, most)));
-    }
-  }
+  if (form_ == Form::kRows) ChooseParts();
   if (WritesMuch()) {
     panels_of_piece_ = std::max<int64_t>(1, kWeightsOfMuch / (shape_.k * columns_));
     while (panels_of_piece_ * columns_ % kFloatsOfLine != 0) ++panels_of_piece_;
-    streams_ = shape_.post_ops.empty() && shape_.n % kFloatsOfLine == 0 &&
-               shape_.dst_row % kFloatsOfLine == 0;
+    streams_ = shape_.m * shape_.n >= kFewestElementsPastCaches && shape_.post_ops.empty() &&
+               shape_.n % kFloatsOfLine == 0 && shape_.dst_row % kFloatsOfLine == 0;
   }
   pieces_of_panels_ = DivUp(panels_, std::max<int64_t>(1, panels_of_piece_));
+}
+
+void StridedProduct::ChooseParts() {
+  int64_t part = shape_.m <= kFewRows ? kPartOfFewRows : kPartOfRows, columns = kColumnsOfPiece;
+  if (ReadsMuch()) {
+    part = kPartOfManyWeights;
+    columns = std::clamp(shape_.n / kPiecesOfManyWeights, kFewestColumnsOfMany, kMostColumnsOfMany);
+  }
+  if (shape_.k < 2 * part) return;
+  part_ = part;
+  const int64_t most = std::max<int64_t>(1, columns / columns_);
+  panels_of_piece_ = DivUp(panels_, std::max<int64_t>(1, DivUp(panels_, most)));
+}
+
+bool StridedProduct::ReadsMuch() const {
+  return form_ == Form::kRows && shape_.m <= kMostRowsThatWait &&
+         shape_.n >= kFewestColumnsOfMany && shape_.k * shape_.n >= kFewestOfManyWeights;
 }
 
 bool StridedProduct::WritesMuch() const {
@@ -154,6 +172,7 @@ absl::StatusOr<std::unique_ptr<const jit::Generator>> StridedProduct::CompileTil
   config.weights_k_bytes =
       form_ == Form::kCopies ? columns_ * kFloatBytes : bytes(shape_.k, shape_.weights_k);
   if (form_ == Form::kRows) config.weights_tail = epilogue.tail_lanes;
+  if (ReadsMuch()) config.weights_ahead_bytes = kManyWeightsAhead;
   return jit::Compile<StridedTile>(name, config);
 }
 
@@ -249,7 +268,8 @@ void StridedProduct::RunPart(int64_t begin, int64_t piece, const Operands& opera
   const int64_t next = begin + part_, column = first_panel * columns_;
   Window ahead{operands.weights + next * shape_.weights_k + column,
                std::min(part_, shape_.k - next), std::min(panels * columns_, shape_.n - column)};
-  const int64_t lines = std::max<int64_t>(0, ahead.rows) * DivUp(ahead.columns, kFloatsOfLine);
+  const int64_t lines =
+      ReadsMuch() ? 0 : std::max<int64_t>(0, ahead.rows) * DivUp(ahead.columns, kFloatsOfLine);
   const int64_t share = DivUp(lines, panels * DivUp(end - row, max_rows_));
   StridedTileArgs tile;
   tile.k = std::min(part_, shape_.k - begin);

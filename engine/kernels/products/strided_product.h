@@ -15,6 +15,9 @@
 //   any other            panels are copied first, [panel][K] with a tile's columns innermost and
 //                        zeros after the last; then as the first.
 //
+// Where rows are few and weights more than caches hold, parts of K are short and pieces wide, so
+// that each of a few rows of weights is read over pages of memory.
+//
 // Where K is so short that dst is what memory has to move, and dst exceeds the caches, a piece has
 // more columns and takes them row by row; rows go past the caches if they consist of whole lines,
 // because reading what is about to be overwritten would take as long as writing it.
@@ -92,6 +95,8 @@ class StridedProduct {
   StridedProduct(const VectorUnit& unit, const Shape& shape);
   static Form FormOf(const Shape& shape);
   void ChoosePieces(int most_blocks);
+  void ChooseParts();
+  bool ReadsMuch() const;
   absl::Status Compile(absl::string_view name);
   absl::StatusOr<std::unique_ptr<const jit::Generator>> CompileTile(absl::string_view name,
                                                                     bool tail, int64_t rows) const;

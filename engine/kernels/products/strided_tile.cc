@@ -146,6 +146,8 @@ void StridedTile::EmitStep(int step) {
     const int64_t offset = step * config_.weights_k_bytes + b * config_.epilogue.unit.bytes();
     const bool masked = config_.weights_tail != 0 && b == blocks - 1;
     weights_tail_.Load(Vector(Tile() + b), ptr[weights_ + static_cast<int>(offset)], masked);
+    if (config_.weights_ahead_bytes != 0)
+      prefetcht0(ptr[weights_ + static_cast<int>(offset + config_.weights_ahead_bytes)]);
   }
   AddProducts(/*chain=*/0, /*pairs=*/false, Tile(), Tile() + blocks, [&](int row) {
     return src_ + static_cast<int>(step * config_.src_k_bytes + row * config_.src_row_bytes);

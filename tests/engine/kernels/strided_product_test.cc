@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of which the result is much to write: rows that go past the caches, and those that
-// cannot, have the bits of one chain of additions per element.
+// Products of which the result is much to write, or the weights much to read: whether rows go past
+// the caches, and however K is cut, elements have the bits of one chain of additions.
 #include "engine/kernels/products/strided_product.h"
 
 #include <algorithm>
@@ -25,12 +25,15 @@ struct Written {
 
 const Written kWritten[] = {
     {"whole lines", 1030, 1040, 3, 1040, 0},
-    {"lines that begin elsewhere", 1030, 1040, 3, 1040, 4},
+    {"whole lines, past the caches", 2050, 2064, 3, 2064, 0},
+    {"lines that begin elsewhere", 2050, 2064, 3, 2064, 4},
     {"rows of parts of lines", 1030, 1030, 3, 1030, 0},
-    {"rows with gaps of whole lines", 1030, 1024, 8, 1040, 0},
-    {"one row", 1, 1056768, 2, 1056768, 0},
+    {"rows with gaps of whole lines", 2050, 2048, 8, 2064, 0},
+    {"one row", 1, 4227072, 2, 4227072, 0},
     {"as many products as may be", 1024, 1024, 64, 1024, 0},
     {"more products", 1024, 1024, 65, 1024, 0},
+    {"more weights than caches hold, few rows, tails of all", 9, 2101, 2003, 2103, 0},
+    {"the same, several pieces", 2, 8208, 512, 8208, 0},
 };
 
 // dst[m,n] is the chain of src[k,m] weights[k,n]; what lies between rows stays.
@@ -69,7 +72,7 @@ void ExpectChains(const Written& one, cpu::Isa isa) {
   EXPECT_EQ(wrong, 0);
 }
 
-TEST(StridedProductTest, ResultsThatExceedCachesAreChainsToo) {
+TEST(StridedProductTest, ResultsAndWeightsThatExceedCachesGiveChainsToo) {
   for (const cpu::Isa isa : {cpu::Isa::kAvx512, cpu::Isa::kAvx2}) {
     if (!cpu::Supports(isa)) continue;
     for (const Written& one : kWritten) {
