@@ -24,6 +24,9 @@ TILEWIRE_ROW(PoolingDesc, PlainRows);
 TILEWIRE_ROW(PoolingDesc, MaximumPlaces);
 TILEWIRE_ROW(PoolingDesc, LanesBackward);
 
+// Backward of maxima over planes of blocks of 16 channels, by generated code.
+TILEWIRE_ROW(PoolingDesc, MaximumBackward);
+
 // Backward of averages whose one window holds a whole plane, whose pixels follow each other.
 TILEWIRE_ROW(PoolingDesc, WholeAverageBackward);
 

@@ -190,7 +190,12 @@ std::vector<PoolingDesc> PoolingProbes(DataType type) {
   whole.src = probes::Tagged({2, 32, 8, 8}, type, "nchw");
   whole.dst = probes::Tagged({2, 32, 1, 1}, type, "nchw");
   whole.kernel = whole.strides = {8, 8};
-  descs.insert(descs.end(), {training, backward, whole});
+  PoolingDesc maximum = training;
+  maximum.prop_kind = PropKind::kBackwardData;
+  maximum.src = probes::Tagged({2, 32, 8, 8}, type, "nChw16c");
+  maximum.dst = probes::Tagged({2, 32, 4, 4}, type, "nChw16c");
+  maximum.workspace = pooling::PlacesOf(maximum);
+  descs.insert(descs.end(), {training, backward, whole, maximum});
   return descs;
 }
 
@@ -203,7 +208,11 @@ TILEWIRE_DEFINE_PRIMITIVE_WITH_BACKWARD(
        CreateChannelRows,
        {.is_integer = true, .algorithm = kChannelRows}},
       {"maximum_of_bf16", ResolveBf16Maximum, CreateChannelRows, {.algorithm = kChannelRows}},
-      {"plain", ResolvePlainRows, CreatePlainRows, {.algorithm = kPlainRows}}}},
+      {"plain", ResolvePlainRows, CreatePlainRows, {.algorithm = kPlainRows}},
+      {"f32_maximum_backward",
+       ResolveMaximumBackward,
+       CreateMaximumBackward,
+       {.propagations = {PropKind::kBackwardData}}}}},
     {{cpu::Isa::kAvx2},
      {{"f32", ResolveChannelRows, CreateChannelRows, {.algorithm = kChannelRows}},
       {"integer",
