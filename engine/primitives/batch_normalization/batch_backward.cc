@@ -6,7 +6,9 @@
 //
 //   diff_src = f dy - f r diff_scale / m (src - mean) - f diff_shift / m
 //
-// and f dy alone where statistics were given, which needs sums for scale and shift only.
+// and f dy alone where statistics were given, which needs sums for scale and shift only. Where
+// blocks lie apart, a block has both passes before the next one, the second from its last piece on,
+// so that caches hold much of what it reads again; a large diff_src is written past them.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -22,38 +24,65 @@
 namespace tilewire::batch_normalization {
 namespace {
 
+constexpr int64_t kLarge = int64_t{8} << 20;  // bytes that no cache of a core holds
+
 struct GradientDriver {
+  // A run's: the lines of all blocks, the sums of all pieces, and the tensors.
+  struct Memory {
+    float *lines, *found;
+    const float *src, *dy;
+    float* diff_src;
+  };
+
   void Run(const DrivenRun& run) const {
     auto* const lines = reinterpret_cast<float*>(run.scratchpad);
-    float* const found = lines + blocks.blocks() * line_elements();
-    const auto *src = run.First<const float>(kArgSrc), *dy = run.First<const float>(kArgDiffDst);
-    auto* diff_src = run.First<float>(kArgDiffSrc);
+    const Memory memory = {lines, lines + blocks.blocks() * line_elements(),
+                           run.First<const float>(kArgSrc), run.First<const float>(kArgDiffDst),
+                           run.First<float>(kArgDiffSrc)};
     run.team.ParallelFor(blocks.blocks(), [&](int64_t block) {
       FillLines(run.args, block, lines + block * line_elements());
     });
-    if (sums != nullptr) {
-      blocks.ForEachPiece(run.team, [&](const PixelBlocks::Piece& piece) {
-        sums->Run({.x = src + piece.offset,
-                   .dy = dy + piece.offset,
-                   .to = found + (piece.block * blocks.pieces() + piece.index) * found_elements(),
-                   .lines = lines + piece.block * line_elements(),
-                   .pixels = piece.pixels});
-      });
-      run.team.ParallelFor(blocks.blocks(), [&](int64_t block) {
-        AddPieces(run.args, found + block * blocks.pieces() * found_elements(), block,
-                  lines + block * line_elements());
+    const auto add = [&](const PixelBlocks::Piece& piece) { AddPiece(memory, piece); };
+    const auto write = [&](const PixelBlocks::Piece& piece) { WritePiece(memory, piece); };
+    if (sums == nullptr) return blocks.ForEachPiece(run.team, write);
+    if (blocks.GoesByBlocks(run.team.threads())) {
+      return run.team.ParallelFor(blocks.blocks(), [&](int64_t block) {
+        blocks.ForEachPieceOf(block, /*backwards=*/false, add);
+        AddPieces(run.args, memory, block);
+        blocks.ForEachPieceOf(block, /*backwards=*/true, write);
       });
     }
-    blocks.ForEachPiece(run.team, [&](const PixelBlocks::Piece& piece) {
-      gradient->Run({.x = src + piece.offset,
-                     .dy = dy + piece.offset,
-                     .to = diff_src + piece.offset,
-                     .lines = lines + piece.block * line_elements(),
-                     .pixels = piece.pixels});
-    });
+    blocks.ForEachPiece(run.team, add);
+    run.team.ParallelFor(blocks.blocks(),
+                         [&](int64_t block) { AddPieces(run.args, memory, block); });
+    blocks.ForEachPiece(run.team, write);
   }
+
+  void AddPiece(const Memory& memory, const PixelBlocks::Piece& piece) const {
+    sums->Run(
+        {.x = memory.src + piece.offset,
+         .dy = memory.dy + piece.offset,
+         .to = memory.found + (piece.block * blocks.pieces() + piece.index) * found_elements(),
+         .lines = memory.lines + piece.block * line_elements(),
+         .pixels = piece.pixels});
+  }
+
+  void WritePiece(const Memory& memory, const PixelBlocks::Piece& piece) const {
+    float* const to = memory.diff_src + piece.offset;
+    const bool streams = streaming != nullptr && reinterpret_cast<uintptr_t>(to) % 64 == 0;
+    (streams ? streaming : gradient)
+        ->Run({.x = memory.src + piece.offset,
+               .dy = memory.dy + piece.offset,
+               .to = to,
+               .lines = memory.lines + piece.block * line_elements(),
+               .pixels = piece.pixels});
+  }
+
   size_t code_bytes() const {
-    return gradient->code_bytes() + (sums == nullptr ? 0 : sums->code_bytes());
+    size_t bytes = gradient->code_bytes();
+    for (const auto* pass : {&sums, &streaming})
+      bytes += *pass == nullptr ? 0 : (*pass)->code_bytes();
+    return bytes;
   }
 
   // Line 0, the mean, and line 1, f; the others are 0 until there are sums.
@@ -67,7 +96,9 @@ struct GradientDriver {
     }
   }
 
-  void AddPieces(const ExecuteArgs& args, const float* found, int64_t block, float* lines) const {
+  void AddPieces(const ExecuteArgs& args, const Memory& memory, int64_t block) const {
+    const float* const found = memory.found + block * blocks.pieces() * found_elements();
+    float* const lines = memory.lines + block * line_elements();
     double total[kGradientSumsLines * PixelBlocks::kMostLanes] = {};
     double pixels = 0;
     for (int64_t piece = 0; piece < blocks.pieces(); ++piece) {
@@ -115,7 +146,8 @@ struct GradientDriver {
 
   BatchNormalizationDesc desc;
   PixelBlocks blocks;
-  std::unique_ptr<const PassGenerator> sums, gradient;  // no sums where nothing needs them
+  // No sums where nothing needs them; `streaming` where diff_src is written past the caches.
+  std::unique_ptr<const PassGenerator> sums, gradient, streaming;
 };
 
 }  // namespace
@@ -136,12 +168,15 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateBatchBackward(
   const BatchNormalizationDesc& desc = request.desc;
   const auto& [name, isa, traits] = request.facts;
   ABSL_ASSIGN_OR_RETURN(const PixelBlocks blocks, PixelBlocks::Create(desc.src));
-  GradientDriver driver{desc, blocks, nullptr, nullptr};
+  GradientDriver driver{desc, blocks, nullptr, nullptr, nullptr};
   if (!desc.use_global_stats || WritesParameterGradients(desc)) {
     ABSL_ASSIGN_OR_RETURN(driver.sums, CompilePass(name, Pass::kGradientSums, isa, blocks));
   }
   const Pass pass = desc.use_global_stats ? Pass::kScaling : Pass::kGradient;
   ABSL_ASSIGN_OR_RETURN(driver.gradient, CompilePass(name, pass, isa, blocks));
+  if (desc.src.SizeBytes() > kLarge) {
+    ABSL_ASSIGN_OR_RETURN(driver.streaming, CompilePass(name, pass, isa, blocks, /*streams=*/true));
+  }
   PrimitiveInfo info = BackwardInfoOf(request);
   info.scratchpad_bytes = driver.scratchpad_elements() * static_cast<int64_t>(sizeof(float));
   return MakeDriven(std::move(info), std::move(driver));

@@ -7,10 +7,11 @@
 namespace tilewire::batch_normalization {
 
 PassGenerator::PassGenerator(absl::string_view name, Pass pass, const VectorUnit& unit,
-                             const PixelBlocks& blocks)
+                             const PixelBlocks& blocks, bool streams)
     : Generator(name),
       pass_(pass),
       unit_(unit),
+      streams_(streams),
       vectors_(static_cast<int>(blocks.lanes()) / unit.lanes()),
       pixel_bytes_(blocks.pixel_stride() * static_cast<int64_t>(sizeof(float))),
       line_bytes_(blocks.lanes() * static_cast<int64_t>(sizeof(float))) {}
@@ -25,6 +26,7 @@ void PassGenerator::Emit() {
   } else {
     EmitElements();
   }
+  if (streams_) sfence();  // before other threads are told that the piece has ended
   vzeroupper();
   ret();
 }
@@ -89,7 +91,7 @@ void PassGenerator::EmitElement(const Slot& slot) {
       vfmadd231ps(element, Line(1, v), At(dy_, slot));
     }
   }
-  vmovups(At(to_, slot), element);
+  streams_ ? vmovntps(At(to_, slot), element) : vmovups(At(to_, slot), element);
 }
 
 // Several pixels at a time, and the last of them one by one.
@@ -150,8 +152,9 @@ VectorUnit UnitOf(cpu::Isa isa, const PixelBlocks& blocks) {
 
 absl::StatusOr<std::unique_ptr<const PassGenerator>> CompilePass(absl::string_view name, Pass pass,
                                                                  cpu::Isa isa,
-                                                                 const PixelBlocks& blocks) {
-  return jit::Compile<PassGenerator>(name, pass, UnitOf(isa, blocks), blocks);
+                                                                 const PixelBlocks& blocks,
+                                                                 bool streams) {
+  return jit::Compile<PassGenerator>(name, pass, UnitOf(isa, blocks), blocks, streams);
 }
 
 }  // namespace tilewire::batch_normalization

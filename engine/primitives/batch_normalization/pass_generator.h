@@ -44,7 +44,7 @@ struct PassArgs {
 class PassGenerator final : public jit::Generator {
  public:
   PassGenerator(absl::string_view name, Pass pass, const VectorUnit& unit,
-                const PixelBlocks& blocks);
+                const PixelBlocks& blocks, bool streams);
 
   void Run(const PassArgs& args) const { entry<void (*)(const PassArgs*)>()(&args); }
 
@@ -85,6 +85,7 @@ class PassGenerator final : public jit::Generator {
   const Xbyak::Reg64 args_ = rdi, x_ = rsi, dy_ = rdx, to_ = rcx, lines_ = r8, left_ = r9;
   const Pass pass_;
   const VectorUnit unit_;
+  const bool streams_;
   const int vectors_;  // of a pixel: 1 or 2
   const int64_t pixel_bytes_, line_bytes_;
 };
@@ -92,9 +93,11 @@ class PassGenerator final : public jit::Generator {
 // The vectors that a block is one or two of.
 VectorUnit UnitOf(cpu::Isa isa, const PixelBlocks& blocks);
 
+// `streams`: what is written, from whole lines on, goes past the caches.
 absl::StatusOr<std::unique_ptr<const PassGenerator>> CompilePass(absl::string_view name, Pass pass,
                                                                  cpu::Isa isa,
-                                                                 const PixelBlocks& blocks);
+                                                                 const PixelBlocks& blocks,
+                                                                 bool streams = false);
 
 }  // namespace tilewire::batch_normalization
 

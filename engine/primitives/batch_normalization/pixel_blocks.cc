@@ -57,17 +57,14 @@ absl::Status PixelBlocks::SetPixels(const MemoryDesc& md) {
 }
 
 PixelBlocks::Piece PixelBlocks::PieceAt(int64_t item) const {
-  int64_t block, image, piece;
-  if (block_stride_ < pixel_stride_) {  // blocks of a pixel follow each other
-    block = item % blocks_;
-    piece = item / blocks_ % pieces_of_image_;
-    image = item / blocks_ / pieces_of_image_;
-  } else {
-    piece = item % pieces_of_image_;
-    block = item / pieces_of_image_ % blocks_;
-    image = item / pieces_of_image_ / blocks_;
-  }
-  const int64_t index = image * pieces_of_image_ + piece;
+  if (block_stride_ < pixel_stride_)  // blocks of a pixel follow each other
+    return PieceOf(item % blocks_, item / blocks_);
+  const int64_t piece = item % pieces_of_image_, rest = item / pieces_of_image_;
+  return PieceOf(rest % blocks_, rest / blocks_ * pieces_of_image_ + piece);
+}
+
+PixelBlocks::Piece PixelBlocks::PieceOf(int64_t block, int64_t index) const {
+  const int64_t image = index / pieces_of_image_, piece = index % pieces_of_image_;
   const int64_t offset =
       image * image_stride_ + block * block_stride_ + piece * kPixelsOfPiece * pixel_stride_;
   return {block, index, offset, PixelsOf(index)};

@@ -14,8 +14,10 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
+#include "engine/base/checked_math.h"
 #include "engine/memory/memory_desc.h"
 #include "engine/threading/ranges.h"
+#include "engine/threading/stop.h"
 
 namespace tilewire::batch_normalization {
 
@@ -50,12 +52,26 @@ class PixelBlocks {
                                 [&](int64_t item) { body(PieceAt(item)); });
   }
 
+  // Whether pieces of a block are to be read twice before the next block's: neighbours in memory,
+  // and blocks keep all threads busy.
+  bool GoesByBlocks(int64_t threads) const {
+    return block_stride_ > pixel_stride_ && 9 * blocks_ >= 8 * threads * DivUp(blocks_, threads);
+  }
+  // Calls body(piece) for the pieces of a block, the last one first where `backwards`: what was
+  // read last is in a cache still.
+  template <typename Body>
+  void ForEachPieceOf(int64_t block, bool backwards, const Body& body) const {
+    for (int64_t i = 0; i < pieces() && !threading::Stopped(); ++i)
+      body(PieceOf(block, backwards ? pieces() - 1 - i : i));
+  }
+
  private:
   static constexpr int64_t kPixelsOfPiece = 256, kPixelsOfTask = 1024;
 
   // Pixels at one distance, images among them where they follow each other likewise.
   absl::Status SetPixels(const MemoryDesc& md);
   Piece PieceAt(int64_t item) const;
+  Piece PieceOf(int64_t block, int64_t index) const;
 
   int64_t lanes_ = 0, blocks_ = 0, block_stride_ = 0;
   int64_t images_ = 1, image_stride_ = 0;

@@ -4,6 +4,7 @@
 // scale and shift by central differences.
 #include <cmath>
 
+#include "engine/base/aligned_buffer.h"
 #include "engine/primitives/batch_normalization/batch_normalization.h"
 #include "tests/engine/primitives/gradient_test.h"
 #include "tests/engine/primitives/gradients.h"
@@ -234,6 +235,36 @@ TEST_P(BatchNormalizationBackwardTest, ManyPixels) {
       }
     }
   }
+}
+
+// A gradient larger than caches is written past them where it begins with a line.
+TEST_P(BatchNormalizationBackwardTest, LargeTensorsHaveTheSameBitsWhereverTheyBegin) {
+  if (GetParam().traits.is_reference) GTEST_SKIP() << "has one way to write";
+  const MemoryDesc md = Tagged({2, 48, 150, 150}, "nChw16c");
+  Desc desc = DescOf(PropKind::kBackward, md);
+  desc.use_global_stats = false;
+  ExpectFormula(desc);
+  const auto primitive = Create(desc);
+  if (!primitive) return;
+  const ChannelValues values = ValuesOf(md.dims());
+  const MemoryDesc channel = Plain({48}), pairs = Plain({2, 48});
+  const Bytes src = Pack(md, values.x), dy = Pack(md, values.dy);
+  const Bytes mean = Pack(channel, values.mean), variance = Pack(channel, values.variance);
+  const Bytes weights = Pack(pairs, values.weights);
+  Bytes diff_weights = Garbage(pairs, 1);
+  std::vector<Bytes> found;
+  for (size_t offset : {0, 16}) {
+    auto lines = AlignedBuffer::Allocate(md.SizeBytes() + offset);
+    ASSERT_TRUE(lines.ok());
+    ExecuteArgs args;
+    args.Set(kArgSrc, src.data()).Set(kArgDiffDst, dy.data()).Set(kArgMean, mean.data());
+    args.Set(kArgVariance, variance.data()).Set(kArgWeights, weights.data());
+    args.Set(kArgDiffWeights, diff_weights.data()).Set(kArgDiffSrc, lines->data() + offset);
+    ASSERT_THAT(primitive->library->Execute(args, threading::Team::Serial()), IsOk());
+    const auto* const begin = reinterpret_cast<const uint8_t*>(lines->data() + offset);
+    found.emplace_back(begin, begin + md.SizeBytes());
+  }
+  EXPECT_TRUE(found[0] == found[1]);
 }
 
 TEST_P(BatchNormalizationBackwardTest, AnyIsTheLayoutOfTheSource) {
