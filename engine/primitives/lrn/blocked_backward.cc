@@ -2,13 +2,15 @@
 //
 // With u = k + scale * sum of src^2 and both sums over the neighbours of a channel,
 //
-//   terms      t = dy src u^(-beta - 1)                   and diff_src = dy u^-beta
-//   gradient   diff_src -= 2 scale beta src * sum of t
+//   terms      t = dy src u^(-beta - 1)                   and p = dy u^-beta
+//   gradient   diff_src = p - 2 scale beta src * sum of t
 //
 // A piece of work is a few pixels of all channels: block after block gets its terms, which stay in
-// the first cache, and then the block before it, whose neighbours are all there, its gradient.
+// the first cache, and then the block before it, whose neighbours are all there, its gradient. A
+// large diff_src is written past the caches: what is about to be overwritten need not be read.
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <utility>
 
 #include "engine/base/status_macros.h"
@@ -25,23 +27,28 @@
 namespace tilewire::lrn {
 namespace {
 
-constexpr int64_t kGradientPixels = 64;  // of a piece
+constexpr int64_t kGradientPixels = 64;       // of a piece
+constexpr int64_t kBlocksInWork = 3;          // whose terms are needed at a time
+constexpr int64_t kLarge = int64_t{8} << 20;  // bytes that no cache of a core holds
 
 struct BlockGradientArgs {
   const float *before, *values, *after;         // of one pixel: of src; of the terms
   int64_t before_step_bytes, after_step_bytes;  // to the next pixel: a vector, or 0 for kZeroBlock
   const float* other;                           // diff_dst; src
-  float *diff_src, *terms;
+  // Where terms are computed, p and they; where a gradient is, diff_src, and p which is read.
+  float *to, *terms;
   jit::LoopCount pixels;
 };
 
 class BlockGradientGenerator final : public jit::Generator {
  public:
   BlockGradientGenerator(absl::string_view name, const NormalizerConfig& config, int reach,
-                         GradientPass pass)
+                         GradientPass pass, int next_block, bool streams)
       : Generator(name),
         unit_(config.unit),
         pass_(pass),
+        next_block_(next_block),
+        streams_(streams),
         factor_of_sums_(2 * config.beta * config.scale),
         neighbours_(this, unit_, reach, 1),
         normalizer_(this, config, rax, 1 + NeighbourSums::kVectors) {}
@@ -56,7 +63,7 @@ class BlockGradientGenerator final : public jit::Generator {
     mov(before_, ptr[rdi + offsetof(BlockGradientArgs, before)]);
     mov(after_, ptr[rdi + offsetof(BlockGradientArgs, after)]);
     mov(other_, ptr[rdi + offsetof(BlockGradientArgs, other)]);
-    mov(diff_src_, ptr[rdi + offsetof(BlockGradientArgs, diff_src)]);
+    mov(to_, ptr[rdi + offsetof(BlockGradientArgs, to)]);
     mov(terms_, ptr[rdi + offsetof(BlockGradientArgs, terms)]);
     mov(pixels_, ptr[rdi + offsetof(BlockGradientArgs, pixels)]);
     unit_.Broadcast(this, factor_, factor_of_sums_, rax);
@@ -66,10 +73,10 @@ class BlockGradientGenerator final : public jit::Generator {
     pass_ == GradientPass::kTerms ? EmitTerms() : EmitGradient();
     add(before_, ptr[rdi + offsetof(BlockGradientArgs, before_step_bytes)]);
     add(after_, ptr[rdi + offsetof(BlockGradientArgs, after_step_bytes)]);
-    for (const Xbyak::Reg64& pointer : {values_, other_, diff_src_, terms_})
-      add(pointer, unit_.bytes());
+    for (const Xbyak::Reg64& pointer : {values_, other_, to_, terms_}) add(pointer, unit_.bytes());
     dec(pixels_);
     jnz(pixel, T_NEAR);
+    if (streams_) sfence();  // before other threads are told that the piece has ended
     vzeroupper();
     ret();
     normalizer_.EmitTable();
@@ -81,14 +88,22 @@ class BlockGradientGenerator final : public jit::Generator {
     vmulps(neighbours_.middle(), value_, value_);
     EmitSquares(neighbours_.low(), before_);
     EmitSquares(neighbours_.high(), after_);
+    prefetcht0(ptr[after_ + next_block_]);
+    prefetcht0(ptr[other_ + next_block_]);
     neighbours_.Emit();
     normalizer_.ToBase(sum);
-    vmovaps(base_, sum);
     vmovups(second_, ptr[other_]);
-    normalizer_.Normalize(sum, second_);
-    vmovups(ptr[diff_src_], sum);
-    vmulps(sum, sum, value_);
-    vdivps(sum, sum, base_);
+    if (normalizer_.HasPowers()) {
+      normalizer_.Powers(sum, base_);
+      vmulps(sum, sum, second_);
+      vmulps(base_, base_, value_);
+    } else {
+      vmovaps(base_, sum);
+      normalizer_.Normalize(sum, second_);
+      vdivps(base_, value_, base_);
+    }
+    vmovups(ptr[to_], sum);
+    vmulps(sum, sum, base_);
     vmovups(ptr[terms_], sum);
   }
 
@@ -100,9 +115,9 @@ class BlockGradientGenerator final : public jit::Generator {
     neighbours_.Emit();
     vmulps(sum, sum, factor_);
     vmovups(second_, ptr[other_]);
-    vmovups(value_, ptr[diff_src_]);
+    vmovups(value_, ptr[terms_]);
     vfnmadd231ps(value_, sum, second_);
-    vmovups(ptr[diff_src_], value_);
+    streams_ ? vmovntps(ptr[to_], value_) : vmovups(ptr[to_], value_);
   }
 
   void EmitSquares(const Xbyak::Xmm& to, const Xbyak::Reg64& from) {
@@ -112,9 +127,11 @@ class BlockGradientGenerator final : public jit::Generator {
 
   // Registers. Arguments arrive in rdi; vectors 1 to 12 are the neighbours' and the normalizer's.
   const Xbyak::Reg64 values_ = rsi, before_ = r8, after_ = r9, other_ = r10;
-  const Xbyak::Reg64 diff_src_ = rdx, terms_ = r11, pixels_ = rcx;
+  const Xbyak::Reg64 to_ = rdx, terms_ = r11, pixels_ = rcx;
   const VectorUnit unit_;
   const GradientPass pass_;
+  const int next_block_;  // bytes
+  const bool streams_;
   const float factor_of_sums_;
   NeighbourSums neighbours_;
   Normalizer normalizer_;
@@ -124,10 +141,17 @@ class BlockGradientGenerator final : public jit::Generator {
 };
 
 struct BlockedGradient {
-  // Some pixels of all blocks of an image. `terms`: of three blocks in turn.
+  static constexpr int64_t kMostLanes = 16;
+  // The blocks in work have these in turn.
+  struct InWork {
+    float terms[kBlocksInWork][kGradientPixels * kMostLanes];
+    float products[kBlocksInWork][kGradientPixels * kMostLanes];  // p
+  };
+  // Some pixels of all blocks of an image.
   struct Piece {
     const float *src, *diff_dst;
-    float *diff_src, *terms;
+    float* diff_src;
+    InWork* in_work;
     int64_t pixels;
   };
 
@@ -137,18 +161,18 @@ struct BlockedGradient {
     auto* const diff_src = run.First<float>(kArgDiffSrc);
     const int64_t pieces = DivUp(image_pixels, kGradientPixels);
     run.team.ParallelFor(desc.src.dim(0) * pieces, [&](int64_t index) {
-      constexpr int64_t kMostLanes = 16;
-      alignas(64) float terms[3 * kGradientPixels * kMostLanes];
+      alignas(64) InWork in_work;
       const int64_t n = index / pieces, first = index % pieces * kGradientPixels;
       RunPiece({src + n * desc.src.stride(0) + first * lanes,
                 diff_dst + n * desc.diff_dst.stride(0) + first * lanes,
-                diff_src + n * desc.diff_src.stride(0) + first * lanes, terms,
+                diff_src + n * desc.diff_src.stride(0) + first * lanes, &in_work,
                 std::min(kGradientPixels, image_pixels - first)});
     });
     ZeroPadding(desc.diff_src, run.args.Find(kArgDiffSrc));
   }
   int64_t code_bytes() const {
-    return static_cast<int64_t>(terms_code->code_bytes() + gradient_code->code_bytes());
+    const size_t streaming = streaming_code == nullptr ? 0 : streaming_code->code_bytes();
+    return static_cast<int64_t>(terms_code->code_bytes() + gradient_code->code_bytes() + streaming);
   }
 
   void RunPiece(const Piece& piece) const {
@@ -165,7 +189,7 @@ struct BlockedGradient {
     BlockGradientArgs args =
         Between(block > 0 ? src - next : nullptr, src, block + 1 < blocks ? src + next : nullptr);
     args.other = piece.diff_dst + block * desc.diff_dst.stride(1);
-    args.diff_src = piece.diff_src + block * desc.diff_src.stride(1);
+    args.to = piece.in_work->products[block % kBlocksInWork];
     args.terms = TermsOf(piece, block);
     args.pixels = piece.pixels;
     terms_code->Run(args);
@@ -176,14 +200,16 @@ struct BlockedGradient {
         Between(block > 0 ? TermsOf(piece, block - 1) : nullptr, TermsOf(piece, block),
                 block + 1 < blocks ? TermsOf(piece, block + 1) : nullptr);
     args.other = piece.src + block * desc.src.stride(1);
-    args.diff_src = piece.diff_src + block * desc.diff_src.stride(1);
-    args.terms = TermsOf(piece, block);
+    args.to = piece.diff_src + block * desc.diff_src.stride(1);
+    args.terms = piece.in_work->products[block % kBlocksInWork];
     args.pixels = piece.pixels;
-    gradient_code->Run(args);
+    const bool streams =
+        streaming_code != nullptr && reinterpret_cast<uintptr_t>(args.to) % 64 == 0;
+    (streams ? streaming_code : gradient_code)->Run(args);
   }
 
   float* TermsOf(const Piece& piece, int64_t block) const {
-    return piece.terms + block % 3 * kGradientPixels * lanes;
+    return piece.in_work->terms[block % kBlocksInWork];
   }
 
   // A block and its neighbours. `before` and `after` are null at the first and the last block.
@@ -201,6 +227,7 @@ struct BlockedGradient {
   LrnDesc desc;
   int64_t lanes, blocks, image_pixels;
   std::unique_ptr<const BlockGradientGenerator> terms_code, gradient_code;
+  std::unique_ptr<const BlockGradientGenerator> streaming_code;  // null for a small diff_src
 };
 
 }  // namespace
@@ -218,9 +245,13 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateBlockedBackward(const Request<L
   const LrnDesc& desc = request.desc;
   const NormalizerConfig config = {VectorUnit::Of(request.facts.isa), ScaleOf(desc), desc.beta,
                                    desc.k};
-  const auto compile = [&](GradientPass pass) {
-    return jit::Compile<BlockGradientGenerator>(request.facts.name, config,
-                                                static_cast<int>(ReachOf(desc)), pass);
+  // The next block is fetched where a displacement in code reaches it.
+  const int64_t block_bytes = desc.src.stride(1) * static_cast<int64_t>(sizeof(float));
+  const int next_block =
+      block_bytes <= std::numeric_limits<int32_t>::max() ? static_cast<int>(block_bytes) : 0;
+  const auto compile = [&](GradientPass pass, bool streams) {
+    return jit::Compile<BlockGradientGenerator>(
+        request.facts.name, config, static_cast<int>(ReachOf(desc)), pass, next_block, streams);
   };
   BlockedGradient gradient;
   gradient.desc = desc;
@@ -228,8 +259,13 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateBlockedBackward(const Request<L
   gradient.blocks = desc.src.padded_dims()[1] / gradient.lanes;
   gradient.image_pixels = 1;
   for (int d = 2; d < desc.src.rank(); ++d) gradient.image_pixels *= desc.src.dim(d);
-  ABSL_ASSIGN_OR_RETURN(gradient.terms_code, compile(GradientPass::kTerms));
-  ABSL_ASSIGN_OR_RETURN(gradient.gradient_code, compile(GradientPass::kGradient));
+  ABSL_ASSIGN_OR_RETURN(gradient.terms_code, compile(GradientPass::kTerms, /*streams=*/false));
+  ABSL_ASSIGN_OR_RETURN(gradient.gradient_code,
+                        compile(GradientPass::kGradient, /*streams=*/false));
+  if (desc.diff_src.SizeBytes() > kLarge) {
+    ABSL_ASSIGN_OR_RETURN(gradient.streaming_code,
+                          compile(GradientPass::kGradient, /*streams=*/true));
+  }
   return MakeDriven(BackwardInfoOf(request), std::move(gradient));
 }
 
