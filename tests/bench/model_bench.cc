@@ -38,7 +38,7 @@ absl::Status Measure(const Options& options) {
   std::printf("load    %8.1f ms\n", absl::ToDoubleMilliseconds(absl::Now() - load_start));
   ABSL_ASSIGN_OR_RETURN(const Explanation plan,
                         model->Explain({.batch = options.batch, .runs = options.runs}));
-  std::printf("median  %8.3f ms\n", absl::ToDoubleMilliseconds(plan.run));
+  std::printf("median  %8.4f ms\n", absl::ToDoubleMilliseconds(plan.run));
   if (!options.steps) return absl::OkStatus();
   for (const PlanStep& step : plan.steps) {
     std::string layouts;

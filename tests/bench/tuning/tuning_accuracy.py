@@ -8,7 +8,8 @@ Of the first seed's QDQ file: onnx.checker, the bits of a server that loads it a
 tilewire.tuning, and with --node_modules (of onnxruntime-node) the classes of 100 pictures in ONNX Runtime.
 
 The status is 0 if every budget is kept, no class or bit differs and, with --judge_times, the chosen layers are at least
-as fast as all bf16 and take at most 1.1 times as long as all int8 where that keeps the budget.
+as fast as the exact model and all bf16 (2 % are noise) and take at most 1.1 times as long as all int8 where that keeps
+the budget.
 Needs what picture_networks.py needs.
 
   bazel build //client:tilewire //service:tilewire-server //tests/bench:model_bench
@@ -32,6 +33,7 @@ import picture_networks
 ROOT = pathlib.Path(__file__).absolute().parents[3]
 DIGITS = ROOT / "deploy/models/digits"
 COMPARED = 100  # pictures of the QDQ file
+NOISE = 1.02  # of a time beside another
 RUNS = """
 const runtime = require(process.argv[1] + "/onnxruntime-node");
 const floats = require("fs").readFileSync(process.argv[3]);
@@ -140,7 +142,8 @@ def check_times(flags, network, model, int8_keeps):
         sides["int8"] = (network.folder / "int8/model.onnx", "exact")
     found = times(flags, sides)
     print("  us on one thread: " + ", ".join(f"{side} {1000 * found[side]:.1f}" for side in sides), end="")
-    is_fast = found["chosen"] <= found["bf16"] and (not int8_keeps or found["chosen"] <= 1.1 * found["int8"])
+    most = NOISE * min(found["exact"], found["bf16"])
+    is_fast = found["chosen"] <= most and (not int8_keeps or found["chosen"] <= 1.1 * found["int8"])
     print(f"; all int8 {'keeps' if int8_keeps else 'does not keep'} the budget{'' if is_fast else '; TOO SLOW'}",
           flush=True)
     return is_fast
