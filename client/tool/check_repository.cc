@@ -16,6 +16,7 @@
 #include "engine/engine.h"
 #include "engine/onnx/model_check.h"
 #include "engine/tuner.h"
+#include "engine/tuning_text.h"
 #include "service/models/model_config.h"
 #include "service/models/served_tensors.h"
 
@@ -118,10 +119,7 @@ CheckedTuning CheckTuningOf(const std::string& path) {
   const std::string message(facts.status().message());
   if (!facts.ok()) return {.problem = absl::StartsWith(message, kTuningFile) ? message : ""};
   if (!facts->has_value()) return {};
-  const TuningFacts& found = **facts;
-  return {.text = absl::StrCat(kTuningFile, ", to ", found.budget, ": ", found.int8_layers,
-                               " layers int8, ", found.bf16_layers, " bf16, ", found.exact_layers,
-                               " exact; measured: ", found.held_out_error)};
+  return {.text = FactsText(**facts)};
 }
 
 int CheckRepository(const std::string& folder, const RepositoryCheckOptions& options) {

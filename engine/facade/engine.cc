@@ -23,6 +23,7 @@
 #include "engine/primitive_engine.h"
 #include "engine/trainer.h"
 #include "engine/tuning/tuned_source.h"
+#include "engine/tuning_text.h"
 #include "spdlog/spdlog.h"
 
 namespace tilewire {
@@ -141,8 +142,7 @@ class RealEngine final : public Engine, public PrimitiveEngine {
   absl::StatusOr<std::shared_ptr<const Model>> CreateTuned(tuning::TunedSource tuned,
                                                            LoadOptions options) {
     const TuningFacts& facts = tuned.facts;
-    spdlog::info("{}: tuned to {}: {} of its layers int8, {} bf16, {} exact", options.name,
-                 facts.budget, facts.int8_layers, facts.bf16_layers, facts.exact_layers);
+    spdlog::info("{}: tuned by {}", options.name, FactsText(facts));
     const std::vector<std::string> features =
         cpu::FeatureNames(shared_->options.max_isa & cpu::BestIsa());
     const bool is_of_this_cpu = facts.cpu_features == features;

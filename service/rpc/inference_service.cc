@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/precision.h"
 #include "engine/base/status_macros.h"
+#include "engine/tuning_text.h"
 #include "service/rpc/answers/config_answer.h"
 #include "service/rpc/answers/statistics_answer.h"
 #include "service/rpc/infer_job.h"
@@ -206,8 +207,7 @@ void DescribePrecision(const ServedModel& served,
   (*properties)["precision"] = "tuned";
   (*properties)["tuned_budget"] = tuning->budget;
   (*properties)["tuned_error"] = tuning->held_out_error;
-  (*properties)["tuned_layers"] = absl::StrCat(tuning->int8_layers, " int8, ", tuning->bf16_layers,
-                                               " bf16, ", tuning->exact_layers, " exact");
+  (*properties)["tuned_layers"] = LayersText(*tuning);
   if (tuning->rows > 0) (*properties)["tuned_rows"] = absl::StrCat(tuning->rows, " layers");
 }
 

@@ -11,6 +11,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/engine.h"
 #include "engine/explanation.h"
+#include "engine/tuning_text.h"
 #include "service/observe/steady_time.h"
 #include "service/rpc/answers/slow_answer.h"
 #include "service/rpc/parsed_request.h"
@@ -86,11 +87,7 @@ template <typename Answer>
 void EncodePrecision(const ServedModel& served, Answer* answer) {
   const TuningFacts* tuning = served.model->tuning();
   answer->set_precision(tuning != nullptr ? "tuned" : std::string(PrecisionName(served.precision)));
-  if (tuning == nullptr) return;
-  answer->set_tuning(absl::StrCat(kTuningFile, ", to ", tuning->budget, ": ", tuning->int8_layers,
-                                  " layers int8, ", tuning->bf16_layers, " bf16, ",
-                                  tuning->exact_layers,
-                                  " exact; measured: ", tuning->held_out_error));
+  if (tuning != nullptr) answer->set_tuning(FactsText(*tuning));
 }
 
 class ExplainJob final : public Job {

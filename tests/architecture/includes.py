@@ -44,7 +44,7 @@ HEADERS = {
     # `tilewire check` reads a file as a server would, `tilewire train` trains one, and `tilewire tune` makes a faster
     # one of it; all without a server.
     "client": ["engine/engine.h", "engine/error_budget.h", "engine/memory/dims.h", "engine/model.h",
-               "engine/onnx/model_check.h", "engine/trainer.h", "engine/tuner.h",
+               "engine/onnx/model_check.h", "engine/trainer.h", "engine/tuner.h", "engine/tuning_text.h",
                "service/models/model_config.h", "service/models/repository_scan.h",
                "service/models/served_tensors.h"],
     "service/observe": ["engine/base/control_groups.h", "engine/base/line_writer.h",
@@ -64,7 +64,7 @@ HEADERS = {
     "service/front": ["engine/threading/background_thread.h", "engine/threading/mutex.h",
                       "service/wire/inflate.h"],
     "service/http": ["engine/base/control_groups.h", "engine/threading/background_thread.h"],
-    "service/rpc": ["engine/longest_steps.h", "engine/threading/core_time.h",
+    "service/rpc": ["engine/longest_steps.h", "engine/threading/core_time.h", "engine/tuning_text.h",
                     "engine/threading/mutex.h", "service/version.h"],
     "service": ["engine/threading/background_thread.h", "engine/threading/mutex.h",
                 "engine/threading/pinning.h"],
