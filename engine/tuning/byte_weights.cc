@@ -10,6 +10,8 @@ namespace {
 constexpr float kMost = 127;
 constexpr float kLeast = 1e-10f;  // smaller scales are not ordinary (IsOrdinary())
 constexpr double kMostBias = 1 << 30;
+// A sum with it has no bits below the ones: it rounds to the nearest integer, halves to even.
+constexpr float kRounding = 1.5f * (1 << 23);
 
 }  // namespace
 
@@ -17,19 +19,30 @@ ByteWeights ToBytes(absl::Span<const float> weights, const Dims& dims, int axis)
   const int64_t outputs = dims[axis];
   int64_t inner = 1;
   for (size_t d = axis + 1; d < dims.size(); ++d) inner *= dims[d];
-  const auto output_of = [&](size_t i) { return static_cast<int64_t>(i) / inner % outputs; };
+  // Elements of one output that are side by side, in the order of the weights.
+  const auto for_each_run = [&](auto function) {
+    const float* run = weights.data();
+    for (const float* const end = run + weights.size(); run != end;) {
+      for (int64_t output = 0; output < outputs; ++output, run += inner) function(output, run);
+    }
+  };
   ByteWeights bytes;
   bytes.scale.assign(outputs, 0);
-  for (size_t i = 0; i < weights.size(); ++i) {
-    float& largest = bytes.scale[output_of(i)];
-    largest = std::max(largest, std::fabs(weights[i]));
-  }
+  for_each_run([&](int64_t output, const float* run) {
+    float largest = bytes.scale[output];
+    for (int64_t i = 0; i < inner; ++i) largest = std::max(largest, std::fabs(run[i]));
+    bytes.scale[output] = largest;
+  });
   for (float& scale : bytes.scale) scale = scale == 0 ? 1 : std::max(scale / kMost, kLeast);
-  bytes.elements.reserve(weights.size());
-  for (size_t i = 0; i < weights.size(); ++i) {
-    const float scaled = std::nearbyint(weights[i] / bytes.scale[output_of(i)]);
-    bytes.elements.push_back(static_cast<int8_t>(std::clamp(scaled, -kMost, kMost)));
-  }
+  bytes.elements.resize(weights.size());
+  for_each_run([&](int64_t output, const float* run) {
+    const float scale = bytes.scale[output];
+    int8_t* const elements = &bytes.elements[run - weights.data()];
+    for (int64_t i = 0; i < inner; ++i) {
+      const float scaled = std::clamp(run[i] / scale, -kMost, kMost);
+      elements[i] = static_cast<int8_t>((scaled + kRounding) - kRounding);
+    }
+  });
   return bytes;
 }
 

@@ -33,19 +33,24 @@ std::string TaggedGraph(int64_t length) {
 std::string Edited(const ModelSource& source, std::vector<FileEdit> edits) {
   absl::c_stable_sort(edits,
                       [](const FileEdit& a, const FileEdit& b) { return a.begin < b.begin; });
-  const std::string& old = source.bytes();
+  const absl::string_view old = source.bytes();
   const FieldPlace& graph = source.graph();
-  std::string inside;
-  inside.reserve(graph.end - graph.payload);
+  int64_t inside = graph.end - graph.payload;
+  for (const FileEdit& edit : edits)
+    inside += static_cast<int64_t>(edit.bytes.size()) - (edit.end - edit.begin);
+  const std::string header = TaggedGraph(inside);
+  // Models are large: the file is the only copy that is made here.
+  std::string file;
+  file.reserve(graph.begin + header.size() + inside + (old.size() - graph.end));
+  absl::StrAppend(&file, old.substr(0, graph.begin), header);
   int64_t at = graph.payload;
-  for (const FileEdit& edit : edits) {
-    absl::StrAppend(&inside, absl::string_view(old).substr(at, edit.begin - at), edit.bytes);
+  for (FileEdit& edit : edits) {
+    absl::StrAppend(&file, old.substr(at, edit.begin - at), edit.bytes);
     at = edit.end;
+    edit.bytes = std::string();
   }
-  absl::StrAppend(&inside, absl::string_view(old).substr(at, graph.end - at));
-  return absl::StrCat(absl::string_view(old).substr(0, graph.begin),
-                      TaggedGraph(static_cast<int64_t>(inside.size())), inside,
-                      absl::string_view(old).substr(graph.end));
+  absl::StrAppend(&file, old.substr(at));
+  return file;
 }
 
 onnx::NodeProto* AddNode(onnx::GraphProto* nodes, const char* op, const std::string& name,
@@ -242,6 +247,7 @@ std::string QdqEdits::Finish() {
     if (IsUnread(name)) edits.push_back({initializer.place.begin, initializer.place.end, ""});
   }
   edits.push_back({source_.graph().end, source_.graph().end, added_.SerializeAsString()});
+  onnx::GraphProto().Swap(&added_);  // Clear() would keep its memory
   return Edited(source_, std::move(edits));
 }
 

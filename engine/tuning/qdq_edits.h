@@ -56,7 +56,7 @@ class QdqEdits {
   void AddOutput(const std::string& tensor);
 
   bool IsEmpty() const { return before_.empty() && rewired_.empty(); }
-  // Initializers that nothing reads any longer go.
+  // Initializers that nothing reads any longer go. Ends the object's life.
   std::string Finish();
 
  private:

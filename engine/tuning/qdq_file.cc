@@ -75,15 +75,17 @@ absl::StatusOr<LayerIntegers> QdqWriter::IntegersOf(int index, const TensorParam
     if (tensor.giver == index) given = tensor.factors;
     if (tensor.reader == index) read = tensor.factors;
   }
-  if (given.empty() && read.empty()) {
+  const bool is_scaled = !given.empty() || !read.empty();
+  if (!is_scaled && writes_several_) {
     ABSL_ASSIGN_OR_RETURN(integers.weights, BytesOf(layer));
     return integers;
   }
-  integers.has_own_weights = integers.has_own_biases = true;
+  integers.has_own_weights = is_scaled;
+  integers.has_own_biases |= is_scaled;
   for (size_t i = 0; i < given.size() && !integers.biases.empty(); ++i)
     integers.biases[i] /= given[i];
   ABSL_ASSIGN_OR_RETURN(std::vector<float> weights, LoadWeights(layer));
-  Scale(integers.dims, given, read, &weights);
+  if (is_scaled) Scale(integers.dims, given, read, &weights);
   *own_weights = ToBytes(weights, integers.dims, layer.axis);
   integers.weights = own_weights;
   return integers;

@@ -31,11 +31,12 @@ struct TwinFile {
   std::vector<std::string> originals, twins;  // of each layer: the outputs to compare
 };
 
-// Keeps the integers of weights from file to file. Refers to `source` and `layers`.
+// Keeps the integers of weights from file to file, where it writes several. Refers to `source` and
+// `layers`.
 class QdqWriter {
  public:
-  QdqWriter(const ModelSource& source, const std::vector<Layer>& layers)
-      : source_(source), layers_(layers) {}
+  QdqWriter(const ModelSource& source, const std::vector<Layer>& layers, bool writes_several = true)
+      : source_(source), layers_(layers), writes_several_(writes_several) {}
 
   // `tensors` become u8 and real again before all nodes that read them; weights and biases of the
   // layers that are int8 become initializers of integers. Initializers that nothing reads any
@@ -60,6 +61,7 @@ class QdqWriter {
 
   const ModelSource& source_;
   const std::vector<Layer>& layers_;
+  const bool writes_several_;
   absl::flat_hash_map<std::string, ByteWeights> bytes_;  // by the weights' name and axis
 };
 

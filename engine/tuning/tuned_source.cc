@@ -312,7 +312,7 @@ absl::StatusOr<std::string> ApplyTuning(const tuned::ModelTuning& tuning, const 
   ABSL_RETURN_IF_ERROR(AddShifts(tuning, layers, source, lines, &corrections));
   ABSL_RETURN_IF_ERROR(AddFactors(tuning, tuned, layers, source, lines, &corrections));
   *precisions = NodePrecisions(layers, tuned);
-  return QdqWriter(source, layers).Write(tuned, ranges, corrections);
+  return QdqWriter(source, layers, /*writes_several=*/false).Write(tuned, ranges, corrections);
 }
 
 absl::StatusOr<std::optional<TunedSource>> OpenTuned(const std::string& path) {
