@@ -6,10 +6,14 @@
 //   top1_changed   share of the places at which the largest of y and of z, along dimension 1, have
 //                  other indices; an example without further dimensions is one place. Between 0
 //                  and 1
+//   accuracy_drop  with a label for each example, which is one place: the share of the examples
+//                  whose label is the index of the largest of y, minus the same of z; between -1
+//                  and 1
 //   l2             |z - y| / |y|, Euclidean; 0 and up
 //   psnr           10 log10((max y - min y)^2 / mean((z - y)^2)) in dB; the larger the better
 //
-// Value types. Source of the interval: E. B. Wilson, Probable inference, 1927.
+// Value types. Sources of the intervals: E. B. Wilson, Probable inference, 1927; of accuracy_drop
+// A. Agresti and Y. Min, Statistics in Medicine 24, 2005.
 #ifndef ENGINE_ERROR_BUDGET_H_
 #define ENGINE_ERROR_BUDGET_H_
 
@@ -23,17 +27,19 @@
 
 namespace tilewire {
 
-enum class ErrorMeasure : uint8_t { kTop1Changed, kL2, kPsnr };
+enum class ErrorMeasure : uint8_t { kTop1Changed, kAccuracyDrop, kL2, kPsnr };
 
-// "top1_changed", "l2", "psnr".
+// "top1_changed", "accuracy_drop", "l2", "psnr".
 absl::string_view NameOf(ErrorMeasure measure);
+// Whether it counts answers, in shares of the examples.
+bool IsOfAnswers(ErrorMeasure measure);
 // A value of the measure as people read it: "0.28 %", "3.1e-03", "41.2 dB".
 std::string ErrorText(ErrorMeasure measure, double value);
 
 class ErrorBudget {
  public:
-  // MEASURE<=NUMBER, of psnr MEASURE>=NUMBER; of top1_changed NUMBER may be a percentage. After the
-  // measure, "(NAME)" names an output; without it, the first one is meant.
+  // MEASURE<=NUMBER, of psnr MEASURE>=NUMBER; of top1_changed and accuracy_drop NUMBER may be a
+  // percentage. After the measure, "(NAME)" names an output; without it, the first one is meant.
   //   kInvalidArgument  another form, a measure that there is not, a number out of range; each with
   //                     the value and what is allowed
   static absl::StatusOr<ErrorBudget> Parse(absl::string_view text);
@@ -65,11 +71,14 @@ struct ShareInterval {
 
 // Wilson's interval for `counted` of `total`, which is at least 1.
 ShareInterval WilsonInterval(int64_t counted, int64_t total);
+// The interval of (worse - better) / total, where so many of `total` answers, at least 1, became
+// worse and better.
+ShareInterval DropInterval(int64_t worse, int64_t better, int64_t total);
 
 struct MeasuredError {
   double value = 0;
   int64_t examples = 0;
-  // Only with top1_changed where an example is one place: others are not independent.
+  // Only of answers where an example is one place: others are not independent.
   std::optional<ShareInterval> interval;
 };
 

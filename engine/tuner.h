@@ -27,6 +27,7 @@
 #include "engine/engine.h"
 #include "engine/error_budget.h"
 #include "engine/model.h"
+#include "engine/tuned_answers.h"
 
 namespace tilewire {
 
@@ -52,7 +53,7 @@ struct TuningSpec {
   // fastest that keeps the budget.
   std::optional<double> goal;
   // The right class of each example, an index along dimension 1 of the budget's output; empty: not
-  // known. Then accuracy is told, and decides nothing.
+  // known. With them accuracy is told; it decides nothing but where the budget is of it.
   std::vector<int64_t> labels;
   bool is_made_up = false;  // the examples; the tuning says so
   // Among which each layer gets a precision; int8 alone: all layers that can be are, whatever the
@@ -101,20 +102,16 @@ struct TriedPoint {
   bool is_chosen = false;
 };
 
-// An example for which the tuned model has another class than the exact one.
-struct ChangedAnswer {
-  int64_t example = 0;  // its index
-  int64_t exact_class = 0, tuned_class = 0;
-  // They belong to these classes: the output where its elements are probabilities, whose sum is 1,
-  // else its softmax.
-  double exact_probability = 0, tuned_probability = 0;
-  int64_t label = -1;  // -1: not known
-};
-
-// How many examples the models are right for, and within which shares of all that may lie.
-struct Accuracy {
-  int64_t examples = 0, exact_right = 0, tuned_right = 0;
-  ShareInterval exact_interval, tuned_interval;
+// An assignment that was timed at the end of the choice, as a whole model and in turns with the
+// others: the exact one, those of one precision, and what was chosen layer by layer.
+struct Finalist {
+  std::string name;  // "exact", "all bf16", "all int8", "layer by layer"
+  absl::Duration time;
+  double error = 0;  // of the budget's measure, on the examples of the choice
+  double l2 = 0;
+  // On these examples: within the budget, and with the margins that let others keep it, too.
+  bool keeps_budget = false, is_sure = false;
+  bool is_chosen = false;
 };
 
 // The bytes that a model holds while nothing runs (Model::HeldBytes()), and those of one run.
@@ -135,6 +132,9 @@ struct TuningResult {
   // check; then a second one, which is judged on the same examples, kept to half the budget and
   // aimed higher. `held_out` is that of the better one.
   std::optional<MeasuredError> first_held_out;
+  // The error on these examples of a clearly faster assignment that kept the budget on those of the
+  // choice, though not surely enough, and missed it here.
+  std::optional<MeasuredError> bolder_held_out;
   // On the examples held out, where each has one class; top1_changed, whatever the budget is of.
   std::optional<MeasuredError> changed_share;
   std::vector<ChangedAnswer> changed;
@@ -146,6 +146,7 @@ struct TuningResult {
   int64_t exact_bytes = 0, tuned_bytes = 0;  // of the files
   ModelMemory exact_memory, tuned_memory;    // of an engine that loads these files
   std::vector<TriedPoint> curve;             // as they were tried; empty without times of layers
+  std::vector<Finalist> finalists;           // empty: nothing keeps the budget, or a goal was given
   std::string model;                         // the QDQ file; empty unless is_found()
   std::string tuning;                        // the text of tilewire.tuning; empty unless is_found()
 
@@ -170,7 +171,7 @@ absl::StatusOr<std::optional<TuningFacts>> CheckTuning(const std::string& path);
 //                       files; neither bf16 nor int8 permitted and no rows chosen, rows of a model
 //                       whose inputs leave more open than the batch; a goal that is not above 1;
 //                       another number of labels than of examples, classes that the output does
-//                       not have
+//                       not have, a budget of accuracy_drop without labels
 //   kFailedPrecondition the model is quantized already, or has no layer that can be int8; bf16 is
 //                       permitted, and this CPU or the engine's options have no products of it
 //   kResourceExhausted  memory, no space in the scratch folder

@@ -127,7 +127,7 @@ std::string ErrorFigure(const TuningResult& result) {
 // The error of what was tried, against its time.
 std::string CurveFigure(const TuningReport& report) {
   const ErrorMeasure measure = report.budget.measure();
-  const double unit = measure == ErrorMeasure::kTop1Changed ? 100 : 1;
+  const double unit = IsOfAnswers(measure) ? 100 : 1;
   ChartSeries tried{"tried", 1, LineStyle::kDots, {}}, chosen{"chosen", 0, LineStyle::kDots, {}};
   ChartSeries best{"best", 1, LineStyle::kSolid, {}}, limit{"budget", 2, LineStyle::kDashed, {}};
   for (const TriedPoint& point : report.result.curve) {
@@ -145,9 +145,11 @@ std::string CurveFigure(const TuningReport& report) {
       best.points.emplace_back(absl::ToDoubleMilliseconds(point.estimate), unit * point.error);
   }
   limit.points = {{0, unit * report.budget.limit()}, {latest, unit * report.budget.limit()}};
-  const absl::string_view of_measure = measure == ErrorMeasure::kTop1Changed ? "answers changed, %"
-                                       : measure == ErrorMeasure::kPsnr      ? "psnr, dB"
-                                                                             : "l2";
+  const absl::string_view of_measure = measure == ErrorMeasure::kAccuracyDrop ? "accuracy lost, %"
+                                       : measure == ErrorMeasure::kTop1Changed
+                                           ? "answers changed, %"
+                                       : measure == ErrorMeasure::kPsnr ? "psnr, dB"
+                                                                        : "l2";
   return HtmlFigure(
       absl::StrCat("All that was tried: the error (", of_measure,
                    ") against the sum of its layers' times: ", Legend({tried, chosen, limit})),

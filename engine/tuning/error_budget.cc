@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/error_budget.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/ascii.h"
@@ -14,8 +15,10 @@ namespace tilewire {
 namespace {
 
 constexpr char kForms[] =
-    "; a budget is top1_changed<=0.5%, l2<=1e-2 or psnr>=40, with the output in parentheses after "
-    "the measure if it is not the first: l2(scores)<=1e-2";
+    "; a budget is top1_changed<=0.5%, accuracy_drop<=0.5%, l2<=1e-2 or psnr>=40, with the output "
+    "in parentheses after the measure if it is not the first: l2(scores)<=1e-2";
+
+constexpr double kZ = 1.959963984540054;  // 95 % of a normal distribution lie within so many
 
 struct MeasureRow {
   ErrorMeasure measure;
@@ -24,6 +27,7 @@ struct MeasureRow {
 };
 constexpr MeasureRow kMeasures[] = {
     {ErrorMeasure::kTop1Changed, "top1_changed", "<=", 1},
+    {ErrorMeasure::kAccuracyDrop, "accuracy_drop", "<=", 1},
     {ErrorMeasure::kL2, "l2", "<=", 1},
     {ErrorMeasure::kPsnr, "psnr", ">=", 200},
 };
@@ -32,29 +36,33 @@ const MeasureRow& RowOf(ErrorMeasure measure) { return kMeasures[static_cast<int
 
 absl::StatusOr<double> ParseLimit(const MeasureRow& row, absl::string_view text) {
   absl::string_view digits = text;
-  const bool is_percentage =
-      row.measure == ErrorMeasure::kTop1Changed && absl::ConsumeSuffix(&digits, "%");
+  const bool is_percentage = IsOfAnswers(row.measure) && absl::ConsumeSuffix(&digits, "%");
   double limit = 0;
   if (!absl::SimpleAtod(digits, &limit))
     return InvalidArgument("'", text, "' is not a number", kForms);
   if (is_percentage) limit /= 100;
-  if (row.measure == ErrorMeasure::kTop1Changed && !is_percentage && limit == 1) {
+  if (IsOfAnswers(row.measure) && !is_percentage && limit == 1) {
     return InvalidArgument("'", text,
                            "' is all answers, which any model keeps: 1% is a hundredth of "
                            "them, 100% all");
   }
   if (limit >= 0 && limit <= row.most) return limit;
   return InvalidArgument("'", text, "' is out of range: the limit of ", row.name, " is from 0 to ",
-                         row.most, row.measure == ErrorMeasure::kTop1Changed ? " or 100%" : "");
+                         row.most, IsOfAnswers(row.measure) ? " or 100%" : "");
 }
 
 }  // namespace
 
 absl::string_view NameOf(ErrorMeasure measure) { return RowOf(measure).name; }
 
+bool IsOfAnswers(ErrorMeasure measure) {
+  return measure == ErrorMeasure::kTop1Changed || measure == ErrorMeasure::kAccuracyDrop;
+}
+
 std::string ErrorText(ErrorMeasure measure, double value) {
   switch (measure) {
     case ErrorMeasure::kTop1Changed:
+    case ErrorMeasure::kAccuracyDrop:
       return absl::StrFormat("%.2f %%", 100 * value);
     case ErrorMeasure::kL2:
       return absl::StrFormat("%.2e", value);
@@ -104,19 +112,28 @@ ErrorBudget ErrorBudget::Part(double part) const {
 
 std::string ErrorBudget::ToString() const {
   const MeasureRow& row = RowOf(measure_);
-  const std::string limit = measure_ == ErrorMeasure::kTop1Changed ? absl::StrCat(100 * limit_, "%")
-                                                                   : absl::StrCat(limit_);
+  const std::string limit =
+      IsOfAnswers(measure_) ? absl::StrCat(100 * limit_, "%") : absl::StrCat(limit_);
   const std::string output = output_.empty() ? "" : absl::StrCat("(", output_, ")");
   return absl::StrCat(row.name, output, row.comparison, limit);
 }
 
 ShareInterval WilsonInterval(int64_t counted, int64_t total) {
-  constexpr double kZ = 1.959963984540054;  // 95 % of a normal distribution lie within so many
   const double n = static_cast<double>(total), share = static_cast<double>(counted) / n;
   const double stretch = 1 + kZ * kZ / n;
   const double middle = (share + kZ * kZ / (2 * n)) / stretch;
   const double half = kZ / stretch * std::sqrt(share * (1 - share) / n + kZ * kZ / (4 * n * n));
   return {.low = counted == 0 ? 0 : middle - half, .high = counted == total ? 1 : middle + half};
+}
+
+// Wald's interval of a difference of paired shares, with half an answer more of each kind.
+ShareInterval DropInterval(int64_t worse, int64_t better, int64_t total) {
+  const double n = static_cast<double>(total) + 2;
+  const double lost = (static_cast<double>(worse) + 0.5) / n;
+  const double gained = (static_cast<double>(better) + 0.5) / n;
+  const double drop = lost - gained;
+  const double half = kZ * std::sqrt((lost + gained - drop * drop) / n);
+  return {.low = std::max(drop - half, -1.0), .high = std::min(drop + half, 1.0)};
 }
 
 std::string MeasuredText(ErrorMeasure measure, const MeasuredError& error) {

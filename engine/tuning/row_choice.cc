@@ -86,8 +86,8 @@ std::vector<int> RowChoice::LayersFor(const std::string& row, bool is_integer,
     // Without a name of its own, an exact layer could not be found again.
     const bool has_name =
         precisions_[i] != TunedPrecision::kExact || in_.layers[i].name == in_.layers[i].step;
-    if (is_int8 == is_integer && is_permitted && is_of_kind && has_name && now != row)
-      layers.push_back(static_cast<int>(i));
+    const bool fits = is_int8 == is_integer && is_permitted && is_of_kind && has_name;
+    if (fits && now != row && !IsMeasuredBefore(i)) layers.push_back(static_cast<int>(i));
   }
   return layers;
 }
@@ -98,9 +98,8 @@ absl::StatusOr<RowChoice::ModelPtr> RowChoice::Load(const std::map<std::string, 
 }
 
 RowChoice::Errors RowChoice::ErrorsOf(const TrialOutputs& outputs) const {
-  OutputError error;
-  for (size_t i = 0; i < outputs.outputs.size(); ++i)
-    error.Add(in_.exact_outputs.outputs[i], outputs.outputs[i]);
+  const OutputError error =
+      ErrorOf({in_.set.chosen, in_.exact_outputs.outputs, outputs.outputs}, in_.spec.labels);
   return {error.Of(in_.spec.budget.measure()), error.Of(ErrorMeasure::kL2).value,
           HaveSameBits(base_outputs_, outputs)};
 }
@@ -124,6 +123,10 @@ absl::Status RowChoice::Begin() {
     if (found != rows.end()) base_rows_[i] = found->second;
   }
   best_.assign(in_.layers.size(), {});
+  for (size_t i = 0; i < best_.size(); ++i) {
+    // In another neighbourhood the estimates may choose that row themselves.
+    if (IsMeasuredBefore(i) && before_.best[i].row != base_rows_[i]) best_[i] = before_.best[i];
+  }
   return absl::OkStatus();
 }
 
@@ -215,6 +218,7 @@ absl::Status RowChoice::TryAll() {
     if (in_.spec.progress) in_.spec.progress({kDoneByPrecisions, absl::StrCat("the row ", name)});
     ABSL_RETURN_IF_ERROR(TryRow(name, layers));
   }
+  is_complete_ = true;
   std::vector<int> all, with_same_bits;
   for (size_t i = 0; i < best_.size(); ++i) {
     if (best_[i].row.empty()) continue;

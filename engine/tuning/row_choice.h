@@ -25,7 +25,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "engine/cpu/isa.h"
-#include "engine/tuning/choice.h"
+#include "engine/tuning/choice/choice.h"
 
 namespace tilewire::tuning {
 
@@ -37,12 +37,21 @@ class RowChoice {
     absl::Duration before, after;
   };
 
-  // For the model of `file` with these precisions, on a CPU with `isa`.
-  RowChoice(const ChoiceInputs& inputs, cpu::Isa isa, std::string file, Precisions precisions)
+  // The best row of each layer alone, where all rows were tried for layers of these precisions.
+  struct Measured {
+    Precisions precisions;  // empty: nothing was measured
+    std::vector<LayerRow> best;
+  };
+
+  // For the model of `file` with these precisions, on a CPU with `isa`. Layers that have the same
+  // precision in `before` are not measured alone again.
+  RowChoice(const ChoiceInputs& inputs, cpu::Isa isa, std::string file, Precisions precisions,
+            Measured before = {})
       : in_(inputs),
         isa_(isa),
         file_(std::move(file)),
         precisions_(std::move(precisions)),
+        before_(std::move(before)),
         rows_(inputs.layers.size()) {}
 
   // Ends early, with what it has, at the deadline and when the spec's `stop` is set.
@@ -58,6 +67,7 @@ class RowChoice {
     bool has_same_bits = false;  // as the model with the rows that estimates choose
   };
   const Errors& errors() const { return errors_; }
+  Measured measured() const { return is_complete_ ? Measured{precisions_, best_} : before_; }
   int64_t tried() const { return tried_; }
   bool is_stopped() const { return is_stopped_; }
   bool is_out_of_time() const { return is_out_of_time_; }
@@ -72,7 +82,10 @@ class RowChoice {
 
   bool IsEnding();
   std::map<std::string, std::string> NodeRowsOf(const std::vector<LayerRow>& rows) const;
-  // The layers for which the row may be tried.
+  bool IsMeasuredBefore(size_t layer) const {
+    return !before_.precisions.empty() && before_.precisions[layer] == precisions_[layer];
+  }
+  // The layers for which the row may be tried, and was not before.
   std::vector<int> LayersFor(const std::string& row, bool is_integer, Precision precision) const;
   absl::StatusOr<ModelPtr> Load(const std::map<std::string, std::string>& rows, bool tries) const;
   Errors ErrorsOf(const TrialOutputs& outputs) const;
@@ -89,6 +102,7 @@ class RowChoice {
   const cpu::Isa isa_;
   const std::string file_;
   const Precisions precisions_;
+  const Measured before_;
   ModelPtr base_;
   TrialOutputs base_outputs_;
   std::vector<std::string> base_rows_;  // of each layer; empty: no step of its own
@@ -96,6 +110,7 @@ class RowChoice {
   std::vector<LayerRow> rows_;
   Errors errors_;
   int64_t tried_ = 0;
+  bool is_complete_ = false;  // best_
   bool is_stopped_ = false, is_out_of_time_ = false;
 };
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -19,8 +20,14 @@
 namespace tilewire::tuning {
 namespace {
 
-const absl::Duration kLeastTime = absl::Milliseconds(100);
-constexpr int kMostTurns = 300;
+const absl::Duration kLeastTime = absl::Milliseconds(100), kInCache = absl::Milliseconds(1);
+constexpr int kMostTurns = 1000;
+
+absl::Duration TimeBy(clockid_t clock) {
+  timespec time{};
+  clock_gettime(clock, &time);
+  return absl::DurationFromTimespec(time);
+}
 
 OutputFloats FloatsOf(const OutputTensor& output) {
   OutputFloats floats{.dims = output.dims};
@@ -101,22 +108,43 @@ absl::Status TrialRuns::RunAll(const Model& model, int64_t example,
   return absl::OkStatus();
 }
 
-absl::Status TrialRuns::TimeInTurns(const Model& a, const Model& b, absl::Duration* of_a,
-                                    absl::Duration* of_b) const {
-  std::vector<absl::Duration> times[2];
+absl::StatusOr<std::vector<absl::Duration>> TrialRuns::TimeInTurns(
+    absl::Span<const Model* const> models, absl::Duration least) const {
+  std::vector<std::vector<absl::Duration>> times(models.size());
   const std::vector<InputTensor>& inputs = set_->inputs[set_->chosen.front()];
+  // One thread computes: the time that it had a core for, which a busy machine makes longer by far
+  // less than what passes meanwhile.
+  const EngineOptions& options = engine_->options();
+  const bool is_alone = std::min(options.threads, options.threads_per_request) == 1;
+  const clockid_t clock = is_alone ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC;
+  const auto run = [&](const Model& model) -> absl::StatusOr<absl::Duration> {
+    const absl::Duration start = TimeBy(clock);
+    ABSL_RETURN_IF_ERROR(model.Run(inputs, {}, {}).status());
+    return TimeBy(clock) - start;
+  };
   // The first turn makes plans, and is not counted. Turns of a small model are more, as other work
   // on the machine takes a core for longer than some of them.
-  const absl::Time enough = absl::Now() + kLeastTime;
+  const absl::Time enough = absl::Now() + least;
   for (int turn = 0; turn <= kTurns || (turn < kMostTurns && absl::Now() < enough); ++turn) {
-    for (int i = 0; i < 2; ++i) {
-      const absl::Time start = absl::Now();
-      ABSL_RETURN_IF_ERROR((i == 0 ? a : b).Run(inputs, {}, {}).status());
-      if (turn > 0) times[i].push_back(absl::Now() - start);
+    for (size_t i = 0; i < models.size(); ++i) {
+      ABSL_ASSIGN_OR_RETURN(absl::Duration time, run(*models[i]));
+      // The other models have put out of the core's own cache what fits it.
+      if (time < kInCache) {
+        ABSL_ASSIGN_OR_RETURN(time, run(*models[i]));
+      }
+      if (turn > 0) times[i].push_back(time);
     }
   }
-  *of_a = MedianOf(std::move(times[0]));
-  *of_b = MedianOf(std::move(times[1]));
+  std::vector<absl::Duration> medians;
+  for (std::vector<absl::Duration>& of_one : times) medians.push_back(MedianOf(std::move(of_one)));
+  return medians;
+}
+
+absl::Status TrialRuns::TimeInTurns(const Model& a, const Model& b, absl::Duration* of_a,
+                                    absl::Duration* of_b) const {
+  ABSL_ASSIGN_OR_RETURN(const std::vector<absl::Duration> times, TimeInTurns({&a, &b}, kLeastTime));
+  *of_a = times[0];
+  *of_b = times[1];
   return absl::OkStatus();
 }
 

@@ -56,7 +56,10 @@ class TrialRuns {
   // All outputs of one example, to `take`.
   absl::Status RunAll(const Model& model, int64_t example,
                       const std::function<absl::Status(const OutputTensor&)>& take) const;
-  // Median times of runs of the two on the first example of the choice, in turns.
+  // Median times of runs of each model on the first example of the choice, in turns of at least
+  // `least` altogether. With one thread, times of the process on its core.
+  absl::StatusOr<std::vector<absl::Duration>> TimeInTurns(absl::Span<const Model* const> models,
+                                                          absl::Duration least) const;
   absl::Status TimeInTurns(const Model& a, const Model& b, absl::Duration* of_a,
                            absl::Duration* of_b) const;
   // The dims of the inputs of the first example of the choice.

@@ -18,7 +18,7 @@
 #include "engine/explanation.h"
 #include "engine/onnx/file/new_file.h"
 #include "engine/tuning/assignment.h"
-#include "engine/tuning/choice.h"
+#include "engine/tuning/choice/choice.h"
 #include "engine/tuning/conversions.h"
 #include "engine/tuning/example_set.h"
 #include "engine/tuning/file_hash.h"
@@ -41,10 +41,11 @@ absl::StatusOr<int> OutputOf(const ModelSignature& signature, const ErrorBudget&
       return InvalidArgument("output '", output.name, "' is of ", DataTypeName(output.type),
                              "; a budget is of an output of f32");
     }
-    if (budget.measure() == ErrorMeasure::kTop1Changed && !output.any_rank &&
+    if (IsOfAnswers(budget.measure()) && !output.any_rank &&
         (output.dims.size() < 2 || output.dims[1] == 1)) {
       return InvalidArgument("output '", output.name, "' is of shape ", ShapeText(output),
-                             ", which has no classes along dimension 1 for top1_changed");
+                             ", which has no classes along dimension 1 for ",
+                             NameOf(budget.measure()));
     }
     return static_cast<int>(i);
   }
@@ -59,10 +60,10 @@ absl::Status CheckExact(const TrialOutputs& exact, absl::Span<const int64_t> exa
                         ErrorMeasure measure) {
   for (size_t i = 0; i < exact.outputs.size(); ++i) {
     const Dims& dims = exact.outputs[i].dims;
-    if (measure == ErrorMeasure::kTop1Changed && (dims.size() < 2 || dims[1] < 2)) {
+    if (IsOfAnswers(measure) && (dims.size() < 2 || dims[1] < 2)) {
       return InvalidArgument("the exact model gives ", DimsToString(dims), " for example ",
-                             examples[i],
-                             ", which has no classes along dimension 1 for top1_changed");
+                             examples[i], ", which has no classes along dimension 1 for ",
+                             NameOf(measure));
     }
     for (float element : exact.outputs[i].elements) {
       if (std::isfinite(element)) continue;
@@ -87,6 +88,8 @@ absl::Status CheckSpec(const TuningSpec& spec, size_t examples, cpu::Isa isa) {
     return InvalidArgument(spec.labels.size(), " labels of ", examples,
                            " examples: one is needed for each");
   }
+  if (spec.budget.measure() == ErrorMeasure::kAccuracyDrop && spec.labels.empty())
+    return InvalidArgument("a budget of accuracy_drop needs the right class of each example");
   if (!spec.may_be_bf16 && !spec.may_be_int8 && !spec.chooses_rows)
     return InvalidArgument("neither bf16 nor int8 is permitted: nothing would change");
   if (!spec.may_be_bf16 || isa.Includes(cpu::Isa::kAvx512Bf16)) return absl::OkStatus();
@@ -169,7 +172,10 @@ class Tuning {
     ABSL_ASSIGN_OR_RETURN(TrialOutputs exact, runs_->Run(*exact_, set_.chosen, output_));
     const absl::Duration each =
         (absl::Now() - start) / static_cast<double>(std::max<size_t>(set_.chosen.size(), 1));
-    check_time_ = each * static_cast<double>(2 * (set_.held_out.size() + TrialRuns::kTurns));
+    // The exact model and two others, one more trial, and what is timed in turns: two here, four
+    // in the finals.
+    check_time_ = each * static_cast<double>(3 * set_.held_out.size() + set_.chosen.size() +
+                                             6 * TrialRuns::kTurns);
     ABSL_RETURN_IF_ERROR(CheckOutputs(exact, set_.chosen));
     return exact;
   }
@@ -180,21 +186,22 @@ class Tuning {
                                 : CheckLabels(spec_.labels, examples, exact.outputs);
   }
 
-  // The best of the choice with its rows. Without a best assignment, the exact one becomes it where
-  // rows make it faster, or nothing else is permitted.
+  // An assignment with its rows. Without one, the exact one becomes it where rows make it faster,
+  // or nothing else is permitted.
   absl::StatusOr<std::optional<Candidate>> WithRows(const ChoiceInputs& inputs,
-                                                    const Calibration& calibration,
-                                                    Choice* choice) {
+                                                    const Calibration& calibration, Choice* choice,
+                                                    const std::optional<Assignment>& assignment) {
     std::optional<Candidate> best;
-    if (choice->best()) best = Candidate{.assignment = *choice->best()};
+    if (assignment) best = Candidate{.assignment = *assignment};
     if (!spec_.chooses_rows || choice->is_stopped()) return best;
     Candidate tuned{{Precisions(layers_.size(), TunedPrecision::kExact),
                      std::vector<RangeMethod>(calibration.groups(), kRangeMethods[0])}};
     if (best) tuned = *best;
     ABSL_ASSIGN_OR_RETURN(std::string file, choice->FileOf(tuned.assignment));
     RowChoice rows(inputs, engine_->options().max_isa & cpu::BestIsa(), std::move(file),
-                   tuned.assignment.precisions);
+                   tuned.assignment.precisions, std::move(measured_rows_));
     ABSL_RETURN_IF_ERROR(rows.Run());
+    measured_rows_ = rows.measured();
     tuned.result.is_stopped = rows.is_stopped();
     tuned.result.is_out_of_time = rows.is_out_of_time();
     tuned.result.rows_tried = rows.tried();
@@ -207,11 +214,27 @@ class Tuning {
     return tuned;
   }
 
-  // Where the best misses the budget on the examples that are held out, a second one is chosen.
+  // A bolder one if it keeps the budget on the examples that are held out, or the best.
   absl::StatusOr<std::optional<Candidate>> Conclude(const ChoiceInputs& inputs,
                                                     const Calibration& calibration,
                                                     Choice* choice) {
-    ABSL_ASSIGN_OR_RETURN(std::optional<Candidate> found, WithRows(inputs, calibration, choice));
+    if (!choice->bolder()) return ConcludeBest(inputs, calibration, choice);
+    ABSL_ASSIGN_OR_RETURN(std::optional<Candidate> bolder,
+                          WithRows(inputs, calibration, choice, choice->bolder()));
+    ABSL_RETURN_IF_ERROR(Check(choice, &*bolder));
+    if (bolder->result.is_found()) return bolder;
+    const MeasuredError missed = bolder->result.held_out;
+    ABSL_ASSIGN_OR_RETURN(std::optional<Candidate> best, ConcludeBest(inputs, calibration, choice));
+    best->result.bolder_held_out = missed;
+    return best;
+  }
+
+  // Where the best misses the budget on the examples that are held out, a second one is chosen.
+  absl::StatusOr<std::optional<Candidate>> ConcludeBest(const ChoiceInputs& inputs,
+                                                        const Calibration& calibration,
+                                                        Choice* choice) {
+    ABSL_ASSIGN_OR_RETURN(std::optional<Candidate> found,
+                          WithRows(inputs, calibration, choice, choice->best()));
     const bool has_best = choice->best().has_value();
     if (!found && choice->nearest()) found = Candidate{.assignment = *choice->nearest()};
     if (!found) return found;
@@ -221,7 +244,8 @@ class Tuning {
     const MeasuredError first = found->result.held_out;
     found->result.first_held_out = first;
     if (!choice->best()) return found;
-    ABSL_ASSIGN_OR_RETURN(std::optional<Candidate> second, WithRows(inputs, calibration, choice));
+    ABSL_ASSIGN_OR_RETURN(std::optional<Candidate> second,
+                          WithRows(inputs, calibration, choice, choice->best()));
     ABSL_RETURN_IF_ERROR(Check(choice, &*second));
     second->result.first_held_out = first;
     const bool is_worse = spec_.budget.IsWorse(second->result.held_out.value, first.value);
@@ -242,10 +266,12 @@ class Tuning {
     ABSL_ASSIGN_OR_RETURN(const auto tuned,
                           runs->Load(result.model, NodePrecisions(layers_, assignment.precisions),
                                      candidate->node_rows));
-    ABSL_ASSIGN_OR_RETURN(const TrialOutputs exact, runs->Run(*exact_, set_.held_out, output_));
-    ABSL_RETURN_IF_ERROR(CheckOutputs(exact, set_.held_out));
+    if (exact_held_out_.outputs.empty()) {
+      ABSL_ASSIGN_OR_RETURN(exact_held_out_, runs->Run(*exact_, set_.held_out, output_));
+    }
+    ABSL_RETURN_IF_ERROR(CheckOutputs(exact_held_out_, set_.held_out));
     ABSL_ASSIGN_OR_RETURN(const TrialOutputs other, runs->Run(*tuned, set_.held_out, output_));
-    Compare({set_.held_out, exact.outputs, other.outputs}, &result);
+    Compare({set_.held_out, exact_held_out_.outputs, other.outputs}, &result);
     ABSL_RETURN_IF_ERROR(
         runs->TimeInTurns(*exact_, *tuned, &result.exact_time, &result.tuned_time));
     ABSL_ASSIGN_OR_RETURN(result.exact_memory, MemoryOf(*exact_, *runs));
@@ -257,8 +283,7 @@ class Tuning {
   }
 
   void Compare(const OutputPairs& pairs, TuningResult* result) const {
-    OutputError error;
-    for (size_t i = 0; i < pairs.exact.size(); ++i) error.Add(pairs.exact[i], pairs.tuned[i]);
+    const OutputError error = ErrorOf(pairs, spec_.labels);
     result->held_out = error.Of(spec_.budget.measure());
     if (!HaveClasses(pairs.exact)) return;
     result->changed_share = error.Of(ErrorMeasure::kTop1Changed);
@@ -280,7 +305,9 @@ class Tuning {
     if (!result->is_found()) result->model.clear();
     AddNodes(choice, calibration, found ? &*found : nullptr, result);
     result->curve = choice.curve();
-    if (!result->is_found()) return;
+    const bool is_found = found && result->is_found();
+    result->finalists = choice.FinalistsWith(is_found ? &found->assignment : nullptr);
+    if (!is_found) return;
     const absl::Duration estimate = choice.EstimateOf(found->assignment.precisions);
     for (TriedPoint& point : result->curve) {
       point.is_chosen = point.estimate == estimate;
@@ -394,6 +421,8 @@ class Tuning {
   std::vector<Layer> layers_;
   ExampleSet set_;
   std::unique_ptr<TrialRuns> runs_;
+  TrialOutputs exact_held_out_;  // of the first check
+  RowChoice::Measured measured_rows_;
 };
 
 }  // namespace

@@ -36,9 +36,11 @@ constexpr char kTuneExamples[] =
   tilewire tune model.onnx --array=scores=a.npy --array=mask=b.npy \
       --budget="l2(result)<=1e-2" --time=20m --qdq=model_int8.onnx
   tilewire tune cats.onnx --folder=pictures --goal=2x --tuning
+  tilewire tune cats.onnx --folder=pictures --budget="accuracy_drop<=0.5%" --tuning
 
 Needs no server, and no labels: errors are differences from the model itself. With
---labels, or pictures in a folder per class, accuracy before and after is told, too.
+--labels, or pictures in a folder per class, accuracy before and after is told, too, and
+may be what the budget is of.
 A few hundred inputs like those that will come are enough. Half of them choose the layers
 that compute in 8-bit integers; the other half, which the choice has not seen, says
 whether the budget is kept. --tuning writes tilewire.tuning beside the model, which

@@ -66,8 +66,8 @@ void AddChoiceOptions(CLI::App* command, TuneFlags* flags) {
   constexpr char kChoice[] = "Choice";
   command
       ->add_option("--budget", flags->budget,
-                   "the error that outputs may have: top1_changed<=0.5%, l2<=1e-2 or psnr>=40; "
-                   "l2(NAME)<=1e-2 is of the output NAME")
+                   "the error that outputs may have: top1_changed<=0.5%, l2<=1e-2 or psnr>=40, or "
+                   "with labels accuracy_drop<=0.5%; l2(NAME)<=1e-2 is of the output NAME")
       ->group(kChoice);
   command
       ->add_option("--goal", flags->goal,
@@ -214,6 +214,13 @@ absl::StatusOr<TuningSpec> TuningSpecOf(const CLI::App& command, const TuneFlags
   const auto budget = ErrorBudget::Parse(flags.budget.empty() ? kBudgetOfGoal : flags.budget);
   if (!budget.ok())
     return absl::InvalidArgumentError(absl::StrCat("--budget: ", budget.status().message()));
+  const bool has_labels = !flags.labels.empty() || !flags.folder.empty();
+  if (budget->measure() == ErrorMeasure::kAccuracyDrop && !has_labels) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--budget=", flags.budget,
+                     " needs the right classes: --labels=FILE, or pictures in a folder for each "
+                     "class, --folder=DIR"));
+  }
   TuningSpec spec(*budget);
   if (!flags.goal.empty()) {
     const auto goal = ParseGoal(flags.goal);

@@ -15,12 +15,6 @@
 
 namespace tilewire::tuning {
 
-// Outputs of the same examples, whose indices `examples` are.
-struct OutputPairs {
-  absl::Span<const int64_t> examples;
-  absl::Span<const OutputFloats> exact, tuned;
-};
-
 // Whether each output is of one example's classes: [1, C], or with further dimensions of 1; C > 1.
 bool HaveClasses(absl::Span<const OutputFloats> outputs);
 

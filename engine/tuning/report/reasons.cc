@@ -65,9 +65,10 @@ std::string Against(const TunedNode& node, TunedPrecision precision) {
   if (more <= absl::ZeroDuration())
     return absl::StrCat(NameOf(precision), " is not faster here: ", ByItself(node, precision));
   const bool is_little = more <= node.exact_time * kLittle;
-  return absl::StrCat(ByItself(node, precision),
-                      is_little ? ", too little for its error and its conversions"
-                                : ", for which the budget or the goal left no room");
+  return absl::StrCat(
+      ByItself(node, precision),
+      is_little ? ", too little for its error and its conversions"
+                : ", for which the budget, the goal or the time of the whole left no room");
 }
 
 void AddTo(std::string* text, absl::string_view more) {

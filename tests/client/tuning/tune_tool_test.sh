@@ -66,6 +66,8 @@ expect 2 'tilewire: INVALID_ARGUMENT: --torchvision=resnet50 makes 3x224x224 of 
 expect 2 "budget: '1' is all answers" tune "$model" "${array[@]}" --budget='top1_changed<=1' --qdq="$new"
 
 # Goals and labels.
+expect 2 'budget=accuracy_drop<=1% needs the right classes: --labels=FILE, or pictures in a folder' \
+  tune "$model" "${array[@]}" --budget='accuracy_drop<=1%' --qdq="$new"
 expect 2 'goal=fast is not a speed above 1, up to 100, such as 2x' "${tune[@]}" --qdq="$new" --goal=fast
 expect 2 'goal=1x is not a speed above 1' "${tune[@]}" --qdq="$new" --goal=1x
 expect 2 'labels has no effect here: inputs that are made up' \
@@ -109,7 +111,12 @@ expect 0 'warning: no --images, no --folder and no --array: 4 inputs are made up
 
 # The whole: tuned, loaded, served, and as right as before.
 expect 0 'of 11 layers int8, written to .*digits_int8.onnx$' \
-  "${tune[@]}" --qdq="$new" --html="$TEST_TMPDIR/page.html" --labels="$labels"
+  tune "$model" "${array[@]}" --budget='accuracy_drop<=1%' --labels="$labels" --threads=1 --qdq="$new"
+grep -qE '^held out   -?[0-9.]+ % of 180 examples, between -?[0-9.]+ % and' "$out" || failed 'no drop with its interval'
+grep -qE '^in turns   exact [0-9.]+ ms.*, all int8 [0-9.]+ ms' "$out" || failed 'no comparison of whole models'
+# The file that is served below has integers, whether they are faster here or not.
+expect 0 '11 of 11 layers int8, written to .*digits_int8.onnx$' "${tune[@]}" --precisions=int8 --qdq="$new" \
+  --html="$TEST_TMPDIR/page.html" --labels="$labels"
 grep -qE '^accuracy   9[0-9.]+ % exact \(between .* % tuned .*, of 180 held out' "$out" || failed 'no accuracy'
 grep -qE '^answers    [0-9]+ of 180 changed: ' "$out" || failed 'no count of changed answers'
 grep -qE '^memory     [0-9.]+ [kM]B exact, ' "$out" || failed 'no memory'
@@ -130,7 +137,7 @@ cp "$model" "$TEST_TMPDIR/repository/tuned/1/model.onnx"
 served=(tune "$TEST_TMPDIR/repository/tuned/1/model.onnx" "${array[@]}" "${budget[@]}" --threads=1)
 expect 0 'of 11 layers int8, written to .*tilewire.tuning$' "${served[@]}" --precisions=int8 --tuning
 start_server --model_repository="$TEST_TMPDIR/repository"
-expect 0 'precision tuned to top1_changed<=1%: 11 int8, 0 bf16, 0 exact; measured: [0-9.]+ % of 180' models --server="$server_address" --model=tuned
+expect 0 'precision tuned to top1_changed<=1%: 11 layers int8, 0 bf16, 0 exact; measured: [0-9.]+ % of 180' models --server="$server_address" --model=tuned
 expect 0 'all outputs agree bit for bit' evaluate --server="$server_address" --model=tuned \
   --images="$images" --labels="$labels" --shape=3x24x20 --min_accuracy=0.97
 expect 0 '_QuantizeLinear$' explain tuned --server="$server_address"

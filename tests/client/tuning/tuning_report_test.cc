@@ -179,6 +179,45 @@ TEST(TuningReportTest, ASecondTryIsTold) {
   EXPECT_THAT(TuningNotes(report), ElementsAre(HasSubstr("did not help")));
 }
 
+TEST(TuningReportTest, TheLastComparisonIsTold) {
+  TuningReport report = MakeTuningReport();
+  report.result.finalists = {
+      {.name = "exact", .time = absl::Milliseconds(12), .keeps_budget = true, .is_sure = true},
+      {.name = "all int8", .time = absl::Milliseconds(7), .error = 0.008, .keeps_budget = true},
+      {.name = "layer by layer",
+       .time = absl::Milliseconds(8),
+       .keeps_budget = true,
+       .is_sure = true,
+       .is_chosen = true}};
+  report.result.bolder_held_out = MeasuredError{.value = 0.0125, .examples = 400};
+  const std::string text = TuningText(report);
+  EXPECT_THAT(text, HasSubstr("in turns   exact 12 ms, all int8 7 ms (not sure to keep the "
+                              "budget), layer by layer 8 ms (chosen)\n"));
+  EXPECT_THAT(text, HasSubstr("note: a faster assignment kept the budget on the examples of the "
+                              "choice, and missed it on the held-out ones, with 1.25 %\n"));
+  const auto object = nlohmann::json::parse(TuningJson(report));
+  EXPECT_EQ(object["in_turns"][1]["name"], "all int8");
+  EXPECT_EQ(object["in_turns"][1]["sure"], false);
+  EXPECT_EQ(object["in_turns"][2]["chosen"], true);
+  EXPECT_EQ(object["bolder_held_out"]["value"], 0.0125);
+  // Nothing is faster, and two runs of one model are not the one slower than the other.
+  std::swap(report.result.finalists[0].is_chosen, report.result.finalists[2].is_chosen);
+  report.result.tuned_time = report.result.exact_time;
+  EXPECT_FALSE(IsSlower(report));
+  report.result.bolder_held_out.reset();
+  EXPECT_THAT(TuningNotes(report),
+              ElementsAre(HasSubstr("nothing that keeps the budget is faster than the exact")));
+}
+
+TEST(TuningReportTest, ADropOfAccuracyIsInPercent) {
+  TuningReport report = MakeTuningReport();
+  report.budget = ErrorBudget::Parse("accuracy_drop<=1%").value();
+  report.result.held_out.interval->high = 0.03;
+  EXPECT_THAT(TuningText(report), HasSubstr("held out   0.25 % of 400 examples, between"));
+  EXPECT_THAT(TuningText(report), HasSubstr("up to 3.00 % may be lost"));
+  EXPECT_THAT(TuningHtml(report), HasSubstr("(accuracy lost, %)"));
+}
+
 TEST(ThumbnailTest, IsASmallBmp) {
   const Image grey{2, 100, 1, std::vector<uint8_t>(200, 7)};
   const std::string html = ThumbnailHtml(grey);

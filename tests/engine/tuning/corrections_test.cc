@@ -245,13 +245,17 @@ TEST(TunedCorrectionsTest, AreRefusedByName) {
 TEST(ProbabilityTest, OfKeepingAShare) {
   using tuning::ProbabilityToKeep;
   // Nothing changes, not even with errors of twice the size.
-  EXPECT_EQ(ProbabilityToKeep(0, 180, 180, 0.005), 1);
+  EXPECT_EQ(ProbabilityToKeep({0}, 180, 180, 0.005), 1);
   // A change in 180 is more than 0.5 %: e^-0.5 that none comes of half a change.
-  EXPECT_NEAR(ProbabilityToKeep(1, 180, 180, 0.005), std::exp(-0.5), 1e-12);
+  EXPECT_NEAR(ProbabilityToKeep({1}, 180, 180, 0.005), std::exp(-0.5), 1e-12);
   // At most 10 of 2,000 where 5 are expected, by tables of Poisson's distribution.
-  EXPECT_NEAR(ProbabilityToKeep(10, 2000, 2000, 0.005), 0.98631, 1e-5);
-  EXPECT_NEAR(ProbabilityToKeep(20, 2000, 2000, 0.005), 0.58304, 1e-5);
-  EXPECT_LT(ProbabilityToKeep(2000, 2000, 2000, 0.005), 1e-9);
+  EXPECT_NEAR(ProbabilityToKeep({10}, 2000, 2000, 0.005), 0.98631, 1e-5);
+  EXPECT_NEAR(ProbabilityToKeep({20}, 2000, 2000, 0.005), 0.58304, 1e-5);
+  EXPECT_LT(ProbabilityToKeep({2000}, 2000, 2000, 0.005), 1e-9);
+  // No more worse answers than better ones where 5 of each are expected: half of all but ties,
+  // which Skellam's distribution gives 0.127833.
+  EXPECT_NEAR(ProbabilityToKeep({10, 10}, 1000, 1000, 0), 0.563917, 1e-6);
+  EXPECT_NEAR(ProbabilityToKeep({0, 10}, 1000, 1000, 0), 1, 1e-9);
 }
 
 }  // namespace

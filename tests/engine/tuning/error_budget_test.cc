@@ -23,6 +23,8 @@ TEST(ErrorBudgetTest, IsReadAsItIsWritten) {
     const char* output;
   } kCases[] = {
       {"top1_changed<=0.5%", "top1_changed<=0.5%", 0.005, ""},
+      {"accuracy_drop(logits)<=0.5%", "accuracy_drop(logits)<=0.5%", 0.005, "logits"},
+      {"accuracy_drop<=0.5", "accuracy_drop<=50%", 0.5, ""},
       {"top1_changed<=0.02", "top1_changed<=2%", 0.02, ""},
       {"top1_changed<=100%", "top1_changed<=100%", 1, ""},
       {" l2 <= 1e-2 ", "l2<=0.01", 0.01, ""},
@@ -55,6 +57,9 @@ TEST(ErrorBudgetTest, RefusesOthersByValueAndSaysWhatIsAllowed) {
       {"l2<=-1e-3", "'-1e-3' is out of range"},
       {"top1_changed<=101%", "'101%' is out of range: the limit of top1_changed is from 0 to 1 or"},
       {"top1_changed<=1", "'1' is all answers, which any model keeps: 1% is a hundredth"},
+      {"accuracy_drop<=1.0", "'1.0' is all answers"},
+      {"accuracy_drop>=1%", "accuracy_drop is compared by <="},
+      {"accuracy_drop<=-1%", "'-1%' is out of range: the limit of accuracy_drop is from 0 to 1 or"},
       {"l2()<=1", "'l2()<=1' names no output in its parentheses"},
   };
   for (const auto& test : kCases) {
@@ -105,6 +110,35 @@ TEST(OutputErrorTest, MeasuresAreTheirFormulas) {
   EXPECT_EQ(changed.examples, 2);
   ASSERT_TRUE(changed.interval.has_value());
   EXPECT_DOUBLE_EQ(error.Of(ErrorMeasure::kPsnr).value, 10 * std::log10(16 / (5.0 / 6)));
+}
+
+// Ten answers of 100 became wrong and four right: (10.5 - 4.5) / 102, and 1.96 deviations of it.
+TEST(ErrorBudgetTest, IntervalsOfADropAreThoseOfPairs) {
+  const ShareInterval interval = DropInterval(10, 4, 100);
+  EXPECT_NEAR(interval.low, -0.014716, 1e-5);
+  EXPECT_NEAR(interval.high, 0.132364, 1e-5);
+  EXPECT_GT(DropInterval(0, 0, 20).high, 0);
+  EXPECT_EQ(DropInterval(1, 0, 1).high, 1);
+}
+
+TEST(OutputErrorTest, ADropCountsWhatBecameWrongLessWhatBecameRight) {
+  const tuning::OutputFloats first = {{1, 3}, {3, 1, 0}}, second = {{1, 3}, {1, 3, 0}};
+  OutputError error;
+  error.Add(first, second, 0);   // became wrong
+  error.Add(first, second, 0);   // and another
+  error.Add(first, second, 1);   // became right
+  error.Add(first, second, 2);   // was wrong and is
+  error.Add(second, second, 1);  // right as before
+  EXPECT_DOUBLE_EQ(error.Of(ErrorMeasure::kTop1Changed).value, 0.8);
+  const MeasuredError drop = error.Of(ErrorMeasure::kAccuracyDrop);
+  EXPECT_DOUBLE_EQ(drop.value, 0.2);
+  EXPECT_TRUE(drop.interval.has_value());
+  EXPECT_EQ(error.CountsOf(ErrorMeasure::kAccuracyDrop).worse, 2);
+  EXPECT_EQ(error.CountsOf(ErrorMeasure::kAccuracyDrop).better, 1);
+  EXPECT_EQ(error.CountsOf(ErrorMeasure::kTop1Changed).worse, 4);
+  error.Add(first, {{1, 3}, {std::nanf(""), 1, 0}}, 0);  // NaN is not an answer
+  EXPECT_EQ(error.CountsOf(ErrorMeasure::kAccuracyDrop).worse, 3);
+  EXPECT_EQ(ErrorText(ErrorMeasure::kAccuracyDrop, -0.0025), "-0.25 %");
 }
 
 TEST(OutputErrorTest, PlacesOfOneExampleGiveNoInterval) {

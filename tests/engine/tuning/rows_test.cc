@@ -9,7 +9,10 @@
 
 #include "engine/cpu/isa.h"
 #include "engine/tuner.h"
+#include "engine/tuning/calibration.h"
+#include "engine/tuning/conversions.h"
 #include "engine/tuning/file_hash.h"
+#include "engine/tuning/row_choice.h"
 #include "engine/tuning/tuned_source.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -198,6 +201,36 @@ TEST_F(RowChoiceTest, KeepsAllBitsWhereTheBudgetAsksForThat) {
   const auto tuned = EngineOfTests().LoadModel(folder.model());
   EXPECT_EQ(FloatsOf(**tuned, kResidualInput),
             FloatsOf(*LoadBytes(ResidualModel().Serialize()), kResidualInput));
+}
+
+// A second choice with the same precisions.
+TEST_F(RowChoiceTest, MeasuresNoLayerAgainThatIsAsItWas) {
+  const RowsFolder folder("rows_again");
+  Engine& engine = EngineOfTests();
+  const auto exact = engine.LoadModel(folder.model(), {.tries_rows = true}).value();
+  const auto source = tuning::ModelSource::Read(folder.model()).value();
+  const auto layers = tuning::FindLayers(source).value();
+  const auto set = tuning::ExampleSet::Create(exact->signature(), examples_, 0.5, 1).value();
+  const auto runs = tuning::TrialRuns::Create(&engine, &set, "", nullptr).value();
+  const auto exact_outputs = runs->Run(*exact, set.chosen, 0).value();
+  const auto all = tuning::FindConversions(source, layers, std::vector<bool>(layers.size(), true));
+  const auto calibration =
+      tuning::Calibration::Observe(source, all, *runs, set, exact->signature(), [](int64_t) {
+      }).value();
+  const tuning::ChoiceInputs inputs{source, layers, calibration,   *runs, set,
+                                    spec_,  *exact, exact_outputs, 0,     absl::InfiniteFuture()};
+  const tuning::Precisions precisions(layers.size(), TunedPrecision::kExact);
+  tuning::RowChoice first(inputs, cpu::BestIsa(), source.bytes(), precisions);
+  ASSERT_TRUE(first.Run().ok());
+  if (cpu::BestIsa().Includes(cpu::Isa::kAvx2)) {
+    EXPECT_GT(first.tried(), 0);
+  }
+  tuning::RowChoice again(inputs, cpu::BestIsa(), source.bytes(), precisions, first.measured());
+  ASSERT_TRUE(again.Run().ok());
+  EXPECT_EQ(again.tried(), 0);
+  EXPECT_EQ(again.measured().best.size(), layers.size());
+  for (size_t i = 0; i < layers.size(); ++i)
+    EXPECT_EQ(again.measured().best[i].row, first.measured().best[i].row) << layers[i].name;
 }
 
 TEST_F(RowChoiceTest, RefusesWhatItCannotMeasure) {

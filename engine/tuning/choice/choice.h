@@ -5,22 +5,22 @@
 //   1. all layers int8, with each method of ranges; the best method is that of all tensors
 //   2. the error of each layer alone, int8 with each method and bf16; each tensor takes the method
 //      that the layers which read it do best with
-//   3. corrections (choice_corrections.cc): those that lower the error of the layers that they are
+//   3. corrections (corrections.cc): those that lower the error of the layers that they are
 //      of alone, and then that of all layers int8
 //   4. steps from int8 to bf16 and from there to exact, sorted by the square of the error that each
 //      removes over the time that it costs; those that cost none come first. A layer goes from int8
 //      to exact at once where the second step would come before the first: these are the vertices
 //      of the lower convex hull of its squares of errors and times, so that the prefixes of the
 //      list are the answers of the Lagrangian relaxation of the knapsack that this is
-//   5. the least number of steps, from the front, that keep the budget, found by bisection with the
-//      whole measured each time
+//   5. the least number of steps, from the front, that keep the budget, by bisection of wholes
 //   6. regions: the first or the last layers more exact, as few as keep the budget, and all bf16;
 //      they are taken if the whole is faster, since they have fewer conversions
 //   7. each layer that took a step is tried again without it, the one that saves most first
-//   8. layers that save no time become more exact if the whole is faster; so do, one by one, those
-//      that save little
+//   8. layers that save no time, then those that save little, become more exact if that is faster
+//   9. the finals (finals.cc): the exact model, all layers bf16, all int8 and what was found so
+//      far are timed in turns, whole; the fastest is the best
 //
-// With a goal, choice_goal.cc stands in the place of 4 to 6: the most steps with which the whole is
+// With a goal, goal.cc stands in the place of 4 to 6: the most steps with which the whole is
 // as fast as that.
 //
 // A layer is bf16 only where its error alone was measured and is not 0: without a row for it, bf16
@@ -28,8 +28,8 @@
 //
 // Errors alone, and of predictions, are l2, which tells small errors apart where no answer changes.
 // Thread-compatible.
-#ifndef ENGINE_TUNING_CHOICE_H_
-#define ENGINE_TUNING_CHOICE_H_
+#ifndef ENGINE_TUNING_CHOICE_CHOICE_H_
+#define ENGINE_TUNING_CHOICE_CHOICE_H_
 
 #include <array>
 #include <cstdint>
@@ -47,7 +47,8 @@
 #include "engine/explanation.h"
 #include "engine/tuner.h"
 #include "engine/tuning/assignment.h"
-#include "engine/tuning/choice_inputs.h"
+#include "engine/tuning/choice/choice_inputs.h"
+#include "engine/tuning/choice/final_round.h"
 #include "engine/tuning/layer_times.h"
 #include "engine/tuning/qdq_file.h"
 
@@ -72,6 +73,11 @@ class Choice {
 
   // The last one taken that keeps the budget; nullopt: none.
   const std::optional<Assignment>& best() const { return best_; }
+  // One that is clearly faster and keeps the budget, too, on the examples of the choice, without
+  // its margins; nullopt: none.
+  const std::optional<Assignment>& bolder() const { return bolder_; }
+  // The entrants of the last finals; `chosen` is the one that was taken at last, null: none.
+  std::vector<Finalist> FinalistsWith(const Assignment* chosen) const;
   // The one nearest to the budget of all that were measured; nullopt: none was.
   const std::optional<Assignment>& nearest() const { return nearest_; }
   // The l2 that a layer causes if it alone has the precision; -1: not measured.
@@ -103,16 +109,19 @@ class Choice {
   static constexpr double kLeastProbability = 0.95;
   static constexpr int64_t kExamplesAlone = 16;  // that the error of a single layer is measured on
   static constexpr int64_t kExamplesCorrected = 64;  // that a correction is tried on
-  // As much faster than the goal, so that other runs reach it.
-  static constexpr double kMarginOfGoal = 1.03, kMarginOfGoalAgain = 1.1;
+  static constexpr double kMarginOfGoal = 1.03, kMarginOfGoalAgain = 1.1;  // for other runs
   static constexpr double kDoneByMethods = 0.15, kDoneByAlone = 0.6, kDoneByDescent = 0.85;
 
   bool Keeps(const Assignment& assignment) const {
     return kept_.Allows(assignment.error.value) &&
            (!in_.spec.may_stay_exact || assignment.probability >= kLeastProbability);
   }
-  // Remembers what may be the result if nothing better is found in time.
+  // Remembers what may be the result if nothing better is found in time, or is in the finals.
   void Remember(const Assignment& assignment);
+  void RememberUniform(const Assignment& assignment);
+  // The exact one, those that are uniform, and the best; each once.
+  std::vector<Assignment> Entrants() const;
+  absl::Status RunFinals();
   absl::Status Measure(Assignment* assignment, int64_t most_examples);
   // Measures on all examples of the choice, and remembers it. Returns whether it keeps the budget.
   absl::StatusOr<bool> Try(Precisions precisions);
@@ -133,6 +142,7 @@ class Choice {
   bool HasTimeForCorrections() { return !IsEnding() && absl::Now() < end_of_corrections_; }
   absl::Status Descend();
   absl::Status TryAllBf16();
+  absl::Status MeasureAllBf16();
   // Conversions between precisions may cost more than layers save: one region of layers that are as
   // fast as can be, with the first or the last ones more exact, is tried against what was found.
   absl::Status TryRegions();
@@ -151,8 +161,9 @@ class Choice {
   std::vector<Step> Steps() const;
   void AddSteps(int layer, double ordinary_square,
                 std::vector<std::pair<double, Step>>* steps) const;
-  // All layers as fast as can be.
+  // All layers as fast as can be; and bf16, those that can be.
   Precisions Fastest() const;
+  Precisions AllBf16() const;
   bool MayBeBf16(int layer) const { return in_.spec.may_be_bf16 && bf16_alone_[layer] > 0; }
   // The fastest of the precisions that are more exact than this one.
   TunedPrecision MoreExact(int layer, TunedPrecision precision) const;
@@ -175,12 +186,15 @@ class Choice {
   std::vector<LayerTime> times_;
   absl::Duration beside_layers_;  // in the exact model
   std::vector<TriedPoint> curve_;
-  std::optional<Assignment> best_, nearest_;
+  std::optional<Assignment> bolder_, best_, nearest_;
   std::optional<Assignment> probable_;  // keeps its part of the budget, however probably elsewhere
+  std::vector<Assignment> uniform_;     // all int8, all bf16; of each the one with the least l2
+  std::vector<Assignment> entrants_;    // of the finals
+  std::vector<Finalist> finalists_;
   int64_t tried_ = 0;
   bool is_stopped_ = false, is_out_of_time_ = false;
 };
 
 }  // namespace tilewire::tuning
 
-#endif  // ENGINE_TUNING_CHOICE_H_
+#endif  // ENGINE_TUNING_CHOICE_CHOICE_H_

@@ -6,7 +6,7 @@
 // steps, in the same order.
 #include "absl/strings/str_format.h"
 #include "engine/base/status_macros.h"
-#include "engine/tuning/choice.h"
+#include "engine/tuning/choice/choice.h"
 
 namespace tilewire::tuning {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/tuning/choice.h"
+#include "engine/tuning/choice/choice.h"
 
 #include <algorithm>
 #include <cmath>
@@ -59,21 +59,19 @@ absl::Status Choice::Measure(Assignment* assignment, int64_t most_examples) {
   ABSL_ASSIGN_OR_RETURN(const auto model, Load(*assignment));
   const auto examples = absl::MakeConstSpan(in_.set.chosen).subspan(0, most_examples);
   ABSL_ASSIGN_OR_RETURN(const TrialOutputs trial, in_.runs.Run(*model, examples, in_.output));
-  OutputError error, stretched;
-  for (size_t i = 0; i < trial.outputs.size(); ++i) {
-    const OutputFloats& exact = in_.exact_outputs.outputs[i];
-    error.Add(exact, trial.outputs[i]);
-    if (exact.dims == trial.outputs[i].dims)
-      stretched.Add(exact, Stretched(exact, trial.outputs[i]));
-  }
-  assignment->error = error.Of(in_.spec.budget.measure());
+  const ErrorMeasure measure = in_.spec.budget.measure();
+  const std::vector<OutputFloats>& exact = in_.exact_outputs.outputs;
+  const OutputError error = ErrorOf({examples, exact, trial.outputs}, in_.spec.labels);
+  assignment->error = error.Of(measure);
   assignment->l2 = error.Of(ErrorMeasure::kL2).value;
   // Counts of places of one example are not independent: they have no interval, either.
   if (assignment->error.interval) {
-    const auto count = static_cast<int64_t>(trial.outputs.size());
-    const double share = stretched.Of(ErrorMeasure::kTop1Changed).value;
+    std::vector<OutputFloats> stretched;
+    for (size_t i = 0; i < trial.outputs.size(); ++i)
+      stretched.push_back(Stretched(exact[i], trial.outputs[i]));
     assignment->probability =
-        ProbabilityToKeep(std::llround(share * static_cast<double>(count)), count,
+        ProbabilityToKeep(ErrorOf({examples, exact, stretched}, in_.spec.labels).CountsOf(measure),
+                          static_cast<int64_t>(trial.outputs.size()),
                           static_cast<int64_t>(in_.set.held_out.size()), in_.spec.budget.limit());
   }
   ++tried_;
@@ -98,6 +96,7 @@ void Choice::Remember(const Assignment& assignment) {
   const bool keeps = kept_.Allows(assignment.error.value);
   if (keeps && (!probable_ || assignment.probability > probable_->probability))
     probable_ = assignment;
+  RememberUniform(assignment);
 }
 
 absl::StatusOr<bool> Choice::Try(Precisions precisions) {
@@ -379,13 +378,17 @@ absl::Status Choice::TryRegion(bool is_front_exact) {
   return TakeIfFaster(with(keeps));
 }
 
-absl::Status Choice::TryAllBf16() {
-  if (!best_ || !in_.spec.may_be_bf16 || IsEnding()) return absl::OkStatus();
+Precisions Choice::AllBf16() const {
   Precisions bf16(in_.layers.size(), TunedPrecision::kExact);
   for (int i = 0; i < static_cast<int>(bf16.size()); ++i) {
     if (MayBeBf16(i)) bf16[i] = TunedPrecision::kBf16;
   }
-  return TakeIfFaster(std::move(bf16));
+  return bf16;
+}
+
+absl::Status Choice::TryAllBf16() {
+  if (!best_ || !in_.spec.may_be_bf16 || IsEnding()) return absl::OkStatus();
+  return TakeIfFaster(AllBf16());
 }
 
 absl::Status Choice::TryRegions() {
@@ -437,7 +440,7 @@ absl::Status Choice::UntilStopped(absl::FunctionRef<absl::Status()> choose) {
 }
 
 absl::Status Choice::Run() {
-  return UntilStopped([&]() -> absl::Status {
+  ABSL_RETURN_IF_ERROR(UntilStopped([&]() -> absl::Status {
     ABSL_RETURN_IF_ERROR(FindMethod());
     end_of_corrections_ = in_.deadline;
     if (!in_.spec.may_stay_exact) return FindCorrections();
@@ -448,7 +451,8 @@ absl::Status Choice::Run() {
     ABSL_RETURN_IF_ERROR(FindCorrections());
     if (IsEnding()) return absl::OkStatus();
     return Descend();
-  });
+  }));
+  return UntilStopped([&] { return RunFinals(); });
 }
 
 absl::Status Choice::RunAgain() {
@@ -457,8 +461,10 @@ absl::Status Choice::RunAgain() {
   margin_of_goal_ = kMarginOfGoalAgain;
   best_.reset();
   probable_.reset();
+  bolder_.reset();
   done_before_ = 1;
-  return UntilStopped([&] { return Descend(); });
+  ABSL_RETURN_IF_ERROR(UntilStopped([&] { return Descend(); }));
+  return UntilStopped([&] { return RunFinals(); });
 }
 
 }  // namespace tilewire::tuning

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "engine/base/status_macros.h"
-#include "engine/tuning/choice.h"
+#include "engine/tuning/choice/choice.h"
 #include "engine/tuning/corrections/bias_shift.h"
 
 namespace tilewire::tuning {

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Examples and specs for tunings of the residual model, and what is looked for in their results.
+#ifndef TESTS_ENGINE_TUNING_TUNED_RESULTS_H_
+#define TESTS_ENGINE_TUNING_TUNED_RESULTS_H_
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "engine/cpu/isa.h"
+#include "engine/tuner.h"
+#include "tests/engine/tuning/tuned_models.h"
+
+namespace tilewire::testing {
+
+// Made-up pictures, and examples that refer to them.
+struct Examples {
+  std::vector<std::vector<float>> numbers;
+  std::vector<TuningExample> examples;
+};
+
+inline Examples MakeExamples(int count) {
+  Examples made;
+  for (int i = 0; i < count; ++i) made.numbers.push_back(MadeUp(kResidualInput, i + 1));
+  for (const std::vector<float>& numbers : made.numbers)
+    made.examples.push_back({{"x", ViewOf(numbers, kResidualInput)}});
+  return made;
+}
+
+inline std::string WriteResidualModel() {
+  std::string path = ::testing::TempDir() + "/to_be_tuned.onnx";
+  WriteFile(path, ResidualModel().Serialize());
+  return path;
+}
+
+inline TuningSpec SpecOf(const char* budget) {
+  return TuningSpec(ErrorBudget::Parse(budget).value());
+}
+
+// The one that was taken; null: none.
+inline const Finalist* ChosenOf(const TuningResult& result) {
+  const auto chosen = std::find_if(result.finalists.begin(), result.finalists.end(),
+                                   [](const Finalist& one) { return one.is_chosen; });
+  return chosen == result.finalists.end() ? nullptr : &*chosen;
+}
+
+// Which precisions are taken depends on the times of the moment; an exact one is taken only where
+// nothing was faster.
+inline bool IsExactTheFastest(const TuningResult& result) {
+  const Finalist* chosen = ChosenOf(result);
+  return chosen != nullptr && chosen->name == "exact";
+}
+
+inline const Finalist* FinalistOf(const TuningResult& result, const std::string& name) {
+  for (const Finalist& one : result.finalists) {
+    if (one.name == name) return &one;
+  }
+  return nullptr;
+}
+
+inline int Int8Nodes(const TuningResult& result) {
+  int count = 0;
+  for (const TunedNode& node : result.nodes) count += node.precision == TunedPrecision::kInt8;
+  return count;
+}
+
+inline bool HasBf16() { return cpu::BestIsa().Includes(cpu::Isa::kAvx512Bf16); }
+
+}  // namespace tilewire::testing
+
+#endif  // TESTS_ENGINE_TUNING_TUNED_RESULTS_H_
