@@ -10,11 +10,11 @@
 # Exit status: 0 all there, 1 a package is missing and could not be installed (it is named).
 set -euo pipefail
 
-runtime=(libgrpc++1.51 libprotobuf32 libabsl20220623 libspdlog1.10 libfmt9
+runtime=(libgrpc++1.51 libprotobuf32 libabsl20220623 libtbb12 libspdlog1.10 libfmt9
          libpng16-16 libjpeg62-turbo zlib1g libmicrohttpd12 libprometheus-cpp-core1.0)
 build=(g++ bazel-bootstrap bazel-rules-java bazel-rules-proto bazel-platforms bazel-skylib
        libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc libabsl-dev
-       libxbyak-dev libspdlog-dev libfmt-dev libcli11-dev nlohmann-json3-dev
+       libtbb-dev libxbyak-dev libspdlog-dev libfmt-dev libcli11-dev nlohmann-json3-dev
        libpng-dev libjpeg-dev zlib1g-dev libmicrohttpd-dev prometheus-cpp-dev)
 tests=(clang-format libclang-rt-14-dev libgtest-dev libgmock-dev cmake pkg-config libdnnl-dev libonnx-testdata python3 python3-numpy python3-protobuf
        python3-grpcio python3-venv python3-setuptools python3-wheel python3-torch python3-torchvision

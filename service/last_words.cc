@@ -3,9 +3,12 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <new>
+#include <stdexcept>
 #include <string_view>
 #include <system_error>
 
@@ -28,6 +31,11 @@ constexpr std::string_view kNoThread =
     Say("tilewire-server: the system refuses memory; raise the limit of this process\n");
   } catch (const std::system_error&) {
     Say(kNoThread);
+  } catch (const std::runtime_error& error) {  // TBB throws nothing more precise
+    const std::string_view what = error.what();
+    for (const int refused : {EAGAIN, ENOMEM}) {
+      if (what.find(strerror(refused)) != what.npos) Say(kNoThread);
+    }
   } catch (...) {
   }
   std::abort();

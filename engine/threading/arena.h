@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The compute threads of a process.
+// The compute threads of a process, which are oneTBB's.
 #ifndef ENGINE_THREADING_ARENA_H_
 #define ENGINE_THREADING_ARENA_H_
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Threads that look for work on one board under one lock: tasks first, for which helpers leave
-// their loops, then loops that want more runners. The caller of Run() is its first runner.
+// their loops, then loops that want more runners. The caller of Run() is its first runner. oneTBB
+// supplies the threads (threads.h); how they wait is ours:
 //
 // A thread that runs out of work looks at the board for a while before it sleeps, since the next
 // loop of a request comes within microseconds. A caller that waits for helpers looks for a while,
@@ -19,16 +20,17 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "engine/threading/denormals.h"
+#include "engine/threading/threads.h"
 #include "engine/threading/workers.h"
 
 namespace tilewire::threading {
@@ -40,7 +42,8 @@ constexpr Ticks kLookForWork = 250'000;     // before a thread sleeps
 constexpr Ticks kLookForHelpers = 100'000;  // before a loop's caller does
 constexpr Ticks kLate = 250'000;            // of a helper, beside the time of the caller's part
 constexpr Ticks kForgotten = 250'000'000;   // that it was late
-constexpr int kLongestRest = 4;             // 2 to this power times as long as it was late
+constexpr std::chrono::seconds kLongestBeginning{5};  // of all threads, where there are no more
+constexpr int kLongestRest = 4;                   // 2 to this power times as long as it was late
 
 Ticks Now() { return static_cast<Ticks>(__rdtsc()); }
 
@@ -69,10 +72,11 @@ void TakeLock(std::unique_lock<std::mutex>& lock) {
 
 class PoolWorkers final : public Workers {
  public:
-  explicit PoolWorkers(int threads) : unstarted_(threads), workers_(threads) {
+  explicit PoolWorkers(int threads)
+      : unstarted_(threads), workers_(threads), threads_(MakeThreads(threads)) {
     try {
       for (Worker& worker : workers_) {
-        worker.thread = std::thread([this, &worker] {
+        threads_->Start([this, &worker] {
           pthread_setname_np(pthread_self(), kThreadName);
           Work(worker);
         });
@@ -82,7 +86,7 @@ class PoolWorkers final : public Workers {
       throw;
     }
     std::unique_lock<std::mutex> lock(mutex_);
-    started_.wait(lock, [this] { return unstarted_ == 0; });
+    started_.wait_for(lock, kLongestBeginning, [this] { return unstarted_ == 0; });
   }
 
   ~PoolWorkers() override { JoinThreads(); }
@@ -145,7 +149,6 @@ class PoolWorkers final : public Workers {
         rest = 0;
       }
     }
-    std::thread thread;
     std::condition_variable wake;
     bool sleeps = false;
     Ticks rests_until = 0;
@@ -167,9 +170,7 @@ class PoolWorkers final : public Workers {
       offers_.fetch_add(1, std::memory_order_relaxed);
       while (!asleep_.empty()) Wake(asleep_.end() - 1);
     }
-    for (Worker& worker : workers_) {
-      if (worker.thread.joinable()) worker.thread.join();
-    }
+    threads_->Join();
   }
 
   // `more` tasks or runners are wanted. Those who look for work take some of them.
@@ -286,6 +287,7 @@ class PoolWorkers final : public Workers {
   std::condition_variable ended_;  // of the last task, or of a loop whose caller sleeps
   std::atomic<int> sleeping_callers_{0};
   std::vector<Worker> workers_;
+  const std::unique_ptr<Threads> threads_;
 };
 
 }  // namespace

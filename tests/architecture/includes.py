@@ -80,6 +80,7 @@ DOORS = NARROW_DOORS + ["engine/primitive_engine.h", "engine/trainer.h"]
 
 # Libraries that only some rooms may know.
 LIBRARIES = {
+    r"(oneapi/)?tbb/": ["engine/threading"],
     r"xbyak/": ["engine/jit", "engine/kernels", "engine/primitives"],
     r"grpc(pp|\+\+)?/": ["service", "service/front", "service/wire", "service/rpc",
                           "service/trace", "client"],
