@@ -217,7 +217,10 @@ absl::StatusOr<std::vector<OutputTensor>> LoadedModel::RunPlan(
   } else if (options.reserve) {
     ABSL_RETURN_IF_ERROR(options.reserve(bytes));
   }
-  ABSL_RETURN_IF_ERROR(runtime::Execute(plan, inputs, absl::MakeSpan(output_bytes), context));
+  absl::Status status;
+  context.team.Inside(
+      [&] { status = runtime::Execute(plan, inputs, absl::MakeSpan(output_bytes), context); });
+  ABSL_RETURN_IF_ERROR(status);
   laps.Keep();
 
   std::vector<OutputTensor> results;

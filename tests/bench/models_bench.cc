@@ -8,9 +8,9 @@
 // neighbouring runs, how far the answers are apart, and the geometric mean of the ratios. Of each
 // model also, in processes of their own, the time from nothing to the first answer and the resident
 // memory once it is loaded, against weights x 1.5 + 60 MB. With one thread the time is that of the
-// thread on its core, else the wall's; where there are matrix tiles (AMX), which the core's other
-// hardware thread slows down, quiet and busy moments are then given apart (core_state.h). Without a
-// library ours alone.
+// thread on its core, else the wall's, of runs in a row after one that wakes the threads. Where
+// there are matrix tiles (AMX), which the core's other hardware thread slows down, quiet and busy
+// moments of one thread are given apart (core_state.h). Without a library ours alone.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -246,6 +246,7 @@ void PrintTimes(const std::string& model, Setting setting, const char* state,
 }
 
 constexpr double kShortSeconds = 1e-3;  // of one side, before it is the other's turn
+constexpr double kAwakeSeconds = 10e-3;  // the same with several threads, once they are awake
 
 using RatioByState = std::map<CoreState, double>;
 
@@ -270,19 +271,21 @@ absl::StatusOr<RatioByState> Compare(const Options& options, const std::string& 
         if (result.ok()) *answer = *std::move(result);
       }
     };
-    return (setting.threads == 1 ? Seconds(run) : WallSeconds(run)) / runs;
+    if (setting.threads == 1) return Seconds(run) / runs;
+    AwaitIdleThreads();
+    status.Update(side.Run(images).status());
+    return WallSeconds(run) / runs;
   };
   const CoreProbe probe;
   const auto look = [&] { return setting.threads == 1 ? probe.Now() : CoreState::kUnknown; };
   TimesByState times;
   for (int round = -2; round < options.rounds; ++round) {  // two warm up
-    if (setting.threads > 1) AwaitIdleThreads();
     const CoreState before = look();
     const double a = measure(*ours, &answers[0]);
-    if (setting.threads > 1) AwaitIdleThreads();
     const double b = theirs != nullptr ? measure(*theirs, &answers[1]) : a;
     ABSL_RETURN_IF_ERROR(status);
-    if (round < 0) runs = static_cast<int>(std::clamp(kShortSeconds / a, 1.0, 100.0));
+    const double turn = setting.threads == 1 ? kShortSeconds : kAwakeSeconds;
+    if (round < 0) runs = static_cast<int>(std::clamp(turn / a, 1.0, 100.0));
     if (round >= 0) times[Both(before, look())].Add(a, b);
   }
   RatioByState ratios;
