@@ -43,7 +43,7 @@ constexpr Ticks kLookForHelpers = 100'000;  // before a loop's caller does
 constexpr Ticks kLate = 250'000;            // of a helper, beside the time of the caller's part
 constexpr Ticks kForgotten = 250'000'000;   // that it was late
 constexpr std::chrono::seconds kLongestBeginning{5};  // of all threads, where there are no more
-constexpr int kLongestRest = 4;                   // 2 to this power times as long as it was late
+constexpr int kLongestRest = 4;  // 2 to this power times as long as it was late
 
 Ticks Now() { return static_cast<Ticks>(__rdtsc()); }
 

@@ -245,7 +245,7 @@ void PrintTimes(const std::string& model, Setting setting, const char* state,
   std::fflush(stdout);
 }
 
-constexpr double kShortSeconds = 1e-3;  // of one side, before it is the other's turn
+constexpr double kShortSeconds = 1e-3;   // of one side, before it is the other's turn
 constexpr double kAwakeSeconds = 10e-3;  // the same with several threads, once they are awake
 
 using RatioByState = std::map<CoreState, double>;
