@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
+#include "engine/base/aligned_buffer.h"
 #include "engine/primitives/lrn/lrn.h"
 #include "tests/engine/primitives/gradients.h"
 #include "tests/engine/primitives/row_test.h"
@@ -133,6 +135,40 @@ TEST_P(LrnBackwardTest, InfinityDoesNotReachTheTail) {
 }
 
 TILEWIRE_TEST_EVERY_BACKWARD_ROW(Lrn);
+
+// A gradient larger than caches is written past them where it begins with a line.
+TEST(LrnBackwardLargeTest, HasTheSameBitsWhereverItBegins) {
+  for (const auto& [isa, tag] :
+       {std::pair(cpu::Isa::kAvx512, "nChw16c"), std::pair(cpu::Isa::kAvx2, "nChw8c")}) {
+    if (!cpu::Supports(isa)) continue;
+    SCOPED_TRACE(tag);
+    const MemoryDesc md = Tagged({2, 48, 150, 150}, tag);
+    const LrnDesc desc = {
+        PropKind::kBackwardData, LrnAlgorithm::kAcrossChannels, md, {}, 5, 0.7f, 0.75f, 1, md, md};
+    const auto primitive = CreateLrn(desc, {}, {.max_isa = isa});
+    const auto reference = CreateLrn(desc, {}, {.only = "lrn/reference_backward"});
+    ASSERT_THAT(primitive, IsOk());
+    ASSERT_THAT(reference, IsOk());
+    const Bytes src = Pack(md, RandomFloats(md.ElementCount(), 1, -2, 2));
+    const Bytes dy = Pack(md, RandomFloats(md.ElementCount(), 2, -1, 1));
+    std::vector<Bytes> found;
+    for (size_t offset : {0, 16}) {
+      auto lines = AlignedBuffer::Allocate(md.SizeBytes() + offset);
+      ASSERT_TRUE(lines.ok());
+      ExecuteArgs args;
+      args.Set(kArgSrc, src.data()).Set(kArgDiffDst, dy.data());
+      args.Set(kArgDiffSrc, lines->data() + offset);
+      ASSERT_THAT((*primitive)->Execute(args, threading::Team::Serial()), IsOk());
+      const auto* const begin = reinterpret_cast<const uint8_t*>(lines->data() + offset);
+      found.emplace_back(begin, begin + md.SizeBytes());
+    }
+    EXPECT_TRUE(found[0] == found[1]);
+    const Bytes expected = Execute(**reference, {{kArgSrc, &src}, {kArgDiffDst, &dy}}, kArgDiffSrc,
+                                   Garbage(md, 7), threading::Team::Serial());
+    ExpectGradient(Unpack<float>(md, found[0]), ToDoubles(Unpack<float>(md, expected)));
+  }
+  if (!cpu::Supports(cpu::Isa::kAvx2)) GTEST_SKIP() << "the CPU lacks avx2";
+}
 
 // The layers of networks are not left to the reference.
 TEST(LrnBackwardDispatchTest, BlockedLayersHaveFastRows) {
