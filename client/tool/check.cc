@@ -68,6 +68,8 @@ void PrintTable(const std::vector<CheckedFile>& files) {
                                  "may be refused: ",
                                  check.unfit.message())));
     }
+    for (const std::string& leftover : check.leftovers)
+      absl::PrintF("  %-8s %s\n", "note", ShownText(leftover));
     if (!file.tuning.text.empty())
       absl::PrintF("  %-8s %s\n", "tuning", ShownText(file.tuning.text));
     if (!file.tuning.problem.empty())
@@ -115,6 +117,7 @@ void PrintJson(const std::vector<CheckedFile>& files) {
     if (check.status.ok()) row["weights_bytes"] = check.weights_bytes;
     if (check.status.ok()) row["in_stages"] = check.in_stages;
     if (!check.unfit.ok()) row["unfit"] = check.unfit.message();
+    if (!check.leftovers.empty()) row["training_leftovers"] = check.leftovers;
     if (!file.tuning.text.empty()) row["tuning"] = file.tuning.text;
     list.push_back(std::move(row));
   }
@@ -153,7 +156,8 @@ void AddCheckCommand(CLI::App* app, int* exit_code) {
 
 Prints for each file the opset, the inputs and outputs with their types and shapes, and, where
 a server would refuse it, every reason at once. Git-LFS pointers and files of other formats are
-named. A file that cannot be read is listed as refused, with the reason. Memory and time of
+named. A note names Dropout and BatchNormalization nodes that were exported for training and act so
+when they are served. A file that cannot be read is listed as refused, with the reason. Memory and time of
 serving are not estimated. A tilewire.tuning beside a file, with which a server would load it, is
 applied, too: what it makes of the layers, or the line that does not fit.
 

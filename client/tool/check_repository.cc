@@ -68,6 +68,7 @@ CheckedVersion CheckVersion(const ServedModel& served) {
   const std::string file = service::OnnxFileOf(served, config);
   checked.file = reader::CheckModel(file);
   for (const std::string& lack : checked.file.lacks) checked.reasons.push_back(lack);
+  for (const std::string& leftover : checked.file.leftovers) checked.notes.push_back(leftover);
   const CheckedTuning tuning = CheckTuningOf(file);
   if (!tuning.text.empty()) checked.notes.push_back(absl::StrCat("tuned by ", tuning.text));
   if (!tuning.problem.empty()) checked.reasons.push_back(tuning.problem);

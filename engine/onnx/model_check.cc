@@ -9,6 +9,7 @@
 #include "engine/onnx/file/onnx_types.h"
 #include "engine/onnx/onnx_model.h"
 #include "engine/onnx/problems.h"
+#include "engine/onnx/training_leftovers.h"
 
 namespace tilewire::reader {
 namespace {
@@ -64,6 +65,7 @@ void AddDeclared(const OnnxFile& file, ModelCheck* check) {
   }
   for (const onnx::ValueInfoProto& output : file.graph->output())
     check->outputs.push_back(AsDeclared(output));
+  check->leftovers = TrainingLeftovers(file);
 }
 
 }  // namespace

@@ -35,6 +35,7 @@ struct ModelCheck {
   bool in_stages = false;
   // Why no shape that was tried for what is open fits; OK where one did.
   absl::Status unfit;
+  std::vector<std::string> leftovers;  // training_leftovers.h
 };
 
 ModelCheck CheckModel(const std::string& path);

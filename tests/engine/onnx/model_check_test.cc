@@ -97,6 +97,27 @@ TEST(ModelCheckTest, ShapesThatCannotFitAreNoted) {
   EXPECT_TRUE(CheckBytes(fitting.Serialize()).unfit.ok());
 }
 
+// The mode of one node is an initializer, of the other a Constant node; a ratio of 0 drops nothing.
+TEST(ModelCheckTest, NodesThatServeAsTheyTrainAreNamed) {
+  OnnxBuilder model(15);
+  model.Input("x", {-1, 3, 4, 4}).Floats("c", {3}).Floats("none", {}, {0});
+  model.Tensor("on", {}, onnx::TensorProto::BOOL)->set_raw_data("\1");
+  onnx::AttributeProto mode = testing::Attribute("value", onnx::AttributeProto::TENSOR);
+  mode.mutable_t()->set_data_type(onnx::TensorProto::BOOL);
+  mode.mutable_t()->set_raw_data("\1");
+  model.Node("Constant", {}, {"on too"}, {mode});
+  model.Node("Dropout", {"x", "", "on"}, {"a"}).Node("Dropout", {"a", "", "on too"}, {"b"});
+  model.Node("Dropout", {"b"}, {"d"}).Node("Dropout", {"d", "none", "on"}, {"e"});
+  model.Node("BatchNormalization", {"e", "c", "c", "c", "c"}, {"f", "", ""},
+             {Int("training_mode", 1)});
+  model.Node("BatchNormalization", {"f", "c", "c", "c", "c"}, {"y"}).Output("y");
+  const ModelCheck check = CheckBytes(model.Serialize());
+  EXPECT_TRUE(check.status.ok()) << check.status;
+  EXPECT_THAT(check.leftovers,
+              ElementsAre(HasSubstr("true in 2 Dropout nodes (the first is 'node_a')"),
+                          HasSubstr("is 1 in 1 BatchNormalization node ('node_f')")));
+}
+
 TEST(ModelCheckTest, TypesThatAreNotServedHaveTheirNames) {
   const struct {
     int number;
