@@ -90,7 +90,8 @@ int64_t ChannelsOfPart(const ConvolutionDesc& desc, const cpu::Machine& machine)
   constexpr int64_t kFewest = 64;  // enough blocks for tiles, and a multiple of all blocks
   const Geometry geometry = GeometryOf(desc);
   const int64_t cache = machine.cache_bytes[1];
-  const int64_t of_image = DivUp(desc.dst.PaddedElementCount(), geometry.batch) * kFloatBytes;
+  const int64_t images = std::max<int64_t>(geometry.batch, 1);
+  const int64_t of_image = DivUp(desc.dst.PaddedElementCount(), images) * kFloatBytes;
   const int64_t of_channel = desc.weights.PaddedElementCount() / geometry.ic * kFloatBytes;
   const bool is_small = of_channel * geometry.ic <= cache / 2;
   if (geometry.groups > 1 || desc.src.IsPlain() || desc.weights.IsPlain() || is_small ||
