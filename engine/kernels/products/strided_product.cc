@@ -96,7 +96,8 @@ void StridedProduct::ChoosePieces(int most_blocks) {
 }
 
 void StridedProduct::ChooseParts() {
-  int64_t part = shape_.m <= kFewRows ? kPartOfFewRows : kPartOfRows, columns = kColumnsOfPiece;
+  const bool has_few_rows = shape_.m <= kFewRows && !shape_.adds_parts;
+  int64_t part = has_few_rows ? kPartOfFewRows : kPartOfRows, columns = kColumnsOfPiece;
   if (ReadsMuch()) {
     part = kPartOfManyWeights;
     columns = std::clamp(shape_.n / kPiecesOfManyWeights, kFewestColumnsOfMany, kMostColumnsOfMany);
@@ -108,7 +109,7 @@ void StridedProduct::ChooseParts() {
 }
 
 bool StridedProduct::ReadsMuch() const {
-  return form_ == Form::kRows && shape_.m <= kMostRowsThatWait &&
+  return form_ == Form::kRows && !shape_.adds_parts && shape_.m <= kMostRowsThatWait &&
          shape_.n >= kFewestColumnsOfMany && shape_.k * shape_.n >= kFewestOfManyWeights;
 }
 
@@ -167,6 +168,7 @@ absl::StatusOr<std::unique_ptr<const jit::Generator>> StridedProduct::CompileTil
   }
   StridedTileConfig config{.epilogue = epilogue};
   config.k = part_ == shape_.k ? shape_.k : 0;
+  config.adds_parts = shape_.adds_parts && config.k == 0;
   config.src_row_bytes = bytes(shape_.m, shape_.src_row);
   config.src_k_bytes = bytes(shape_.k, shape_.src_k);
   config.weights_k_bytes =

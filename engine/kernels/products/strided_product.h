@@ -23,7 +23,7 @@
 // because reading what is about to be overwritten would take as long as writing it.
 //
 // A panel is the columns of a tile over all of K; a piece of work some panels times some rows. The
-// order of the sums of an element follows from K and the layouts alone.
+// order of the sums of an element follows from K, the layouts and `adds_parts` alone.
 //
 // Immutable once created; thread-safe.
 #ifndef ENGINE_KERNELS_PRODUCTS_STRIDED_PRODUCT_H_
@@ -52,6 +52,9 @@ class StridedProduct {
     int64_t m = 0, n = 0, k = 0;
     int64_t src_row = 0, src_k = 0, weights_k = 0, weights_n = 0, dst_row = 0;
     bool bias = false;
+    // A chain of additions for each part of K, of which there are as many whatever m is: rounds
+    // less.
+    bool adds_parts = false;
     PostOps post_ops;
   };
   // Addresses for the first row and column. `copies` are those of `weights`, where there are any.

@@ -35,6 +35,7 @@ void StridedTile::Emit() {
   mov(weights_, ptr[args_ + offsetof(StridedTileArgs, weights)]);
   if (config_.weights_tail != 0) weights_tail_.Set(config_.weights_tail);
   EmitSums();
+  if (config_.adds_parts) AddSumsBefore();
   if (config_.k == 0) EmitStop();
   LoadResultPointers(offsetof(StridedTileArgs, dst), offsetof(StridedTileArgs, bias));
   epilogue_.AddBias();
@@ -50,7 +51,7 @@ void StridedTile::Emit() {
 
 // The sums before the first product.
 void StridedTile::EmitBegin() {
-  if (config_.k != 0) return ZeroSums();
+  if (config_.k != 0 || config_.adds_parts) return ZeroSums();
   Xbyak::Label zero, begun;
   mov(spare_, ptr[args_ + offsetof(StridedTileArgs, sums_before)]);
   test(spare_, spare_);
@@ -61,6 +62,16 @@ void StridedTile::EmitBegin() {
   L(zero);
   ZeroSums();
   L(begun);
+}
+
+void StridedTile::AddSumsBefore() {
+  Xbyak::Label none;
+  mov(spare_, ptr[args_ + offsetof(StridedTileArgs, sums_before)]);
+  test(spare_, spare_);
+  jz(none, T_NEAR);
+  for (int i = 0; i < Tile(); ++i)
+    vaddps(Vector(i), Vector(i), ptr[spare_ + i * config_.epilogue.unit.bytes()]);
+  L(none);
 }
 
 // Returns with the sums in memory, if calls ask for that.

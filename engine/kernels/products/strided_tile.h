@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Generates one tile of a matrix product: some rows of src times some vectors of columns of
-// weights, over all of K, one chain of additions per element. src may have any strides, weights any
-// between their rows. The bits of an element do not depend on which tile computes it, nor on the
-// parts that K is cut into.
+// weights, over all of K, one chain of additions per element, or one for each part of K. src may
+// have any strides, weights any between their rows. The bits of an element do not depend on which
+// tile computes it, nor, where they are one chain, on the parts that K is cut into.
 //
 // Used while generating; thread-compatible. The generated code is thread-safe.
 #ifndef ENGINE_KERNELS_PRODUCTS_STRIDED_TILE_H_
@@ -29,6 +29,7 @@ struct StridedTileConfig {
   // How many of the last vector's columns a row of weights has; 0: all lanes may be read.
   int weights_tail = 0;
   int weights_ahead_bytes = 0;  // of its own row each vector of weights is fetched ahead, if not 0
+  bool adds_parts = false;  // the sums before a part are added to its own, which begin at 0
 };
 
 struct StridedTileArgs {
@@ -58,6 +59,7 @@ class StridedTile final : public AccumulatorTile {
  private:
   void Emit() override;
   void EmitBegin();
+  void AddSumsBefore();
   void EmitSums();
   void EmitLoop(int unroll);
   void EmitStep(int step);

@@ -11,6 +11,8 @@ absl::Status LowerMatmul(const network::Matmul&, OperationContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Place b, context.StridedMatrixOr(context.src(1), rank));
   MatmulDesc desc{.src = a.desc, .weights = b.desc};
   ABSL_ASSIGN_OR_RETURN(desc.dst, context.RowMajorDesc(context.dst()));
+  const bool trains = !context.network().parameters.empty();
+  if (trains && a.desc.data_type() == DataType::kF32) desc.prop_kind = PropKind::kForwardTraining;
   Attributes attributes;
   if (desc.src.data_type() == DataType::kF32) attributes.precision = context.precision();
   return context.EmitTo(desc.dst, context.Create(desc, attributes),

@@ -58,7 +58,7 @@ absl::StatusOr<MatmulDesc> ProductOfAllRows(const MatmulDesc& desc) {
   if (MatricesOf(desc.weights) != 1 || IsShared(desc, desc.src))
     return Unimplemented("sums over the whole batch only");
   const int last = desc.dst.rank() - 1;
-  MatmulDesc inner;
+  MatmulDesc inner{.prop_kind = PropKind::kForwardTraining};
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc src, JoinedRows(desc.src));
   ABSL_ASSIGN_OR_RETURN(inner.src, Transposed(src));
   ABSL_ASSIGN_OR_RETURN(inner.weights, JoinedRows(desc.dst));
@@ -72,7 +72,7 @@ absl::StatusOr<MatmulDesc> ProductOfAllRows(const MatmulDesc& desc) {
 // The product, of tensors that begin with their first elements: `desc` is resolved.
 absl::StatusOr<MatmulDesc> ForwardOf(const MatmulDesc& desc) {
   const MemoryDesc& own = IsOfSrc(desc) ? desc.src : desc.weights;
-  MatmulDesc inner;
+  MatmulDesc inner{.prop_kind = PropKind::kForwardTraining};
   if (IsShared(desc, own)) {
     if (IsOfSrc(desc)) return Unimplemented("sums no gradients of a src that is broadcast");
     return ProductOfAllRows(desc);

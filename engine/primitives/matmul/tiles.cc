@@ -51,7 +51,11 @@ MatmulDesc OneProduct(const MatmulDesc& desc) {
   const auto bias =
       desc.bias.IsZero() ? absl::StatusOr<MemoryDesc>(desc.bias) : matrix(desc.bias, 1, shape.n);
   if (!one_src.ok() || !one_dst.ok() || !weights.ok() || !bias.ok()) return desc;
-  return MatmulDesc{.src = *one_src, .weights = *weights, .bias = *bias, .dst = *one_dst};
+  return MatmulDesc{.src = *one_src,
+                    .weights = *weights,
+                    .bias = *bias,
+                    .dst = *one_dst,
+                    .prop_kind = desc.prop_kind};
 }
 
 // Immutable.
@@ -146,6 +150,7 @@ StridedProduct::Shape ProductOf(const MatmulDesc& desc, const PostOps& post_ops)
           .weights_n = desc.weights.stride(last),
           .dst_row = desc.dst.stride(row),
           .bias = !desc.bias.IsZero(),
+          .adds_parts = desc.prop_kind == PropKind::kForwardTraining,
           .post_ops = post_ops};
 }
 

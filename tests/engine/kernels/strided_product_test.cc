@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Products of which the result is much to write, or the weights much to read: whether rows go past
-// the caches, and however K is cut, elements have the bits of one chain of additions.
+// the caches, and however K is cut, elements have the bits of one chain of additions; but of one
+// for each part of K where that is asked for.
 #include "engine/kernels/products/strided_product.h"
 
 #include <algorithm>
@@ -78,6 +79,59 @@ TEST(StridedProductTest, ResultsAndWeightsThatExceedCachesGiveChainsToo) {
     for (const Written& one : kWritten) {
       SCOPED_TRACE(one.why);
       ExpectChains(one, isa);
+    }
+  }
+  if (!cpu::Supports(cpu::Isa::kAvx2)) GTEST_SKIP() << "the CPU lacks avx2";
+}
+
+float Mixed(size_t i) {
+  auto bits = static_cast<uint32_t>(i * 2654435761u);
+  bits = (bits ^ bits >> 16) * 0x85ebca6bu;
+  return static_cast<float>((bits ^ bits >> 13) >> 8) / (1 << 24) - 0.5f;
+}
+
+// The relative error (L2) of sums of 4097 products.
+double ErrorOfLongSums(cpu::Isa isa, int64_t rows, bool adds_parts) {
+  constexpr int64_t kN = 70, kK = 4097;
+  std::vector<float> src(rows * kK), weights(kK * kN), dst(rows * kN);
+  for (size_t i = 0; i < src.size(); ++i) src[i] = Mixed(i);
+  for (size_t i = 0; i < weights.size(); ++i) weights[i] = Mixed(i + src.size());
+  const StridedProduct::Shape shape = {.m = rows,
+                                       .n = kN,
+                                       .k = kK,
+                                       .src_row = kK,
+                                       .src_k = 1,
+                                       .weights_k = kN,
+                                       .weights_n = 1,
+                                       .dst_row = kN,
+                                       .bias = false,
+                                       .adds_parts = adds_parts,
+                                       .post_ops = {}};
+  const auto product = StridedProduct::Create("test", VectorUnit::Of(isa), shape);
+  EXPECT_TRUE(product.ok()) << product.status();
+  std::vector<float> sums((*product)->sums_elements());
+  for (int64_t piece = 0; piece < (*product)->pieces(); ++piece) {
+    (*product)->RunPiece(piece, {src.data(), weights.data(), nullptr, nullptr, dst.data()},
+                         sums.data());
+  }
+  double off = 0, all = 0;
+  for (int64_t i = 0; i < rows * kN; ++i) {
+    double sum = 0;
+    for (int64_t k = 0; k < kK; ++k)
+      sum += double{src[i / kN * kK + k]} * double{weights[k * kN + i % kN]};
+    off += (dst[i] - sum) * (dst[i] - sum);
+    all += sum * sum;
+  }
+  return std::sqrt(off / all);
+}
+
+// A chain of 64 additions, and one of as many such sums.
+TEST(StridedProductTest, ChainsOfPartsRoundLessThanOne) {
+  for (const cpu::Isa isa : {cpu::Isa::kAvx512, cpu::Isa::kAvx2}) {
+    if (!cpu::Supports(isa)) continue;
+    for (int64_t rows : {2, 37}) {
+      const double one = ErrorOfLongSums(isa, rows, /*adds_parts=*/false);
+      EXPECT_LE(ErrorOfLongSums(isa, rows, /*adds_parts=*/true), one / 2) << rows << " rows";
     }
   }
   if (!cpu::Supports(cpu::Isa::kAvx2)) GTEST_SKIP() << "the CPU lacks avx2";

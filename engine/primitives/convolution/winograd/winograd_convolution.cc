@@ -47,13 +47,16 @@ absl::Status RequireWinograd(const ConvolutionDesc& desc, const Attributes& attr
   return RequireShape(desc);
 }
 
+bool Trains(const ConvolutionDesc& desc) {
+  return desc.prop_kind == PropKind::kForwardTraining ||
+         desc.algorithm == ConvolutionAlgorithm::kTraining;
+}
+
 // F(4x4, 3x3) errs by up to 1.4e-6, three times as much as sums of products: gradients of VGG-11 by
 // it have nearly three times the error of those by sums.
 absl::Status RequireExactness(const ConvolutionDesc& desc, int tile) {
-  const bool trains = desc.prop_kind == PropKind::kForwardTraining ||
-                      desc.algorithm == ConvolutionAlgorithm::kTraining;
   const bool is_asked_for = desc.algorithm == ConvolutionAlgorithm::kWinograd;
-  if (tile != 4 || !trains || is_asked_for) return absl::OkStatus();
+  if (tile != 4 || !Trains(desc) || is_asked_for) return absl::OkStatus();
   return Unimplemented("rounds more than training takes where nothing asks for it");
 }
 
@@ -83,6 +86,7 @@ WinogradProblem ProblemOf(const ConvolutionDesc& desc, const MemoryDesc& written
   }
   problem.src = StridesOf(desc.src, unit.lanes(), problem.geometry.ic);
   problem.dst = StridesOf(written, unit.lanes(), problem.geometry.oc);
+  problem.short_chains = Trains(desc);
   problem.has_bias = !desc.bias.IsZero();
   problem.post_ops = attributes.post_ops.WithoutMaxPooling();
   return problem;

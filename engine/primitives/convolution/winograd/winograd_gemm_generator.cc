@@ -25,6 +25,7 @@ class WinogradGemmGenerator final : public jit::Generator {
   const Xbyak::Reg64 m_ = rcx, first_u_ = r8;  // of the current group; of all groups
   const Xbyak::Reg64 groups_left_ = r9, blocks_left_ = r10;
   const Xbyak::Reg64 ahead_ = r11;  // the part of the next matrix that is prefetched next
+  const Xbyak::Reg64 rest_ = rax;   // input blocks of the chains after the current one
 
   Xbyak::Xmm Sum(int block, int tile) const { return unit_.Vector(block * config_.tiles + tile); }
   Xbyak::Xmm Weights(int block) const {
@@ -66,12 +67,43 @@ class WinogradGemmGenerator final : public jit::Generator {
     Postamble();
   }
 
-  void ReduceGroup() {
+  bool HasChains() const {
+    return config_.chain_blocks > 0 && config_.chain_blocks < config_.input_blocks;
+  }
+
+  void ZeroSums() {
     for (int i = 0; i < config_.blocks * config_.tiles; ++i) {
       unit_.Zero(this, unit_.Vector(i));
     }
+  }
+
+  void ReduceGroup() {
     mov(u_, first_u_);
-    mov(blocks_left_, config_.input_blocks);
+    ZeroSums();
+    if (!HasChains()) {
+      mov(blocks_left_, config_.input_blocks);
+      return ReduceBlocks();
+    }
+    Xbyak::Label chain;
+    mov(rest_, config_.input_blocks - config_.chain_blocks);
+    mov(blocks_left_, config_.chain_blocks);
+    ReduceBlocks();
+    L(chain);
+    StoreSums();
+    ZeroSums();
+    mov(blocks_left_, config_.chain_blocks);
+    cmp(rest_, blocks_left_);
+    cmovl(blocks_left_, rest_);
+    sub(rest_, blocks_left_);
+    ReduceBlocks();
+    for (int i = 0; i < config_.blocks * config_.tiles; ++i)
+      vaddps(unit_.Vector(i), unit_.Vector(i), ptr[m_ + i * VectorBytes()]);
+    test(rest_, rest_);
+    jnz(chain, T_NEAR);
+  }
+
+  // The input blocks of a chain, as many as blocks_left_ says.
+  void ReduceBlocks() {
     Xbyak::Label block;
     L(block);
     for (int channel = 0; channel < lanes_; ++channel) ReduceChannel(channel);
@@ -119,10 +151,14 @@ class WinogradGemmGenerator final : public jit::Generator {
     return static_cast<int>(DivUp(lines, config_.groups)) * kLineBytes;
   }
 
-  void StoreGroup() {
+  void StoreSums() {
     for (int i = 0; i < config_.blocks * config_.tiles; ++i) {
       vmovups(ptr[m_ + i * VectorBytes()], unit_.Vector(i));
     }
+  }
+
+  void StoreGroup() {
+    StoreSums();
     add(m_, config_.blocks * GroupBlockBytes());
   }
 

@@ -6,7 +6,8 @@
 //   m[tile][oc] = sum over ic of v[tile][ic] * u[ic][oc]
 //
 // Tiles come in groups of `tiles`. A group's products with the whole panel stay in registers over
-// the whole sum, which is in the order of the input channels for every tile.
+// a chain of additions, which is in the order of the input channels for every tile. A sum is one
+// chain, or several that are added to m in their order: a short chain rounds less.
 //
 //   v  [group][input block][tile][lane]
 //   u  [input channel][output block][lane]; see winograd_layout.h
@@ -31,6 +32,7 @@ struct WinogradGemmConfig {
   int blocks = 1;            // vectors of output channels
   int tail_lanes = 0;        // channels of the last of them; 0: all
   int64_t input_blocks = 1;  // vectors of input channels
+  int64_t chain_blocks = 0;  // as many of them in a chain; 0: all
   int64_t groups = 1;  // of most calls: sets the pace at which the next weights are prefetched
 };
 

@@ -161,6 +161,28 @@ TEST_P(WinogradTest, IsAccurateOnEveryShape) {
   for (const ConvolutionCase& shape : Shapes()) ExpectAccurate(shape, {});
 }
 
+// By chains of 128 input channels; products of planes have no longer ones anyway.
+TEST_P(WinogradTest, SumsOfTrainingRoundLess) {
+  const bool is_f32 = GetParam().traits.precision == Precision::kExact &&
+                      !absl::StrContains(GetParam().name, "split");
+  for (int64_t channels : {129, 520}) {
+    const ConvolutionCase shape = Shape("several chains", channels, 24, {14, 14});
+    const Contents contents = RandomContents(shape);
+    const std::vector<double> exact = ExactConvolution(shape, contents, {});
+    double errors[2] = {};
+    for (bool trains : {false, true}) {
+      ConvolutionDesc desc = DescOf(shape);
+      desc.algorithm = ConvolutionAlgorithm::kWinograd;
+      if (trains) desc.prop_kind = PropKind::kForwardTraining;
+      const auto primitive = CreateConvolution(desc, {}, {.only = GetParam().name});
+      ASSERT_THAT(primitive, IsOk());
+      errors[trains] = RelativeL2(Execute(**primitive, contents, Team::Serial()), exact);
+    }
+    const double most = is_f32 && channels == 520 ? 0.8 : 1.1;
+    EXPECT_LE(errors[1], most * errors[0]) << channels << " channels";
+  }
+}
+
 TEST_P(WinogradTest, AppliesPostOpsInOrder) {
   const EltwisePostOp relu{};
   const EltwisePostOp logistic{.op = {.function = EltwiseAlgorithm::kLogistic}};
