@@ -112,13 +112,14 @@ double TermOf(double dy, double x, double y) {
 // Immutable.
 class SecondGradient {
  public:
-  explicit SecondGradient(const std::vector<StridedLoop>& loops) {
+  SecondGradient(const std::vector<StridedLoop>& loops, int64_t results) {
     if (!loops.empty()) inner_ = loops.back();
     for (size_t i = 0; i + 1 < loops.size(); ++i)
       (IsKept(loops[i]) ? kept_ : summed_).push_back(loops[i]);
     for (const StridedLoop& loop : kept_) owners_ *= loop.count;
     if (IsKept(inner_)) owners_ *= DivUp(inner_.count, kLanes);
     for (const StridedLoop& loop : loops) is_empty_ |= loop.count == 0;
+    if (results == 0) owners_ = 0;  // even of what the strides of diff_src1 share
   }
 
   static absl::StatusOr<std::vector<StridedLoop>> LoopsOf(const BinaryDesc& desc) {
@@ -289,7 +290,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateRowsBackward(const Request<Bina
   GradientDriver driver{desc.algorithm};
   if (!desc.diff_src1.IsZero()) {
     ABSL_ASSIGN_OR_RETURN(const auto loops, SecondGradient::LoopsOf(desc));
-    driver.second.emplace(loops);
+    driver.second.emplace(loops, desc.diff_src1.ElementCount());
   }
   if (!desc.diff_src0.IsZero()) {
     ABSL_ASSIGN_OR_RETURN(driver.first, FirstPlanOf(desc, request.facts.isa));

@@ -115,6 +115,13 @@ TEST_P(BinaryBackwardTest, SumsOfNothingAreZero) {
   ExpectDifferences(DescOf(BinaryAlgorithm::kMul, src0, src1));
 }
 
+// Strides of 0 in the dimension that has none.
+TEST_P(BinaryBackwardTest, NoResultIsWritten) {
+  const MemoryDesc src0 = Plain({7, 1, 0, 1});
+  const MemoryDesc src1 = *MemoryDesc::CreateStrided({7, 1, 0, 1}, DataType::kF32, {10, 9, 0, 9});
+  ExpectDifferences(DescOf(BinaryAlgorithm::kMul, src0, src1));
+}
+
 TEST_P(BinaryBackwardTest, EitherGradientAlone) {
   BinaryDesc desc = DescOf(BinaryAlgorithm::kDiv, Plain({2, 5}), Plain({1, 5}));
   desc.diff_src1 = MemoryDesc();
