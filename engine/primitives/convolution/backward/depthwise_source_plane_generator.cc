@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "engine/base/checked_math.h"
 
 namespace tilewire::convolution {
@@ -53,13 +54,17 @@ void DepthwiseSourcePlaneGenerator::CutRow() {
 DepthwiseSourcePlaneGenerator::Tile DepthwiseSourcePlaneGenerator::TileAt(int64_t first,
                                                                           int64_t pixels) const {
   Tile tile{.pixels = static_cast<int>(pixels)};
-  for (int64_t column = 0; column < plane_.dst_pixels; ++column) {
-    for (int64_t tap = 0; tap < plane_.taps; ++tap) {
-      const int64_t pixel = column * plane_.stride + tap * plane_.tap_step - plane_.pad - first;
-      if (pixel >= 0 && pixel < pixels)
-        tile.products.push_back({column - first / plane_.stride, tap, static_cast<int>(pixel)});
+  for (int64_t tap = 0; tap < plane_.taps; ++tap) {
+    const int64_t begin = first + plane_.pad - tap * plane_.tap_step;  // where column 0 would be
+    if (begin + pixels <= 0) break;
+    for (int64_t column = begin > 0 ? DivUp(begin, plane_.stride) : 0;
+         column < plane_.dst_pixels && column * plane_.stride < begin + pixels; ++column) {
+      tile.products.push_back(
+          {column - first / plane_.stride, tap, static_cast<int>(column * plane_.stride - begin)});
     }
   }
+  absl::c_stable_sort(tile.products,
+                      [](const Product& a, const Product& b) { return a.column < b.column; });
   return tile;
 }
 

@@ -204,6 +204,14 @@ struct GradientError {
   const char* text;  // that the message contains
 };
 
+// Every tile of a row looked at the whole of it: minutes.
+TEST(ConvolutionGradientErrorsTest, LongRowsAreCutAtOnce) {
+  ConvolutionDesc desc = DescOf(
+      Case("", {0, 16, 1, 1 << 20}, 16, {1, 3}, {.groups = 16, .left = {0, 1}, .bias = false}));
+  desc.prop_kind = PropKind::kBackwardData;
+  EXPECT_THAT(CreateConvolution(desc, {}, {}), IsOk());
+}
+
 TEST(ConvolutionGradientErrorsTest, AreNamed) {
   constexpr PropKind kOfSrc = PropKind::kBackwardData, kOfWeights = PropKind::kBackwardWeights;
   const auto none = [](ConvolutionDesc*) {};
