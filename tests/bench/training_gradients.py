@@ -7,7 +7,8 @@ The gradient is what an update of SGD with a huge rate takes from a parameter, o
 gradient is zero (biases before a batch normalization) are left out: there both sides are rounding alone.
 
 A relu near 0 and a near tie of two maxima jump by rounding alone, on either side, and one jump moves the gradients of
-all parameters before it by a thousandth. Errors are therefore medians over --seeds of images.
+all parameters before it by a thousandth. Errors are therefore medians over --seeds of images. --smooth puts softplus
+and averages in their places, so that what is left is the arithmetic's.
 Exit status 0 if no error is above --limit times torch's own, or above --floor.
 
   bazel build //client:tilewire
@@ -54,6 +55,18 @@ def made(name):
     return without_chance(getattr(torchvision.models, name)(**options)).train()
 
 
+def smoothed(network):
+    """The network with softplus for relus and averages for maxima, which decide nothing."""
+    for name, module in list(network.named_children()):
+        if isinstance(module, (torch.nn.ReLU, torch.nn.ReLU6)):
+            setattr(network, name, torch.nn.Softplus())
+        elif isinstance(module, torch.nn.MaxPool2d):
+            setattr(network, name, torch.nn.AvgPool2d(module.kernel_size, module.stride, module.padding))
+        else:
+            smoothed(module)
+    return network
+
+
 def torch_gradients(network, images, labels, kind):
     network = network.to(kind)
     network.zero_grad()
@@ -64,9 +77,16 @@ def torch_gradients(network, images, labels, kind):
 
 
 def write_model(network, images, path):
+    """With the running statistics of now: the exporter runs the network, which changes them."""
+    statistics = {name: value.numpy().copy() for name, value in network.named_buffers()}
     torch.onnx.export(network, images, path, training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False,
                       opset_version=13, input_names=["image"], output_names=["logits"],
                       dynamic_axes={"image": {0: "N"}, "logits": {0: "N"}})
+    model = onnx.load(path)
+    for tensor in model.graph.initializer:
+        if tensor.name in statistics:
+            tensor.CopyFrom(onnx.numpy_helper.from_array(statistics[tensor.name], tensor.name))
+    onnx.save(model, path)
 
 
 def initializers(path):
@@ -100,12 +120,13 @@ def errors(name, flags, seed):
     generator = torch.Generator().manual_seed(seed)
     images = torch.randn(flags.images, *shape, generator=generator)
     labels = torch.randint(0, classes, (flags.images,), generator=generator)
+    network = lambda: smoothed(made(name)) if flags.smooth else made(name)
     with tempfile.TemporaryDirectory() as there:
         folder = pathlib.Path(there)
-        write_model(made(name), images, str(folder / "model.onnx"))
+        write_model(network(), images, str(folder / "model.onnx"))
         ours = our_gradients(flags, folder, images, labels)
-    single = torch_gradients(made(name), images, labels, torch.float32)
-    double = torch_gradients(made(name), images, labels, torch.float64)
+    single = torch_gradients(network(), images, labels, torch.float32)
+    double = torch_gradients(network(), images, labels, torch.float64)
     largest = max(numpy.sqrt((g ** 2).mean()) for g in double.values())
     return {parameter: (error(ours[parameter], right), error(single[parameter], right))
             for parameter, right in double.items() if numpy.sqrt((right ** 2).mean()) >= ZERO * largest}
@@ -145,6 +166,7 @@ def main():
     parser.add_argument("--size", type=int, default=224)
     parser.add_argument("--limit", type=float, default=2)
     parser.add_argument("--floor", type=float, default=1e-6)
+    parser.add_argument("--smooth", action="store_true", help="without decisions that rounding may turn")
     parser.add_argument("--all", action="store_true", help="print every parameter")
     compare_all(parser, compare)
 
