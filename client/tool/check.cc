@@ -156,10 +156,10 @@ void AddCheckCommand(CLI::App* app, int* exit_code) {
 
 Prints for each file the opset, the inputs and outputs with their types and shapes, and, where
 a server would refuse it, every reason at once. Git-LFS pointers and files of other formats are
-named. A note names Dropout and BatchNormalization nodes that were exported for training and act so
-when they are served. A file that cannot be read is listed as refused, with the reason. Memory and time of
-serving are not estimated. A tilewire.tuning beside a file, with which a server would load it, is
-applied, too: what it makes of the layers, or the line that does not fit.
+named. A note names Dropout and BatchNormalization nodes that were exported for training and act
+so when they are served. A file that cannot be read is listed as refused, with the reason. Memory
+and time of serving are not estimated. A tilewire.tuning beside a file, with which a server would
+load it, is applied, too: what it makes of the layers, or the line that does not fit.
 
 Of a folder that is a model repository, or one model of it, every setting in each config.pbtxt
 is printed: applied, without effect here, refused or unknown, and why; then a note for each

@@ -31,8 +31,7 @@ bool IsOfSrc(const InnerProductDesc& desc) { return desc.prop_kind == PropKind::
 StridedProduct::Shape GradientProductOf(const InnerProductDesc& desc, const PostOps& post_ops) {
   const int64_t batch = desc.dst.dim(0), outputs = desc.dst.dim(1), image = desc.src.stride(0);
   const int64_t dst_row = desc.dst.stride(0), weights_row = desc.weights.stride(0);
-  StridedProduct::Shape shape{
-      .n = image, .weights_n = 1, .adds_parts = true, .post_ops = post_ops};
+  StridedProduct::Shape shape{.n = image, .weights_n = 1, .adds_parts = true, .post_ops = post_ops};
   if (IsOfSrc(desc)) {
     shape.m = batch;
     shape.k = outputs;

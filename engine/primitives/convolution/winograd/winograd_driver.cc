@@ -75,13 +75,13 @@ WinogradGemmFunction FloatDriver::Keep(std::unique_ptr<const jit::Generator> gen
 // A chain of 512 additions rounds twice as much as four of 128, which cost two percent.
 absl::Status FloatDriver::Generate(absl::string_view name) {
   constexpr int64_t kChainChannels = 128;
-  WinogradGemmConfig config{.unit = problem_.unit,
-                            .tiles = static_cast<int>(plan().group_tiles),
-                            .blocks = plan().weights.panel_blocks,
-                            .input_blocks = plan().input_blocks,
-                            .chain_blocks =
-                                problem_.short_chains ? kChainChannels / problem_.unit.lanes() : 0,
-                            .groups = plan().block_groups};
+  WinogradGemmConfig config{
+      .unit = problem_.unit,
+      .tiles = static_cast<int>(plan().group_tiles),
+      .blocks = plan().weights.panel_blocks,
+      .input_blocks = plan().input_blocks,
+      .chain_blocks = problem_.short_chains ? kChainChannels / problem_.unit.lanes() : 0,
+      .groups = plan().block_groups};
   ABSL_ASSIGN_OR_RETURN(auto multiply, GenerateWinogradGemm(absl::StrCat(name, ".gemm"), config));
   multiply_ = multiply_last_ = Keep(std::move(multiply));
   const int64_t last_blocks = BlocksOfPanel(plan().panels - 1).size;

@@ -33,7 +33,7 @@ struct WinogradProblem {
   bool has_bias = false;
   PostOps post_ops;
   bool short_chains = false;  // sums round less, as training wants them
-  bool pools = false;  // after the post-ops: dst holds the maximum of each 2x2 pixels
+  bool pools = false;         // after the post-ops: dst holds the maximum of each 2x2 pixels
 
   int64_t PixelsOfDst() const { return pools ? MaxPoolingPostOp::kSize : 1; }  // along a side
 };
