@@ -29,7 +29,7 @@ struct StridedTileConfig {
   // How many of the last vector's columns a row of weights has; 0: all lanes may be read.
   int weights_tail = 0;
   int weights_ahead_bytes = 0;  // of its own row each vector of weights is fetched ahead, if not 0
-  bool adds_parts = false;  // the sums before a part are added to its own, which begin at 0
+  bool adds_parts = false;      // the sums before a part are added to its own, which begin at 0
 };
 
 struct StridedTileArgs {
