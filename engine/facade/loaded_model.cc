@@ -217,10 +217,7 @@ absl::StatusOr<std::vector<OutputTensor>> LoadedModel::RunPlan(
   } else if (options.reserve) {
     ABSL_RETURN_IF_ERROR(options.reserve(bytes));
   }
-  absl::Status status;
-  context.team.Inside(
-      [&] { status = runtime::Execute(plan, inputs, absl::MakeSpan(output_bytes), context); });
-  ABSL_RETURN_IF_ERROR(status);
+  ABSL_RETURN_IF_ERROR(runtime::Execute(plan, inputs, absl::MakeSpan(output_bytes), context));
   laps.Keep();
 
   std::vector<OutputTensor> results;

@@ -134,11 +134,8 @@ absl::StatusOr<AllOutputBytes> ModelTrainer::RunPlan(const TrainingPlan& planned
                                           .interrupted = &options.interrupted,
                                           .reorder_time = options.reorder_time,
                                           .parameters = &plans_.store()};
-  absl::Status status;
-  context.team.Inside([&] {
-    status = runtime::Execute(plan, DescribeInputs(plan, all), absl::MakeSpan(outputs), context);
-  });
-  ABSL_RETURN_IF_ERROR(status);
+  ABSL_RETURN_IF_ERROR(
+      runtime::Execute(plan, DescribeInputs(plan, all), absl::MakeSpan(outputs), context));
   return outputs;
 }
 

@@ -135,8 +135,6 @@ void Arena::ParallelFor(int64_t count, int max_threads, absl::FunctionRef<void(i
   });
 }
 
-void Arena::Inside(absl::FunctionRef<void()> body) { workers_->Inside(body); }
-
 void Arena::Enqueue(absl::AnyInvocable<void()> task) {
   waiting_.fetch_add(1, std::memory_order_relaxed);
   try {
@@ -145,11 +143,6 @@ void Arena::Enqueue(absl::AnyInvocable<void()> task) {
     waiting_.fetch_sub(1, std::memory_order_relaxed);
     throw;
   }
-}
-
-void Team::Inside(absl::FunctionRef<void()> body) const {
-  if (threads_ <= 1 || arena_ == nullptr) return body();
-  arena_->Inside(body);
 }
 
 void Team::ParallelFor(int64_t count, absl::FunctionRef<void(int64_t)> body) const {

@@ -32,11 +32,6 @@ class Arena {
   // only pieces of this very loop, never an enqueued task.
   void ParallelFor(int64_t count, int max_threads, absl::FunctionRef<void(int64_t)> body);
 
-  // Runs body() as one of the arena's threads, on the caller's or another; returns when it has
-  // ended. To be called around many short loops: a thread from outside has to come in for each of
-  // them, which wakes and puts to sleep three times. May be nested, and called inside a loop.
-  void Inside(absl::FunctionRef<void()> body);
-
   // Runs `task` soon on one of the threads, in about the order of the calls; any thread may call.
   // Threads that only help with a loop leave it for the task when their piece ends; the loop's
   // caller computes what they leave.
@@ -65,9 +60,6 @@ class Team {
     team.stop_ = stop;
     return team;
   }
-
-  // As Arena::Inside; a plain call when one thread is allowed.
-  void Inside(absl::FunctionRef<void()> body) const;
 
   // As Arena::ParallelFor; a plain loop (denormals flushed) when one thread is allowed.
   void ParallelFor(int64_t count, absl::FunctionRef<void(int64_t)> body) const;

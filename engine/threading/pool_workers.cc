@@ -115,8 +115,6 @@ class PoolWorkers final : public Workers {
     AwaitHelpers(loop);
   }
 
-  void Inside(absl::FunctionRef<void()> body) override { body(); }
-
   void Enqueue(absl::AnyInvocable<void()> task, std::atomic<int64_t>* waiting) override {
     const std::unique_lock<std::mutex> lock = Locked();
     tasks_.push_back({std::move(task), waiting});

@@ -22,13 +22,9 @@ class Workers {
   virtual ~Workers() = default;  // waits for every task that was enqueued
 
   virtual int threads() const = 0;
-  // Runs body(0) on the calling thread or one of the others, body(1) ... body(runners - 1) where
-  // threads come for them before body(0) has ended; returns when all that began have ended. A
-  // thread that waits takes bodies of this very call only. `runners` >= 2.
+  // Runs body(0) on the calling thread, body(1) ... body(runners - 1) where threads come for them
+  // before body(0) has ended; returns when all that began have ended. `runners` >= 2.
   virtual void Run(int runners, absl::FunctionRef<void(int)> body) = 0;
-  // Runs body() on the calling thread or one of the others, as one of them: what it calls Run() for
-  // neither enters nor leaves.
-  virtual void Inside(absl::FunctionRef<void()> body) = 0;
   // Runs `task` soon on one of the threads, denormals flushed, in about the order of the calls.
   // Subtracts 1 from `*waiting` when it begins.
   virtual void Enqueue(absl::AnyInvocable<void()> task, std::atomic<int64_t>* waiting) = 0;

@@ -168,31 +168,13 @@ TEST(ArenaTest, ManyOutsidersLoopAtOnce) {
   EXPECT_EQ(sum, 8 * 200 * 120);
 }
 
-TEST(ArenaTest, WhoIsInsideLoopsWithAllThreadsAndMayComeInAgain) {
-  Arena arena(3);
-  int bodies = 0;
-  arena.Inside([&] {
-    ++bodies;
-    Meeting meeting(3);
-    std::atomic<int> met{0};
-    arena.ParallelFor(3, 3, [&](int64_t) {
-      met += meeting.AllCome();
-      arena.Inside([&] { arena.ParallelFor(5, 3, [&](int64_t) { ++met; }); });
-    });
-    EXPECT_EQ(met, 3 + 3 * 5);
-    arena.Inside([&] { ++bodies; });
-  });
-  EXPECT_EQ(bodies, 2);
-}
-
-TEST(ArenaTest, MoreThreadsThanItHasComeInAfterEachOther) {
+TEST(ArenaTest, MoreCallersThanItHasThreads) {
   Arena arena(2);
   std::atomic<int64_t> pieces{0};
   std::vector<std::thread> outsiders;
   for (int i = 0; i < 6; ++i) {
     outsiders.emplace_back([&] {
-      for (int round = 0; round < 20; ++round)
-        arena.Inside([&] { arena.ParallelFor(7, 2, [&](int64_t) { ++pieces; }); });
+      for (int round = 0; round < 20; ++round) arena.ParallelFor(7, 2, [&](int64_t) { ++pieces; });
     });
   }
   for (std::thread& outsider : outsiders) outsider.join();
@@ -334,11 +316,6 @@ TEST(TeamTest, SerialKeepsTheOrder) {
   std::vector<int64_t> order;
   Team::Serial().ParallelFor(5, [&](int64_t i) { order.push_back(i); });
   EXPECT_EQ(order, (std::vector<int64_t>{0, 1, 2, 3, 4}));
-}
-
-TEST(TeamTest, OfOneThreadIsInsideAtOnce) {
-  const std::thread::id caller = std::this_thread::get_id();
-  Team::Serial().Inside([&] { EXPECT_EQ(std::this_thread::get_id(), caller); });
 }
 
 TEST(TeamTest, SplitsOverItsArena) {
