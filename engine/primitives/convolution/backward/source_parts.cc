@@ -7,6 +7,7 @@
 #include "engine/base/checked_math.h"
 #include "engine/base/range.h"
 #include "engine/base/status_macros.h"
+#include "engine/primitives/convolution/direct/tiling.h"
 #include "engine/primitives/convolution/geometry.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/reordered.h"
