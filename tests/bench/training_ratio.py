@@ -84,7 +84,8 @@ class Side:
         self.folder, self.flags, self.threads, self.ones, self.mores = folder, flags, threads, [], []
 
     def run(self):
-        self.ones.append(trained(self.folder, self.flags, 1, self.threads))
+        for _ in range(2):  # the first touches memory that the peer has just given back
+            self.ones.append(trained(self.folder, self.flags, 1, self.threads))
         self.mores.append(trained(self.folder, self.flags, 1 + self.flags.updates, self.threads))
 
     def update(self, clock):
