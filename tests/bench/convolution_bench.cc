@@ -29,7 +29,7 @@
 #include "engine/primitives/reorder/reorder.h"
 #include "tests/bench/core_state.h"
 #include "tests/bench/filled_arguments.h"
-#include "tests/bench/onednn_convolution.h"
+#include "tests/bench/onednn/convolution.h"
 #include "tests/bench/shape_list.h"
 #include "tests/bench/stopwatch.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/bench/onednn_convolution.h"
+#include "tests/bench/onednn/convolution.h"
 
 #include <cstdlib>
 #include <dnnl.hpp>
