@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cstdio>
-#include <cstdlib>
 #include <dnnl.hpp>
-#include <limits>
 #include <string>
-#include <unordered_map>
+#include <vector>
 
 #include "tests/bench/gradients/layer_gradients.h"
-#include "tests/bench/stopwatch.h"
-#include "tests/support/random_tensor.h"
+#include "tests/bench/onednn/side.h"
 
 namespace tilewire::bench {
 namespace {
@@ -16,22 +12,13 @@ namespace {
 using dnnl::algorithm;
 using dnnl::memory;
 using dnnl::prop_kind;
-constexpr auto kFloat = memory::data_type::f32;
 constexpr auto kTraining = prop_kind::forward_training;
 
-dnnl::primitive_attr ScratchpadOfUser() {
-  dnnl::primitive_attr attribute;
-  attribute.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  return attribute;
-}
-
-class OneDnnGradientOfLayer final : public RunnableOperation {
+class OneDnnGradientOfLayer final : public OneDnnSide {
  public:
-  using Tag = memory::format_tag;
-
-  // Activations in `tag`, where the peer does not choose itself. Throws dnnl::error.
+  // Throws dnnl::error.
   OneDnnGradientOfLayer(const Operation& operation, Tag tag)
-      : op_(operation), tag_(tag), kind_(operation.kind.substr(sizeof("gradient_") - 1)) {
+      : OneDnnSide(operation, tag), kind_(operation.kind.substr(sizeof("gradient_") - 1)) {
     if (kind_ == "max" || kind_ == "avg") {
       Pooling();
     } else if (kind_ == "batch_normalization") {
@@ -47,52 +34,22 @@ class OneDnnGradientOfLayer final : public RunnableOperation {
     }
   }
 
-  void Run() override {
-    primitive_.execute(stream_, arguments_);
-    stream_.wait();
-  }
-  std::string name() const override { return name_; }
-
  private:
-  memory::desc Image(int64_t size, Tag tag) const {
-    return memory::desc({op_.at("n"), op_.at("c"), size, size}, kFloat, tag);
-  }
-  memory::desc Image() const { return Image(op_.at("in"), tag_); }
-
-  // Contents that an earlier primitive wrote stay.
-  void Bring(int argument, const memory::desc& desc) {
-    if (arguments_.count(argument) != 0 && argument != DNNL_ARG_SCRATCHPAD) return;
-    memory tensor(desc, engine_);
-    if (desc.data_type() == kFloat) {
-      testing::FillUniform(
-          {static_cast<float*>(tensor.get_data_handle()), desc.get_size() / sizeof(float)},
-          argument);
-    }
-    arguments_[argument] = std::move(tensor);
-  }
-
-  template <typename Primitive, typename Description>
-  void Finish(const Description& description) {
-    name_ = description.impl_info_str();
-    primitive_ = Primitive(description);
-    Bring(DNNL_ARG_SCRATCHPAD, description.scratchpad_desc());
-  }
-
   void Pooling() {
     const memory::dims kernel = {op_.at("k"), op_.at("k")}, strides = {op_.at("s"), op_.at("s")},
                        padding = {op_.at("p"), op_.at("p")};
     const algorithm of =
         kind_ == "max" ? algorithm::pooling_max : algorithm::pooling_avg_exclude_padding;
-    const memory::desc src = Image(), dst = Image(op_.out(), tag_);
+    const memory::desc src = Image(), dst = Image(op_.at("c"), op_.out(), tag_);
     const dnnl::pooling_forward::primitive_desc forward(
-        {kTraining, of, src, dst, strides, kernel, padding, padding}, ScratchpadOfUser(), engine_);
+        {kTraining, of, src, dst, strides, kernel, padding, padding}, UserScratchpad(), engine_);
     Bring(DNNL_ARG_SRC, src);
     Bring(DNNL_ARG_DST, dst);
     if (kind_ == "max") Bring(DNNL_ARG_WORKSPACE, forward.workspace_desc());
     Finish<dnnl::pooling_forward>(forward);
     Run();
     const dnnl::pooling_backward::primitive_desc backward(
-        {of, src, dst, strides, kernel, padding, padding}, ScratchpadOfUser(), engine_, forward);
+        {of, src, dst, strides, kernel, padding, padding}, UserScratchpad(), engine_, forward);
     Bring(DNNL_ARG_DIFF_SRC, src);
     Bring(DNNL_ARG_DIFF_DST, dst);
     Finish<dnnl::pooling_backward>(backward);
@@ -101,7 +58,7 @@ class OneDnnGradientOfLayer final : public RunnableOperation {
   void BatchNormalization() {
     const auto flags = dnnl::normalization_flags::use_scale_shift;
     const dnnl::batch_normalization_forward::primitive_desc forward(
-        {kTraining, Image(), 1e-5f, flags}, ScratchpadOfUser(), engine_);
+        {kTraining, Image(), 1e-5f, flags}, UserScratchpad(), engine_);
     Bring(DNNL_ARG_SRC, Image());
     Bring(DNNL_ARG_DST, Image());
     Bring(DNNL_ARG_MEAN, forward.mean_desc());
@@ -110,8 +67,7 @@ class OneDnnGradientOfLayer final : public RunnableOperation {
     Finish<dnnl::batch_normalization_forward>(forward);
     Run();
     const dnnl::batch_normalization_backward::primitive_desc backward(
-        {prop_kind::backward, Image(), Image(), 1e-5f, flags}, ScratchpadOfUser(), engine_,
-        forward);
+        {prop_kind::backward, Image(), Image(), 1e-5f, flags}, UserScratchpad(), engine_, forward);
     Bring(DNNL_ARG_DIFF_SRC, Image());
     Bring(DNNL_ARG_DIFF_DST, Image());
     Bring(DNNL_ARG_DIFF_SCALE_SHIFT, backward.diff_weights_desc());
@@ -121,14 +77,14 @@ class OneDnnGradientOfLayer final : public RunnableOperation {
   void Lrn() {
     constexpr auto kAcross = algorithm::lrn_across_channels;
     const dnnl::lrn_forward::primitive_desc forward(
-        {kTraining, kAcross, Image(), 5, 1e-4f, 0.75f, 1.0f}, ScratchpadOfUser(), engine_);
+        {kTraining, kAcross, Image(), 5, 1e-4f, 0.75f, 1.0f}, UserScratchpad(), engine_);
     Bring(DNNL_ARG_SRC, Image());
     Bring(DNNL_ARG_DST, Image());
     Bring(DNNL_ARG_WORKSPACE, forward.workspace_desc());
     Finish<dnnl::lrn_forward>(forward);
     Run();
     const dnnl::lrn_backward::primitive_desc backward(
-        {kAcross, Image(), Image(), 5, 1e-4f, 0.75f, 1.0f}, ScratchpadOfUser(), engine_, forward);
+        {kAcross, Image(), Image(), 5, 1e-4f, 0.75f, 1.0f}, UserScratchpad(), engine_, forward);
     Bring(DNNL_ARG_DIFF_SRC, Image());
     Bring(DNNL_ARG_DIFF_DST, Image());
     Finish<dnnl::lrn_backward>(backward);
@@ -136,9 +92,9 @@ class OneDnnGradientOfLayer final : public RunnableOperation {
 
   void Relu() {
     const dnnl::eltwise_forward::primitive_desc forward(
-        {kTraining, algorithm::eltwise_relu, Image(), 0.0f}, ScratchpadOfUser(), engine_);
+        {kTraining, algorithm::eltwise_relu, Image(), 0.0f}, UserScratchpad(), engine_);
     const dnnl::eltwise_backward::primitive_desc backward(
-        {algorithm::eltwise_relu, Image(), Image(), 0.0f}, ScratchpadOfUser(), engine_, forward);
+        {algorithm::eltwise_relu, Image(), Image(), 0.0f}, UserScratchpad(), engine_, forward);
     Bring(DNNL_ARG_SRC, Image());
     Bring(DNNL_ARG_DIFF_SRC, Image());
     Bring(DNNL_ARG_DIFF_DST, Image());
@@ -157,7 +113,7 @@ class OneDnnGradientOfLayer final : public RunnableOperation {
 
   void SrcOfInnerProduct() {
     const dnnl::inner_product_backward_data::primitive_desc backward(
-        {Src(), Weights(), Dst()}, ScratchpadOfUser(), engine_, InnerProduct());
+        {Src(), Weights(), Dst()}, UserScratchpad(), engine_, InnerProduct());
     Bring(DNNL_ARG_DIFF_SRC, backward.diff_src_desc());
     Bring(DNNL_ARG_WEIGHTS, backward.weights_desc());
     Bring(DNNL_ARG_DIFF_DST, backward.diff_dst_desc());
@@ -166,7 +122,7 @@ class OneDnnGradientOfLayer final : public RunnableOperation {
 
   void WeightsOfInnerProduct() {
     const dnnl::inner_product_backward_weights::primitive_desc backward(
-        {Src(), Weights(), Bias(), Dst()}, ScratchpadOfUser(), engine_, InnerProduct());
+        {Src(), Weights(), Bias(), Dst()}, UserScratchpad(), engine_, InnerProduct());
     Bring(DNNL_ARG_SRC, backward.src_desc());
     Bring(DNNL_ARG_DIFF_WEIGHTS, backward.diff_weights_desc());
     Bring(DNNL_ARG_DIFF_BIAS, backward.diff_bias_desc());
@@ -174,47 +130,16 @@ class OneDnnGradientOfLayer final : public RunnableOperation {
     Finish<dnnl::inner_product_backward_weights>(backward);
   }
 
-  const Operation op_;
-  const Tag tag_;
   const std::string kind_;
-  dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
-  dnnl::stream stream_{engine_};
-  dnnl::primitive primitive_;
-  std::string name_;
-  std::unordered_map<int, memory> arguments_;
 };
-
-double ShortestGradient(RunnableOperation* operation) {
-  double best = std::numeric_limits<double>::infinity();
-  for (int i = 0; i < 3; ++i) best = std::min(best, Seconds([&] { operation->Run(); }));
-  return best;
-}
 
 }  // namespace
 
 std::unique_ptr<RunnableOperation> MakeOneDnnGradient(const Operation& operation) {
-  using Tag = OneDnnGradientOfLayer::Tag;
+  using Tag = OneDnnSide::Tag;
   std::vector<Tag> tags = {Tag::nChw16c, Tag::nChw8c, Tag::nhwc, Tag::nchw};
   if (operation.kind.ends_with("inner_product")) tags.resize(1);  // formats are the peer's choice
-  std::unique_ptr<OneDnnGradientOfLayer> best;
-  double best_time = 0;
-  for (Tag tag : tags) {
-    std::unique_ptr<OneDnnGradientOfLayer> candidate;
-    try {
-      candidate = std::make_unique<OneDnnGradientOfLayer>(operation, tag);
-    } catch (const dnnl::error&) {
-      continue;  // not in this layout
-    }
-    const double time = ShortestGradient(candidate.get());
-    if (best != nullptr && time >= best_time) continue;
-    best = std::move(candidate);
-    best_time = time;
-  }
-  if (best == nullptr) {
-    std::fprintf(stderr, "%s: oneDNN does not implement it\n", operation.name.c_str());
-    std::exit(1);
-  }
-  return best;
+  return FastestSide<OneDnnGradientOfLayer>(operation, tags);
 }
 
 }  // namespace tilewire::bench

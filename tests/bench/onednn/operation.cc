@@ -1,35 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cstdio>
-#include <cstdlib>
 #include <dnnl.hpp>
-#include <limits>
+#include <string>
 #include <unordered_map>
-#include <utility>
+#include <vector>
 
-#include "tests/bench/operation.h"
-#include "tests/bench/stopwatch.h"
-#include "tests/support/random_tensor.h"
+#include "tests/bench/onednn/side.h"
 
 namespace tilewire::bench {
 namespace {
 
 using dnnl::algorithm;
 using dnnl::memory;
-using Tag = memory::format_tag;
 
-constexpr auto kF32 = memory::data_type::f32;
 constexpr auto kInference = dnnl::prop_kind::forward_inference;
 
-dnnl::primitive_attr UserScratchpad() {
-  dnnl::primitive_attr attribute;
-  attribute.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  return attribute;
-}
-
-class OneDnnOperation final : public RunnableOperation {
+class OneDnnOperation final : public OneDnnSide {
  public:
-  // Activations in `tag`, where the peer does not choose itself. Throws dnnl::error.
-  OneDnnOperation(const Operation& operation, Tag tag) : op_(operation), tag_(tag) {
+  // Throws dnnl::error.
+  OneDnnOperation(const Operation& operation, Tag tag) : OneDnnSide(operation, tag) {
     if (op_.kind.ends_with("convolution")) {
       Convolution();
     } else if (op_.kind == "max" || op_.kind == "avg") {
@@ -55,38 +43,9 @@ class OneDnnOperation final : public RunnableOperation {
     }
   }
 
-  void Run() override {
-    primitive_.execute(stream_, arguments_);
-    stream_.wait();
-  }
-  std::string name() const override { return name_; }
-
  private:
-  memory::desc Image(int64_t channels, Tag tag) const {
-    return memory::desc({op_.at("n"), channels, op_.at("in"), op_.at("in")}, kF32, tag);
-  }
-  memory::desc Image() const { return Image(op_.at("c"), tag_); }
-
-  template <typename Primitive, typename Description>
-  void Finish(const Description& description) {
-    name_ = description.impl_info_str();
-    primitive_ = Primitive(description);
-    Bring(DNNL_ARG_SCRATCHPAD, description.scratchpad_desc());
-  }
-  void Bring(int argument, const memory::desc& desc) {
-    memory tensor(desc, engine_);
-    if (desc.data_type() == kF32) {
-      testing::FillUniform(
-          {static_cast<float*>(tensor.get_data_handle()), desc.get_size() / sizeof(float)},
-          argument);
-    } else {
-      testing::FillGarbage(tensor.get_data_handle(), desc.get_size(), argument);
-    }
-    arguments_[argument] = std::move(tensor);
-  }
-
-  memory::data_type Activation() const { return op_.IsInteger() ? memory::data_type::u8 : kF32; }
-  memory::data_type Weight() const { return op_.IsInteger() ? memory::data_type::s8 : kF32; }
+  memory::data_type Activation() const { return op_.IsInteger() ? memory::data_type::u8 : kFloat; }
+  memory::data_type Weight() const { return op_.IsInteger() ? memory::data_type::s8 : kFloat; }
   memory::desc Any(const memory::dims& dims, memory::data_type type) const {
     return memory::desc(dims, type, Tag::any);
   }
@@ -109,7 +68,7 @@ class OneDnnOperation final : public RunnableOperation {
     const dnnl::convolution_forward::primitive_desc described(
         {kInference, algorithm::convolution_auto,
          Any({op_.at("n"), c, op_.at("in"), op_.at("in")}, Activation()), weights,
-         memory::desc({o}, kF32, Tag::a), Any({op_.at("n"), o, out, out}, Activation()), strides,
+         memory::desc({o}, kFloat, Tag::a), Any({op_.at("n"), o, out, out}, Activation()), strides,
          padding, padding},
         attribute, engine_);
     Bring(DNNL_ARG_SRC, described.src_desc());
@@ -122,7 +81,7 @@ class OneDnnOperation final : public RunnableOperation {
   void Pooling() {
     const memory::dims kernel = {op_.at("k"), op_.at("k")}, strides = {op_.at("s"), op_.at("s")},
                        padding = {op_.at("p"), op_.at("p")};
-    const memory::desc dst({op_.at("n"), op_.at("c"), op_.out(), op_.out()}, kF32, Tag::any);
+    const memory::desc dst({op_.at("n"), op_.at("c"), op_.out(), op_.out()}, kFloat, Tag::any);
     const dnnl::pooling_forward::primitive_desc described(
         {kInference,
          op_.kind == "max" ? algorithm::pooling_max : algorithm::pooling_avg_exclude_padding,
@@ -143,7 +102,7 @@ class OneDnnOperation final : public RunnableOperation {
   }
 
   void Softmax() {
-    const memory::desc md({op_.at("n"), op_.at("c")}, kF32, Tag::ab);
+    const memory::desc md({op_.at("n"), op_.at("c")}, kFloat, Tag::ab);
     const dnnl::softmax_forward::primitive_desc described({kInference, md, 1}, UserScratchpad(),
                                                           engine_);
     Bring(DNNL_ARG_SRC, md);
@@ -171,7 +130,8 @@ class OneDnnOperation final : public RunnableOperation {
 
   void Concat() {
     std::vector<memory::desc> sources;
-    for (const char* size : {"c1", "c2", "c3", "c4"}) sources.push_back(Image(op_.at(size), tag_));
+    for (const char* size : {"c1", "c2", "c3", "c4"})
+      sources.push_back(Image(op_.at(size), op_.at("in"), tag_));
     const dnnl::concat::primitive_desc described(1, sources, engine_, UserScratchpad());
     BringMany(sources);
     Bring(DNNL_ARG_DST, described.dst_desc());
@@ -188,7 +148,7 @@ class OneDnnOperation final : public RunnableOperation {
     const int64_t n = op_.at("n"), c = op_.at("c"), o = op_.at("o");
     const dnnl::inner_product_forward::primitive_desc described(
         {kInference, Any({n, c}, Activation()), Any({o, c}, Weight()),
-         memory::desc({o}, kF32, Tag::a), Any({n, o}, Activation())},
+         memory::desc({o}, kFloat, Tag::a), Any({n, o}, Activation())},
         Attribute(), engine_);
     Bring(DNNL_ARG_SRC, described.src_desc());
     Bring(DNNL_ARG_WEIGHTS, described.weights_desc());
@@ -216,7 +176,7 @@ class OneDnnOperation final : public RunnableOperation {
 
   void Reorder() {
     const bool nchw = op_.kind.find("nchw") != std::string::npos;
-    const memory::desc plain = Image(op_.at("c"), nchw ? Tag::nchw : Tag::nhwc);
+    const memory::desc plain = Image(op_.at("c"), op_.at("in"), nchw ? Tag::nchw : Tag::nhwc);
     const bool to_blocked = op_.kind.starts_with("n");
     const memory::desc from = to_blocked ? plain : Image(), to = to_blocked ? Image() : plain;
     const dnnl::reorder::primitive_desc described(engine_, from, engine_, to, UserScratchpad());
@@ -245,22 +205,7 @@ class OneDnnOperation final : public RunnableOperation {
     Bring(DNNL_ARG_DST, Image());
     Finish<dnnl::eltwise_forward>(described);
   }
-
-  const Operation op_;
-  const Tag tag_;
-  dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
-  dnnl::stream stream_{engine_};
-  dnnl::primitive primitive_;
-  std::string name_;
-  std::unordered_map<int, memory> arguments_;
 };
-
-// The shortest of a few runs, in seconds.
-double ShortestRun(OneDnnOperation* operation) {
-  double best = std::numeric_limits<double>::infinity();
-  for (int i = 0; i < 5; ++i) best = std::min(best, Seconds([&] { operation->Run(); }));
-  return best;
-}
 
 }  // namespace
 
@@ -268,27 +213,10 @@ std::unique_ptr<RunnableOperation> MakeOneDnn(const Operation& operation) {
   // Reorder and shuffle are of given layouts; elsewhere the peer is at its best.
   const bool given =
       operation.kind == "shuffle" || operation.kind.find("_to_") != std::string::npos;
+  using Tag = OneDnnSide::Tag;
   std::vector<Tag> tags = {Tag::nChw16c};
   if (!given) tags.insert(tags.end(), {Tag::nChw8c, Tag::nhwc, Tag::nchw});
-  std::unique_ptr<OneDnnOperation> best;
-  double best_time = 0;
-  for (Tag tag : tags) {
-    std::unique_ptr<OneDnnOperation> candidate;
-    try {
-      candidate = std::make_unique<OneDnnOperation>(operation, tag);
-    } catch (const dnnl::error&) {
-      continue;  // not in this layout
-    }
-    const double time = ShortestRun(candidate.get());
-    if (best != nullptr && time >= best_time) continue;
-    best = std::move(candidate);
-    best_time = time;
-  }
-  if (best == nullptr) {
-    std::fprintf(stderr, "%s: oneDNN does not implement it\n", operation.name.c_str());
-    std::exit(1);
-  }
-  return best;
+  return FastestSide<OneDnnOperation>(operation, tags);
 }
 
 }  // namespace tilewire::bench
