@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/base/cache_line.h"
 #include "engine/base/status_macros.h"
 #include "engine/kernels/products/dot_tile.h"
 #include "engine/threading/stop.h"
@@ -49,8 +50,6 @@ int MostBlocks(const VectorUnit& unit, int64_t rows) {
 void StreamRow(const float* from, int64_t floats, float* to) {
   for (int64_t i = 0; i < floats; i += 4) _mm_stream_ps(to + i, _mm_loadu_ps(from + i));
 }
-
-bool IsLine(const void* address) { return reinterpret_cast<uintptr_t>(address) % 64 == 0; }
 
 }  // namespace
 
@@ -250,7 +249,7 @@ void StridedProduct::RunRows(int64_t piece, const Operands& operands, float* sum
     for (int64_t r = 0; streams_ && r < rows; ++r) {
       const float* const from = sums + r * row_of_sums;
       float* const to = dst + r * shape_.dst_row;
-      if (IsLine(to)) {
+      if (BeginsLine(to)) {
         StreamRow(from, columns, to);
       } else {
         std::memcpy(to, from, columns * kFloatBytes);

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "engine/base/status_macros.h"
+#include "engine/jit/store_forms.h"
 #include "engine/primitives/batch_normalization/implementations.h"
 #include "engine/primitives/batch_normalization/pass_generator.h"
 #include "engine/primitives/batch_normalization/pixel_blocks.h"
@@ -69,20 +70,15 @@ struct GradientDriver {
 
   void WritePiece(const Memory& memory, const PixelBlocks::Piece& piece) const {
     float* const to = memory.diff_src + piece.offset;
-    const bool streams = streaming != nullptr && reinterpret_cast<uintptr_t>(to) % 64 == 0;
-    (streams ? streaming : gradient)
-        ->Run({.x = memory.src + piece.offset,
-               .dy = memory.dy + piece.offset,
-               .to = to,
-               .lines = memory.lines + piece.block * line_elements(),
-               .pixels = piece.pixels});
+    gradient.For(to).Run({.x = memory.src + piece.offset,
+                          .dy = memory.dy + piece.offset,
+                          .to = to,
+                          .lines = memory.lines + piece.block * line_elements(),
+                          .pixels = piece.pixels});
   }
 
   size_t code_bytes() const {
-    size_t bytes = gradient->code_bytes();
-    for (const auto* pass : {&sums, &streaming})
-      bytes += *pass == nullptr ? 0 : (*pass)->code_bytes();
-    return bytes;
+    return gradient.code_bytes() + (sums == nullptr ? 0 : sums->code_bytes());
   }
 
   // Line 0, the mean, and line 1, f; the others are 0 until there are sums.
@@ -146,8 +142,8 @@ struct GradientDriver {
 
   BatchNormalizationDesc desc;
   PixelBlocks blocks;
-  // No sums where nothing needs them; `streaming` where diff_src is written past the caches.
-  std::unique_ptr<const PassGenerator> sums, gradient, streaming;
+  std::unique_ptr<const PassGenerator> sums;  // null where nothing needs them
+  jit::StoreForms<PassGenerator> gradient;
 };
 
 }  // namespace
@@ -168,14 +164,15 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateBatchBackward(
   const BatchNormalizationDesc& desc = request.desc;
   const auto& [name, isa, traits] = request.facts;
   ABSL_ASSIGN_OR_RETURN(const PixelBlocks blocks, PixelBlocks::Create(desc.src));
-  GradientDriver driver{desc, blocks, nullptr, nullptr, nullptr};
+  GradientDriver driver{desc, blocks, nullptr, {}};
   if (!desc.use_global_stats || WritesParameterGradients(desc)) {
     ABSL_ASSIGN_OR_RETURN(driver.sums, CompilePass(name, Pass::kGradientSums, isa, blocks));
   }
   const Pass pass = desc.use_global_stats ? Pass::kScaling : Pass::kGradient;
-  ABSL_ASSIGN_OR_RETURN(driver.gradient, CompilePass(name, pass, isa, blocks));
+  ABSL_ASSIGN_OR_RETURN(driver.gradient.plain, CompilePass(name, pass, isa, blocks));
   if (desc.src.SizeBytes() > kLarge) {
-    ABSL_ASSIGN_OR_RETURN(driver.streaming, CompilePass(name, pass, isa, blocks, /*streams=*/true));
+    ABSL_ASSIGN_OR_RETURN(driver.gradient.streaming,
+                          CompilePass(name, pass, isa, blocks, /*streams=*/true));
   }
   PrimitiveInfo info = BackwardInfoOf(request);
   info.scratchpad_bytes = driver.scratchpad_elements() * static_cast<int64_t>(sizeof(float));

@@ -16,6 +16,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/jit/generator.h"
 #include "engine/jit/loop_count.h"
+#include "engine/jit/store_forms.h"
 #include "engine/memory/zero_padding.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/driven_primitive.h"
@@ -171,8 +172,7 @@ struct BlockedGradient {
     ZeroPadding(desc.diff_src, run.args.Find(kArgDiffSrc));
   }
   int64_t code_bytes() const {
-    const size_t streaming = streaming_code == nullptr ? 0 : streaming_code->code_bytes();
-    return static_cast<int64_t>(terms_code->code_bytes() + gradient_code->code_bytes() + streaming);
+    return static_cast<int64_t>(terms_code->code_bytes() + gradient_code.code_bytes());
   }
 
   void RunPiece(const Piece& piece) const {
@@ -203,9 +203,7 @@ struct BlockedGradient {
     args.to = piece.diff_src + block * desc.diff_src.stride(1);
     args.terms = piece.in_work->products[block % kBlocksInWork];
     args.pixels = piece.pixels;
-    const bool streams =
-        streaming_code != nullptr && reinterpret_cast<uintptr_t>(args.to) % 64 == 0;
-    (streams ? streaming_code : gradient_code)->Run(args);
+    gradient_code.For(args.to).Run(args);
   }
 
   float* TermsOf(const Piece& piece, int64_t block) const {
@@ -226,8 +224,8 @@ struct BlockedGradient {
 
   LrnDesc desc;
   int64_t lanes, blocks, image_pixels;
-  std::unique_ptr<const BlockGradientGenerator> terms_code, gradient_code;
-  std::unique_ptr<const BlockGradientGenerator> streaming_code;  // null for a small diff_src
+  std::unique_ptr<const BlockGradientGenerator> terms_code;
+  jit::StoreForms<BlockGradientGenerator> gradient_code;
 };
 
 }  // namespace
@@ -260,10 +258,10 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateBlockedBackward(const Request<L
   gradient.image_pixels = 1;
   for (int d = 2; d < desc.src.rank(); ++d) gradient.image_pixels *= desc.src.dim(d);
   ABSL_ASSIGN_OR_RETURN(gradient.terms_code, compile(GradientPass::kTerms, /*streams=*/false));
-  ABSL_ASSIGN_OR_RETURN(gradient.gradient_code,
+  ABSL_ASSIGN_OR_RETURN(gradient.gradient_code.plain,
                         compile(GradientPass::kGradient, /*streams=*/false));
   if (desc.diff_src.SizeBytes() > kLarge) {
-    ABSL_ASSIGN_OR_RETURN(gradient.streaming_code,
+    ABSL_ASSIGN_OR_RETURN(gradient.gradient_code.streaming,
                           compile(GradientPass::kGradient, /*streams=*/true));
   }
   return MakeDriven(BackwardInfoOf(request), std::move(gradient));

@@ -19,6 +19,8 @@
 namespace tilewire::pooling {
 
 constexpr int kLanes = 8, kLanesOfPair = 2 * kLanes;
+// A diff_src of more bytes, which no cache of a core holds, is written past the caches.
+constexpr int64_t kLargeGradient = int64_t{4} << 20;
 
 // Channels that are neighbours: elements from an image's first to theirs, and how many.
 struct LaneGroup {

@@ -10,6 +10,7 @@
 #include <array>
 #include <utility>
 
+#include "engine/base/cache_line.h"
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/pooling/lanes.h"
@@ -65,12 +66,10 @@ class LanesBackward final : public Primitive {
       : Primitive(std::move(info)), layout_(desc), algorithm_(desc.algorithm) {
     for (int d = 0; d < 3; ++d) windows_[d] = RangesOf(layout_.axes[d]);
     tiles_ = algorithm_ == PoolingAlgorithm::kMax && Tiles(layout_);
-    is_large_ = desc.src.SizeBytes() > kLarge;
+    is_large_ = desc.src.SizeBytes() > kLargeGradient;
   }
 
  private:
-  static constexpr int64_t kLarge = int64_t{4} << 20;  // bytes that no cache of a core holds
-
   // A group of an image.
   struct Operands {
     const float* diff_dst;
@@ -128,8 +127,8 @@ class LanesBackward final : public Primitive {
   // A pair of groups, window by window.
   void RunBlock(const Operands& operands) const {
     const auto& [depth, height, width] = layout_.axes;
-    const bool streams = is_large_ && width.src_stride == kLanesOfPair &&
-                         reinterpret_cast<uintptr_t>(operands.diff_src) % 64 == 0;
+    const bool streams =
+        is_large_ && width.src_stride == kLanesOfPair && BeginsLine(operands.diff_src);
     for (int64_t d = 0; d < depth.out; ++d) {
       for (int64_t h = 0; h < height.out && !threading::Stopped(); ++h)
         streams ? RunWindows<true>(operands, d, h) : RunWindows<false>(operands, d, h);

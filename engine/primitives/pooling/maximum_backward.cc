@@ -10,6 +10,7 @@
 
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
+#include "engine/jit/store_forms.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/driven_primitive.h"
 #include "engine/primitives/pooling/lanes.h"
@@ -20,7 +21,6 @@ namespace tilewire::pooling {
 namespace {
 
 constexpr int64_t kBlock = MaximumGradientGenerator::kLanes;
-constexpr int64_t kLarge = int64_t{4} << 20;  // bytes that no cache of a core holds
 static_assert(kBlock == kLanesOfPair);
 
 bool IsPlane(const Axis& depth) {
@@ -77,19 +77,14 @@ struct MaximumBackward {
                                         .diff_src = diff_src + image * layout.src_image + lanes.src,
                                         .rows = rows.data(),
                                         .count = static_cast<int64_t>(rows.size())};
-      const bool is_line = reinterpret_cast<uintptr_t>(args.diff_src) % 64 == 0;
-      (streaming != nullptr && is_line ? streaming : code)
-          ->entry<MaximumGradientGenerator::Function>()(&args);
+      code.For(args.diff_src).entry<MaximumGradientGenerator::Function>()(&args);
     });
   }
-  int64_t code_bytes() const {
-    return static_cast<int64_t>(code->code_bytes() +
-                                (streaming == nullptr ? 0 : streaming->code_bytes()));
-  }
+  int64_t code_bytes() const { return static_cast<int64_t>(code.code_bytes()); }
 
   LaneLayout layout;
   std::vector<WindowRows> rows;
-  std::unique_ptr<const MaximumGradientGenerator> code, streaming;  // streaming may be null
+  jit::StoreForms<MaximumGradientGenerator> code;
 };
 
 }  // namespace
@@ -117,10 +112,10 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateMaximumBackward(
   const auto compile = [&] {
     return jit::Compile<MaximumGradientGenerator>(request.facts.name, plane);
   };
-  ABSL_ASSIGN_OR_RETURN(driver.code, compile());
-  if (desc.src.SizeBytes() > kLarge && width.src_stride == kBlock) {
+  ABSL_ASSIGN_OR_RETURN(driver.code.plain, compile());
+  if (desc.src.SizeBytes() > kLargeGradient && width.src_stride == kBlock) {
     plane.streams = true;
-    ABSL_ASSIGN_OR_RETURN(driver.streaming, compile());
+    ABSL_ASSIGN_OR_RETURN(driver.code.streaming, compile());
   }
   return MakeDriven(BackwardInfoOf(request), std::move(driver));
 }
