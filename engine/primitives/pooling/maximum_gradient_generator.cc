@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/primitives/pooling/maximum_gradient_generator.h"
 
-#include <algorithm>
 #include <cstddef>
-#include <utility>
 
-#include "engine/base/checked_math.h"
+#include "engine/kernels/tiles/row_tiles.h"
 
 namespace tilewire::pooling {
 namespace {
@@ -17,27 +15,11 @@ constexpr int kPlaceBytes = MaximumGradientGenerator::kLanes;
 
 MaximumGradientGenerator::MaximumGradientGenerator(absl::string_view name,
                                                    const MaximumGradientPlane& plane)
-    : Generator(name), plane_(plane) {
-  CutRow();
-}
-
-// Tiles of about the same width, whole strides, so that tiles inside a row are alike.
-void MaximumGradientGenerator::CutRow() {
-  const Axis& axis = plane_.columns;
-  const int64_t most = kMostPixels / axis.stride * axis.stride;
-  const int64_t tiles = DivUp(axis.in, most);
-  const int64_t width = RoundUp(DivUp(axis.in, tiles), axis.stride);
-  for (int64_t first = 0; first < axis.in; first += width) {
-    Tile tile = TileAt(first, std::min(width, axis.in - first));
-    const bool repeats =
-        !tiles_.empty() && tiles_.back().pixels == tile.pixels && tiles_.back().holds == tile.holds;
-    if (repeats) {
-      ++tiles_.back().count;
-    } else {
-      tiles_.push_back(std::move(tile));
-    }
-  }
-}
+    : Generator(name),
+      plane_(plane),
+      tiles_(
+          CutIntoTiles(plane.columns.in, kMostPixels, plane.columns.stride,
+                       [this](int64_t first, int64_t pixels) { return TileAt(first, pixels); })) {}
 
 MaximumGradientGenerator::Tile MaximumGradientGenerator::TileAt(int64_t first,
                                                                 int64_t pixels) const {

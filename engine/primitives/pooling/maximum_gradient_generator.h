@@ -67,10 +67,10 @@ class MaximumGradientGenerator final : public jit::Generator {
     int pixels = 0;
     std::vector<Hold> holds;  // by windows
     int64_t count = 1;
+    bool IsLike(const Tile& other) const { return pixels == other.pixels && holds == other.holds; }
   };
 
   Tile TileAt(int64_t first, int64_t pixels) const;
-  void CutRow();
 
   void Emit() override;
   void EmitTiles(const Tile& tile);
@@ -85,7 +85,7 @@ class MaximumGradientGenerator final : public jit::Generator {
   Xbyak::Xmm Places(int set) const { return Xbyak::Xmm(28 + set); }
 
   const MaximumGradientPlane plane_;
-  std::vector<Tile> tiles_;
+  const std::vector<Tile> tiles_;
   Xbyak::Label taps_;
 
   const Xbyak::Reg64 args_ = rdi, rows_ = rsi, count_ = rdx, src_row_ = rcx, src_ = r8;

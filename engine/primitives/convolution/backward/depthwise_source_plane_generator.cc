@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <utility>
 
 #include "absl/algorithm/container.h"
 #include "engine/base/checked_math.h"
+#include "engine/kernels/tiles/row_tiles.h"
 
 namespace tilewire::convolution {
 namespace {
@@ -29,26 +29,12 @@ bool DepthwiseSourcePlaneGenerator::Holds(const VectorUnit& unit, int64_t taps, 
 
 DepthwiseSourcePlaneGenerator::DepthwiseSourcePlaneGenerator(absl::string_view name,
                                                              const DepthwiseSourcePlane& plane)
-    : Generator(name), plane_(plane) {
-  CutRow();
-}
-
-// Tiles of about the same width, where one that is cut off at the right may be the last.
-void DepthwiseSourcePlaneGenerator::CutRow() {
-  const int64_t most = MostPixels(plane_.unit, plane_.taps, plane_.stride);
-  const int64_t tiles = DivUp(plane_.src_pixels, most);
-  const int64_t width = RoundUp(DivUp(plane_.src_pixels, tiles), plane_.stride);
-  for (int64_t first = 0; first < plane_.src_pixels; first += width) {
-    Tile tile = TileAt(first, std::min(width, plane_.src_pixels - first));
-    most_pixels_ = std::max(most_pixels_, tile.pixels);
-    const bool repeats = !tiles_.empty() && tiles_.back().pixels == tile.pixels &&
-                         tiles_.back().products == tile.products;
-    if (repeats) {
-      ++tiles_.back().count;
-    } else {
-      tiles_.push_back(std::move(tile));
-    }
-  }
+    : Generator(name),
+      plane_(plane),
+      tiles_(CutIntoTiles(
+          plane.src_pixels, MostPixels(plane.unit, plane.taps, plane.stride), plane.stride,
+          [this](int64_t first, int64_t pixels) { return TileAt(first, pixels); })) {
+  for (const Tile& tile : tiles_) most_pixels_ = std::max(most_pixels_, tile.pixels);
 }
 
 DepthwiseSourcePlaneGenerator::Tile DepthwiseSourcePlaneGenerator::TileAt(int64_t first,

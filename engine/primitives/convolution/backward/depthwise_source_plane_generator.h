@@ -69,10 +69,12 @@ class DepthwiseSourcePlaneGenerator final : public jit::Generator {
     int pixels = 0;
     std::vector<Product> products;  // by columns
     int64_t count = 1;
+    bool IsLike(const Tile& other) const {
+      return pixels == other.pixels && products == other.products;
+    }
   };
 
   Tile TileAt(int64_t first, int64_t pixels) const;
-  void CutRow();
 
   void Emit() override;
   void EmitTiles(const Tile& tile);
@@ -86,7 +88,7 @@ class DepthwiseSourcePlaneGenerator final : public jit::Generator {
   Xbyak::Xmm Pixel(int64_t column) const;
 
   const DepthwiseSourcePlane plane_;
-  std::vector<Tile> tiles_;
+  const std::vector<Tile> tiles_;
   int most_pixels_ = 0;  // of the tiles
 
   const Xbyak::Reg64 args_ = rdi, rows_ = rsi, count_ = rdx, src_row_ = rcx, src_ = r8;
