@@ -7,7 +7,6 @@
 #include "engine/threading/arena.h"
 
 #include <sched.h>
-#include <sys/resource.h>
 #include <x86intrin.h>
 
 #include <algorithm>
@@ -18,6 +17,7 @@
 #include "engine/base/check.h"
 #include "engine/threading/core_time.h"
 #include "engine/threading/denormals.h"
+#include "engine/threading/priority.h"
 #include "engine/threading/stop.h"
 #include "engine/threading/workers.h"
 
@@ -64,8 +64,7 @@ constexpr uint64_t kStretchCycles = 500'000;
 // thread offers its core itself; where nothing else wants it, that costs less than a microsecond.
 // Threads of normal priority keep theirs.
 void GiveWay() {
-  thread_local const bool low_priority = getpriority(PRIO_PROCESS, 0) > 0;
-  if (!low_priority) return;
+  if (!HasLowPriority()) return;
   thread_local uint64_t since = 0;
   if (__rdtsc() - since < kStretchCycles) return;
   sched_yield();

@@ -15,7 +15,6 @@
 #include <immintrin.h>
 #include <pthread.h>
 #include <sched.h>
-#include <sys/resource.h>
 #include <x86intrin.h>
 
 #include <algorithm>
@@ -30,6 +29,7 @@
 #include <vector>
 
 #include "engine/threading/denormals.h"
+#include "engine/threading/priority.h"
 #include "engine/threading/threads.h"
 #include "engine/threading/workers.h"
 
@@ -50,11 +50,11 @@ Ticks Now() { return static_cast<Ticks>(__rdtsc()); }
 // Whether `found` within so many ticks. A thread of low priority offers its core meanwhile.
 template <typename Found>
 bool LookFor(Ticks longest, const Found& found) {
-  thread_local const bool low_priority = getpriority(PRIO_PROCESS, 0) > 0;
+  const bool gives_way = HasLowPriority();
   const Ticks start = Now();
   while (!found()) {
     if (Now() - start > longest) return false;
-    if (low_priority) sched_yield();
+    if (gives_way) sched_yield();
     _mm_pause();
   }
   return true;
@@ -128,7 +128,8 @@ class PoolWorkers final : public Workers {
     const int runners;
     int next = 1;                 // runner; 0 is the caller
     std::atomic<int> running{0};  // without the caller
-    std::atomic<Ticks> late{0};  // when a helper that has not ended is; 0: the caller has not ended
+    std::atomic<Ticks> late{
+        0};  // from when on a helper is late; 0: while the caller still computes
   };
 
   struct Task {
