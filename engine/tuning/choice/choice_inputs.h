@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // All that a choice works with, and that outlives it.
-#ifndef ENGINE_TUNING_CHOICE_INPUTS_H_
-#define ENGINE_TUNING_CHOICE_INPUTS_H_
+#ifndef ENGINE_TUNING_CHOICE_CHOICE_INPUTS_H_
+#define ENGINE_TUNING_CHOICE_CHOICE_INPUTS_H_
 
 #include <vector>
 
@@ -32,4 +32,4 @@ struct ChoiceInputs {
 
 }  // namespace tilewire::tuning
 
-#endif  // ENGINE_TUNING_CHOICE_INPUTS_H_
+#endif  // ENGINE_TUNING_CHOICE_CHOICE_INPUTS_H_

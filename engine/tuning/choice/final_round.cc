@@ -2,6 +2,7 @@
 #include "engine/tuning/choice/final_round.h"
 
 #include "absl/time/time.h"
+#include "engine/base/check.h"
 
 namespace tilewire::tuning {
 
@@ -15,6 +16,7 @@ size_t FastestOf(absl::Span<const Finalist> finalists) {
     if (!finalists[i].is_sure || finalists[i].time > least * kAsFast) continue;
     if (!taken || finalists[i].l2 < finalists[*taken].l2) taken = i;
   }
+  TILEWIRE_CHECK(taken.has_value(), "one of the finalists surely keeps the budget");
   return *taken;
 }
 

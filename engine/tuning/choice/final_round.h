@@ -4,8 +4,8 @@
 // and small models lose more by those than a layer saves; so whole models are timed in turns, the
 // exact one and those of one precision among them. What is taken is therefore never slower than one
 // of these that keeps the budget. Pure functions.
-#ifndef ENGINE_TUNING_FINAL_ROUND_H_
-#define ENGINE_TUNING_FINAL_ROUND_H_
+#ifndef ENGINE_TUNING_CHOICE_FINAL_ROUND_H_
+#define ENGINE_TUNING_CHOICE_FINAL_ROUND_H_
 
 #include <cstddef>
 #include <optional>
@@ -30,4 +30,4 @@ std::optional<size_t> BolderThan(absl::Span<const Finalist> finalists, size_t ta
 
 }  // namespace tilewire::tuning
 
-#endif  // ENGINE_TUNING_FINAL_ROUND_H_
+#endif  // ENGINE_TUNING_CHOICE_FINAL_ROUND_H_

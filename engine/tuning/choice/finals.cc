@@ -88,10 +88,11 @@ absl::Status Choice::RunFinals() {
   }
   ABSL_ASSIGN_OR_RETURN(const std::vector<absl::Duration> times,
                         in_.runs.TimeInTurns(models, kTimeOfFinals));
+  const Precisions all_bf16 = AllBf16();
   for (size_t i = 0; i < entrants_.size(); ++i) {
     const Assignment& one = entrants_[i];
     // The best is one that may not keep the margins, where time ended.
-    finalists_.push_back({.name = NameOf(one.precisions, AllBf16()),
+    finalists_.push_back({.name = NameOf(one.precisions, all_bf16),
                           .time = times[i],
                           .error = one.error.value,
                           .l2 = one.l2,

@@ -187,7 +187,7 @@ class TrainedNetworkTest : public ::testing::Test {
     return spec;
   }
 
-  const Pictures pictures_{800, 2};  // that it has not learned
+  const Pictures pictures_{800, 2};  // the network has not seen them
 };
 
 // It knows its pictures, though not all: answers near the border between two classes change first.
