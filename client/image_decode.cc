@@ -75,14 +75,16 @@ bool RunJpeg(absl::string_view bytes, JpegErrors* errors, Image* image, bool* is
   jpeg_mem_src(&state, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
   jpeg_read_header(&state, TRUE);
   // libjpeg makes no RGB of four inks; programs of Adobe's store them inverted.
-  state.out_color_space = state.num_components == 4   ? JCS_CMYK
-                          : state.num_components == 1 ? JCS_GRAYSCALE
-                                                      : JCS_RGB;
+  if (state.num_components == 4) {
+    state.out_color_space = JCS_CMYK;
+  } else {
+    state.out_color_space = state.num_components == 1 ? JCS_GRAYSCALE : JCS_RGB;
+  }
   if (image->samples.empty()) {
     image->height = state.image_height;
     image->width = state.image_width;
-    image->channels =
-        state.num_components == 1 || state.num_components == 4 ? state.num_components : 3;
+    const bool is_rgb = state.out_color_space == JCS_RGB;
+    image->channels = is_rgb ? 3 : state.num_components;
     *is_inverted = state.saw_Adobe_marker != 0;
   } else {
     jpeg_start_decompress(&state);

@@ -143,7 +143,6 @@ std::string MemoryText(const TuningReport& report) {
                       " and ", BytesText(tuned.activations + tuned.scratchpad), " more");
 }
 
-// Other processes may have made it so: times of a busy machine differ by more than is gained.
 // Whole models had the last word, and it was for the exact one.
 bool IsExactTheFastest(const TuningResult& result) {
   return result.is_found() && absl::c_any_of(result.finalists, [](const Finalist& one) {
@@ -151,6 +150,7 @@ bool IsExactTheFastest(const TuningResult& result) {
          });
 }
 
+// Other processes may have made it so: times of a busy machine differ by more than is gained.
 std::string SlowerText(const TuningReport& report) {
   const TuningResult& result = report.result;
   std::string text = absl::StrFormat("it is not faster than the exact model on this machine: %.2fx",

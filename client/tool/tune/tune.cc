@@ -65,7 +65,7 @@ absl::StatusOr<TuningResult> TuneWithProgress(Engine* engine, const TuneFlags& f
   return Tune(engine, flags.model, ViewsOf(examples.examples), spec);
 }
 
-// Names the file, prints why there is no result, and returns the exit status.
+// Says which file failed and why; returns the exit status.
 int ReportNoResult(const std::string& model, const absl::Status& status) {
   Refuse(absl::Status(status.code(), absl::StrCat(model, ": ", status.message())));
   if (absl::IsCancelled(status)) {

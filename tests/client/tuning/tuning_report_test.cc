@@ -250,7 +250,7 @@ TEST(TuningReportTest, ASlowerResultSaysWhatItIsStillGoodFor) {
   EXPECT_TRUE(IsSlower(report));
   report.has_tuning = true;
   EXPECT_THAT(TuningNotes(report), ElementsAre(Not(HasSubstr("smaller"))))
-      << "a tuning is no smaller file";
+      << "only a QDQ file may be smaller";
   EXPECT_THAT(TuningNotes(report), ElementsAre(HasSubstr("0.50x; without tilewire.tuning")));
   report.has_qdq = true;
   EXPECT_THAT(TuningNotes(report), ElementsAre(HasSubstr("; its file is smaller; ")));

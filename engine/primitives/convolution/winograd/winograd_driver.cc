@@ -72,7 +72,7 @@ WinogradGemmFunction FloatDriver::Keep(std::unique_ptr<const jit::Generator> gen
   return generators_.back()->entry<WinogradGemmFunction>();
 }
 
-// A chain of 512 additions rounds twice as much as four of 128, which cost two percent.
+// A chain of 512 additions rounds twice as much as four of 128.
 absl::Status FloatDriver::Generate(absl::string_view name) {
   constexpr int64_t kChainChannels = 128;
   WinogradGemmConfig config{
