@@ -205,7 +205,9 @@ def compute_threads():
 def deaf_peers():
     """Memory of answers that no client reads is bounded and comes back."""
     def held(*options, patience, at_least=-1000):
-        with Server('--max_streams=100', *options) as server:
+        # A queue that takes all of them: requests that it refuses would hold no memory.
+        with Server('--max_streams=100', '--max_queue=1000', '--max_queue_per_model=1000',
+                    *options) as server:
             bits = server.infer()
             before = server.resident_mb()
             peers = [DeafPeer(server.port, patience) for _ in range(9)]
