@@ -63,7 +63,8 @@ struct TuningSpec {
   bool chooses_rows = false;
   double hold_out = 0.5;  // share of the examples that only the last check sees
   uint64_t seed = 0;      // of which examples these are
-  // For measuring, choosing and the last check, which begins early enough; what is begun is ended.
+  // For measuring, choosing and the last check, which begins early enough. Where it has no room for
+  // all examples, as many are left out; less than a second counts as one.
   absl::Duration time = absl::Minutes(5);
   std::string scratch;  // a folder for files that are tried; empty: that of the system
   std::function<void(const TuningProgress&)> progress;  // may be empty
@@ -103,14 +104,14 @@ struct TriedPoint {
 };
 
 // An assignment that was timed at the end of the choice, as a whole model and in turns with the
-// others: the exact one, those of one precision, and what was chosen layer by layer.
+// others: the exact one, those of one precision, and what was chosen layer by layer. All of them
+// keep the budget on the examples of the choice.
 struct Finalist {
   std::string name;  // "exact", "all bf16", "all int8", "layer by layer"
   absl::Duration time;
   double error = 0;  // of the budget's measure, on the examples of the choice
   double l2 = 0;
-  // On these examples: within the budget, and with the margins that let others keep it, too.
-  bool keeps_budget = false, is_sure = false;
+  bool is_sure = false;  // with the margins that let other examples keep it, too
   bool is_chosen = false;
 };
 
@@ -140,6 +141,7 @@ struct TuningResult {
   std::vector<ChangedAnswer> changed;
   std::optional<Accuracy> accuracy;  // on the examples held out, with labels
   bool is_stopped = false, is_out_of_time = false;
+  int64_t left_out = 0;                      // examples that the time had no room for
   int64_t tried = 0;                         // assignments whose errors were measured
   int64_t rows_tried = 0;                    // that some layer took
   absl::Duration exact_time, tuned_time;     // medians of runs in turns
@@ -175,6 +177,7 @@ absl::StatusOr<std::optional<TuningFacts>> CheckTuning(const std::string& path);
 //   kFailedPrecondition the model is quantized already, or has no layer that can be int8; bf16 is
 //                       permitted, and this CPU or the engine's options have no products of it
 //   kResourceExhausted  memory, no space in the scratch folder
+//   kDeadlineExceeded   the time has no room for a few examples; the message has a time that does
 //   and the errors of Engine::LoadModel() and Model::Run()
 absl::StatusOr<TuningResult> Tune(Engine* engine, const std::string& path,
                                   absl::Span<const TuningExample> examples, const TuningSpec& spec);

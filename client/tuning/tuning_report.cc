@@ -280,7 +280,6 @@ json JsonOf(const Finalist& one) {
           {"ms", absl::ToDoubleMilliseconds(one.time)},
           {"error", std::isfinite(one.error) ? json(one.error) : json(nullptr)},
           {"l2", one.l2},
-          {"keeps_budget", one.keeps_budget},
           {"sure", one.is_sure},
           {"chosen", one.is_chosen}};
 }
@@ -414,6 +413,10 @@ std::vector<std::string> TuningNotes(const TuningReport& report) {
         "ONNX has no word for products of bf16: in the QDQ file these layers are exact; the tuning "
         "has them");
   }
+  if (result.left_out > 0) {
+    notes.push_back(absl::StrCat("the time had no room for ", CountText(result.left_out, "example"),
+                                 ", which were left out; --time gives more"));
+  }
   if (result.is_out_of_time)
     notes.push_back("the time ended before all was tried; --time gives more");
   return notes;
@@ -460,6 +463,7 @@ std::string TuningJson(const TuningReport& report) {
                  {"tried", result.tried},
                  {"stopped", result.is_stopped},
                  {"out_of_time", result.is_out_of_time},
+                 {"left_out", result.left_out},
                  {"notes", TuningNotes(report)},
                  {"curve", curve},
                  {"in_turns", finalists},

@@ -65,7 +65,18 @@ absl::StatusOr<std::vector<InputTensor>> Ordered(const ModelSignature& signature
                          " tensors; the model has the inputs ", InputNames(signature));
 }
 
+void KeepEvenly(int64_t count, std::vector<int64_t>* examples) {
+  const auto all = static_cast<int64_t>(examples->size());
+  for (int64_t i = 0; i < count; ++i) (*examples)[i] = (*examples)[i * all / count];
+  examples->resize(count);
+}
+
 }  // namespace
+
+void ExampleSet::KeepOnly(int64_t chosen_count, int64_t held_out_count) {
+  KeepEvenly(chosen_count, &chosen);
+  KeepEvenly(held_out_count, &held_out);
+}
 
 absl::StatusOr<ExampleSet> ExampleSet::Create(const ModelSignature& signature,
                                               absl::Span<const TuningExample> examples,

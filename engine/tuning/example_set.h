@@ -24,6 +24,10 @@ struct ExampleSet {
   static absl::StatusOr<ExampleSet> Create(const ModelSignature& signature,
                                            absl::Span<const TuningExample> examples,
                                            double hold_out, uint64_t seed);
+
+  // Leaves so many of `chosen` and `held_out`, evenly among all: neighbours may be alike. Both at
+  // least one, and at most what there is.
+  void KeepOnly(int64_t chosen_count, int64_t held_out_count);
 };
 
 }  // namespace tilewire::tuning

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/tuning/layer_times.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "absl/strings/str_split.h"
+#include "engine/base/check.h"
 #include "engine/tuning/qdq_file.h"
 
 namespace tilewire::tuning {
@@ -15,6 +19,17 @@ absl::flat_hash_map<std::string, absl::Duration> TimesByNode(const Explanation& 
       times[node] += step.time / static_cast<double>(nodes.size());
   }
   return times;
+}
+
+void TakeLeast(Explanation explanation, Explanation* least) {
+  if (least->steps.empty()) {
+    *least = std::move(explanation);
+    return;
+  }
+  TILEWIRE_CHECK(explanation.steps.size() == least->steps.size(), "both are of one plan");
+  least->run = std::min(least->run, explanation.run);
+  for (size_t i = 0; i < least->steps.size(); ++i)
+    least->steps[i].time = std::min(least->steps[i].time, explanation.steps[i].time);
 }
 
 std::vector<LayerTime> TimesOf(const std::vector<Layer>& layers, const Explanation& exact,

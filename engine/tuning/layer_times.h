@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The time of each layer in an exact model, and where all are bf16 or int8, from the steps of their
-// plans. The
-// time of a step that runs several nodes is shared out evenly among them; that of a conversion
-// among the layers that read its result. Pure function.
+// plans. The time of a step that runs several nodes is shared out evenly among them; that of a
+// conversion among the layers that read its result. Pure functions.
 #ifndef ENGINE_TUNING_LAYER_TIMES_H_
 #define ENGINE_TUNING_LAYER_TIMES_H_
 
@@ -30,6 +29,10 @@ struct LayerTime {
 
 // By node, as steps name them; reorders count to the node that wants them.
 absl::flat_hash_map<std::string, absl::Duration> TimesByNode(const Explanation& explanation);
+
+// Each step of `least`, and the whole, takes the less of both times. `least` without steps becomes
+// `explanation`; else both are of one plan.
+void TakeLeast(Explanation explanation, Explanation* least);
 
 // `bf16` and `int8` may be null: zeros.
 std::vector<LayerTime> TimesOf(const std::vector<Layer>& layers, const Explanation& exact,

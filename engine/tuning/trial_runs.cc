@@ -16,6 +16,7 @@
 #include "absl/time/clock.h"
 #include "engine/base/status_macros.h"
 #include "engine/onnx/file/new_file.h"
+#include "engine/tuning/time_plan.h"
 
 namespace tilewire::tuning {
 namespace {
@@ -46,7 +47,8 @@ absl::Duration MedianOf(std::vector<absl::Duration> times) {
 
 absl::StatusOr<std::unique_ptr<TrialRuns>> TrialRuns::Create(Engine* engine, const ExampleSet* set,
                                                              const std::string& parent,
-                                                             const std::atomic<bool>* stop) {
+                                                             const std::atomic<bool>* stop,
+                                                             absl::Duration most_of_turns) {
   std::error_code error;
   const std::string base =
       parent.empty() ? std::filesystem::temp_directory_path(error).string() : parent;
@@ -55,7 +57,8 @@ absl::StatusOr<std::unique_ptr<TrialRuns>> TrialRuns::Create(Engine* engine, con
     return InvalidArgument("no folder for files that are tried can be made in '", base,
                            "': ", strerror(error ? error.value() : errno));
   }
-  return std::unique_ptr<TrialRuns>(new TrialRuns(engine, set, std::move(folder), stop));
+  return std::unique_ptr<TrialRuns>(
+      new TrialRuns(engine, set, std::move(folder), stop, most_of_turns));
 }
 
 TrialRuns::~TrialRuns() {
@@ -89,13 +92,15 @@ RunOptions TrialRuns::Options() const {
 }
 
 absl::StatusOr<TrialOutputs> TrialRuns::Run(const Model& model, absl::Span<const int64_t> examples,
-                                            int output) const {
+                                            int output,
+                                            const std::function<void(int64_t)>& seen) const {
   TrialOutputs trial;
   const OutputRequest request{.index = output};
   for (int64_t example : examples) {
     ABSL_ASSIGN_OR_RETURN(const std::vector<OutputTensor> outputs,
                           model.Run(set_->inputs[example], {request}, Options()));
     trial.outputs.push_back(FloatsOf(outputs[0]));
+    if (seen) seen(static_cast<int64_t>(trial.outputs.size()));
   }
   return trial;
 }
@@ -124,8 +129,14 @@ absl::StatusOr<std::vector<absl::Duration>> TrialRuns::TimeInTurns(
   };
   // The first turn makes plans, and is not counted. Turns of a small model are more, as other work
   // on the machine takes a core for longer than some of them.
-  const absl::Time enough = absl::Now() + least;
-  for (int turn = 0; turn <= kTurns || (turn < kMostTurns && absl::Now() < enough); ++turn) {
+  const absl::Time start = absl::Now(), end = start + most_of_turns_;
+  const auto is_wanted = [&](int turn) {
+    if (turn <= TimePlan::kLeastTurns) return true;
+    const absl::Time now = absl::Now();
+    const bool is_more = turn <= TimePlan::kTurns || (turn < kMostTurns && now - start < least);
+    return is_more && now < end;
+  };
+  for (int turn = 0; is_wanted(turn); ++turn) {
     for (size_t i = 0; i < models.size(); ++i) {
       ABSL_ASSIGN_OR_RETURN(absl::Duration time, run(*models[i]));
       // The other models have put out of the core's own cache what fits it.

@@ -34,14 +34,14 @@ struct TrialOutputs {
 
 class TrialRuns {
  public:
-  static constexpr int kTurns = 15;  // that TimeInTurns() counts at least
-
   // `parent` is where the folder is made; empty: where the system has such folders. `set` must
-  // outlive this. `stop` may be null.
+  // outlive this. `stop` may be null. After `most_of_turns`, TimeInTurns() begins no further turn
+  // than the first TimePlan::kLeastTurns.
   //   kInvalidArgument  the folder does not exist or takes no files
   static absl::StatusOr<std::unique_ptr<TrialRuns>> Create(Engine* engine, const ExampleSet* set,
                                                            const std::string& parent,
-                                                           const std::atomic<bool>* stop);
+                                                           const std::atomic<bool>* stop,
+                                                           absl::Duration most_of_turns);
   ~TrialRuns();
 
   // `precisions`, `rows` and `tries_rows` are those of LoadOptions. Errors: those of
@@ -50,9 +50,10 @@ class TrialRuns {
       const std::string& file, const std::map<std::string, Precision>& precisions = {},
       const std::map<std::string, std::string>& rows = {}, bool tries_rows = false) const;
 
-  // One output of f32 of every example. Errors: those of Model::Run(), kCancelled by `stop`.
+  // One output of f32 of every example; `seen`, which may be empty, is told how many there are so
+  // far. Errors: those of Model::Run(), kCancelled by `stop`.
   absl::StatusOr<TrialOutputs> Run(const Model& model, absl::Span<const int64_t> examples,
-                                   int output) const;
+                                   int output, const std::function<void(int64_t)>& seen = {}) const;
   // All outputs of one example, to `take`.
   absl::Status RunAll(const Model& model, int64_t example,
                       const std::function<absl::Status(const OutputTensor&)>& take) const;
@@ -67,14 +68,19 @@ class TrialRuns {
 
  private:
   TrialRuns(Engine* engine, const ExampleSet* set, std::string folder,
-            const std::atomic<bool>* stop)
-      : engine_(engine), set_(set), folder_(std::move(folder)), stop_(stop) {}
+            const std::atomic<bool>* stop, absl::Duration most_of_turns)
+      : engine_(engine),
+        set_(set),
+        folder_(std::move(folder)),
+        stop_(stop),
+        most_of_turns_(most_of_turns) {}
   RunOptions Options() const;
 
   Engine* const engine_;
   const ExampleSet* const set_;
   const std::string folder_;
   const std::atomic<bool>* const stop_;
+  const absl::Duration most_of_turns_;
 };
 
 }  // namespace tilewire::tuning

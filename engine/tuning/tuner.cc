@@ -7,10 +7,10 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "engine/base/precision.h"
 #include "engine/base/status_macros.h"
@@ -25,6 +25,8 @@
 #include "engine/tuning/report/answers.h"
 #include "engine/tuning/report/reasons.h"
 #include "engine/tuning/row_choice.h"
+#include "engine/tuning/spec_checks.h"
+#include "engine/tuning/time_plan.h"
 #include "engine/tuning/tuned_source.h"
 #include "protos/tuning.pb.h"
 
@@ -32,69 +34,13 @@ namespace tilewire {
 namespace tuning {
 namespace {
 
-// The output that the budget is of.
-absl::StatusOr<int> OutputOf(const ModelSignature& signature, const ErrorBudget& budget) {
-  for (size_t i = 0; i < signature.outputs.size(); ++i) {
-    const TensorSpec& output = signature.outputs[i];
-    if (!budget.output().empty() && output.name != budget.output()) continue;
-    if (output.type != DataType::kF32) {
-      return InvalidArgument("output '", output.name, "' is of ", DataTypeName(output.type),
-                             "; a budget is of an output of f32");
-    }
-    if (IsOfAnswers(budget.measure()) && !output.any_rank &&
-        (output.dims.size() < 2 || output.dims[1] == 1)) {
-      return InvalidArgument("output '", output.name, "' is of shape ", ShapeText(output),
-                             ", which has no classes along dimension 1 for ",
-                             NameOf(budget.measure()));
-    }
-    return static_cast<int>(i);
-  }
-  const std::string names =
-      absl::StrJoin(signature.outputs, ", ", [](std::string* text, const TensorSpec& output) {
-        absl::StrAppend(text, "'", output.name, "'");
-      });
-  return InvalidArgument("the model has no output '", budget.output(), "'; it has ", names);
-}
-
-absl::Status CheckExact(const TrialOutputs& exact, absl::Span<const int64_t> examples,
-                        ErrorMeasure measure) {
-  for (size_t i = 0; i < exact.outputs.size(); ++i) {
-    const Dims& dims = exact.outputs[i].dims;
-    if (IsOfAnswers(measure) && (dims.size() < 2 || dims[1] < 2)) {
-      return InvalidArgument("the exact model gives ", DimsToString(dims), " for example ",
-                             examples[i], ", which has no classes along dimension 1 for ",
-                             NameOf(measure));
-    }
-    for (float element : exact.outputs[i].elements) {
-      if (std::isfinite(element)) continue;
-      return InvalidArgument("the exact model gives ", element, " for example ", examples[i],
-                             ": no error can be told from that");
-    }
-  }
-  return absl::OkStatus();
-}
+constexpr size_t kProbes = 5;  // runs that the time is planned by
 
 void AddRowReason(const RowChoice::LayerRow& row, std::string* reason) {
   absl::StrAppendFormat(
       reason, "%sthe row %s saves %.0f of %.0f us, %s", reason->empty() ? "" : "; ", row.row,
       absl::ToDoubleMicroseconds(row.before - row.after), absl::ToDoubleMicroseconds(row.before),
       row.has_same_bits ? "with the same bits" : "with other bits");
-}
-
-absl::Status CheckSpec(const TuningSpec& spec, size_t examples, cpu::Isa isa) {
-  if (spec.goal && !(*spec.goal > 1 && std::isfinite(*spec.goal)))
-    return InvalidArgument("a goal of ", *spec.goal, " times the exact model's speed: above 1");
-  if (!spec.labels.empty() && spec.labels.size() != examples) {
-    return InvalidArgument(spec.labels.size(), " labels of ", examples,
-                           " examples: one is needed for each");
-  }
-  if (spec.budget.measure() == ErrorMeasure::kAccuracyDrop && spec.labels.empty())
-    return InvalidArgument("a budget of accuracy_drop needs the right class of each example");
-  if (!spec.may_be_bf16 && !spec.may_be_int8 && !spec.chooses_rows)
-    return InvalidArgument("neither bf16 nor int8 is permitted: nothing would change");
-  if (!spec.may_be_bf16 || isa.Includes(cpu::Isa::kAvx512Bf16)) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "bf16 needs a CPU with products of it (avx512_bf16); this one has ", cpu::IsaName(isa)));
 }
 
 // "0.56 % of 180 examples, between 0.10 % and 3.08 %; accuracy 97.8 % exact, 97.2 % tuned"
@@ -119,15 +65,18 @@ class Tuning {
   absl::StatusOr<TuningResult> Run(absl::Span<const TuningExample> examples) {
     ABSL_RETURN_IF_ERROR(
         CheckSpec(spec_, examples.size(), engine_->options().max_isa & cpu::BestIsa()));
+    const absl::Time start = absl::Now();
     ABSL_ASSIGN_OR_RETURN(exact_, engine_->LoadModel(path_, {.precision = Precision::kExact,
                                                              .tries_rows = spec_.chooses_rows,
                                                              .takes_tuning = false}));
+    load_time_ = absl::Now() - start;
     ABSL_ASSIGN_OR_RETURN(output_, OutputOf(exact_->signature(), spec_.budget));
     ABSL_ASSIGN_OR_RETURN(const ModelSource source, ModelSource::Read(path_));
     ABSL_ASSIGN_OR_RETURN(layers_, FindLayers(source));
     ABSL_ASSIGN_OR_RETURN(
         set_, ExampleSet::Create(exact_->signature(), examples, spec_.hold_out, spec_.seed));
-    ABSL_ASSIGN_OR_RETURN(runs_, TrialRuns::Create(engine_, &set_, spec_.scratch, spec_.stop));
+    ABSL_ASSIGN_OR_RETURN(runs_, NewRuns(spec_.stop));
+    ABSL_RETURN_IF_ERROR(FitTheTime());
     ABSL_ASSIGN_OR_RETURN(const TrialOutputs exact, RunExact());
     const Conversions all =
         FindConversions(source, layers_, std::vector<bool>(layers_.size(), true));
@@ -138,8 +87,9 @@ class Tuning {
           Report(absl::StrFormat("ranges of %d tensors, %d of %d examples", all.tensors.size(),
                                  ++observed, set_.chosen.size()));
         }));
-    const ChoiceInputs inputs{source, layers_, calibration, *runs_,  set_,
-                              spec_,  *exact_, exact,       output_, deadline_ - check_time_};
+    const ChoiceInputs inputs{source,     layers_, calibration, *runs_,  set_,
+                              spec_,      *exact_, exact,       output_, deadline_ - check_time_,
+                              trial_time_};
     Choice choice(inputs);
     if (spec_.may_be_bf16 || spec_.may_be_int8) ABSL_RETURN_IF_ERROR(choice.Run());
     ABSL_ASSIGN_OR_RETURN(const std::optional<Candidate> found,
@@ -164,18 +114,53 @@ class Tuning {
     TuningResult result;
   };
 
+  absl::StatusOr<std::unique_ptr<TrialRuns>> NewRuns(const std::atomic<bool>* stop) const {
+    return TrialRuns::Create(engine_, &set_, spec_.scratch, stop,
+                             TimePlan::MostOfTurns(spec_.time));
+  }
+
+  ExampleCounts Counts() const {
+    return {static_cast<int64_t>(set_.chosen.size()), static_cast<int64_t>(set_.held_out.size())};
+  }
+
+  // Leaves as many examples as the time has room for, by the median of a few runs.
+  absl::Status FitTheTime() {
+    Report("the time of a run");
+    const absl::Time start = absl::Now();
+    std::vector<absl::Duration> times;
+    absl::Duration first;
+    while (times.empty() ||
+           (times.size() < kProbes && absl::Now() < start + TimePlan::MostOfTurns(spec_.time))) {
+      const absl::Time begin = absl::Now();
+      ABSL_RETURN_IF_ERROR(
+          runs_->Run(*exact_, absl::MakeConstSpan(set_.chosen).first(1), output_).status());
+      const absl::Duration time = absl::Now() - begin;
+      // The first run makes the plan.
+      (first == absl::ZeroDuration() ? first : times.emplace_back()) = time;
+    }
+    const absl::Duration run = MedianOf(times);
+    load_time_ += std::max(first - run, absl::ZeroDuration());
+    const TimePlan plan(spec_.time, load_time_, run);
+    const ExampleCounts all = Counts();
+    ABSL_ASSIGN_OR_RETURN(const ExampleCounts fitting, plan.Fit(all, deadline_ - absl::Now()));
+    left_out_ = all.chosen - fitting.chosen + all.held_out - fitting.held_out;
+    set_.KeepOnly(fitting.chosen, fitting.held_out);
+    return absl::OkStatus();
+  }
+
   // The outputs of the exact model for the examples of the choice, and how long the check of a
   // result will take.
   absl::StatusOr<TrialOutputs> RunExact() {
-    Report("the exact model");
     const absl::Time start = absl::Now();
-    ABSL_ASSIGN_OR_RETURN(TrialOutputs exact, runs_->Run(*exact_, set_.chosen, output_));
+    ABSL_ASSIGN_OR_RETURN(
+        TrialOutputs exact, runs_->Run(*exact_, set_.chosen, output_, [this](int64_t seen) {
+          Report(absl::StrFormat("the exact model, %d of %d examples", seen, set_.chosen.size()));
+        }));
     const absl::Duration each =
         (absl::Now() - start) / static_cast<double>(std::max<size_t>(set_.chosen.size(), 1));
-    // The exact model and two others, one more trial, and what is timed in turns: two here, four
-    // in the finals.
-    check_time_ = each * static_cast<double>(3 * set_.held_out.size() + set_.chosen.size() +
-                                             6 * TrialRuns::kTurns);
+    const TimePlan plan(spec_.time, load_time_, each);
+    check_time_ = plan.Check(Counts());
+    trial_time_ = plan.Trial(Counts().chosen);
     ABSL_RETURN_IF_ERROR(CheckOutputs(exact, set_.chosen));
     return exact;
   }
@@ -193,7 +178,7 @@ class Tuning {
                                                     const std::optional<Assignment>& assignment) {
     std::optional<Candidate> best;
     if (assignment) best = Candidate{.assignment = *assignment};
-    if (!spec_.chooses_rows || choice->is_stopped()) return best;
+    if (!spec_.chooses_rows || choice->is_stopped() || (best && choice->IsEnding())) return best;
     Candidate tuned{{Precisions(layers_.size(), TunedPrecision::kExact),
                      std::vector<RangeMethod>(calibration.groups(), kRangeMethods[0])}};
     if (best) tuned = *best;
@@ -260,17 +245,24 @@ class Tuning {
     result.chosen_l2 = assignment.l2;
     ABSL_ASSIGN_OR_RETURN(result.model, choice->FileOf(assignment));
     result.tuned_bytes = static_cast<int64_t>(result.model.size());
-    ABSL_ASSIGN_OR_RETURN(const auto runs,
-                          TrialRuns::Create(engine_, &set_, spec_.scratch, nullptr));
-    if (spec_.progress) spec_.progress({1, "the check on examples that are held out"});
+    ABSL_ASSIGN_OR_RETURN(const auto runs, NewRuns(/*stop=*/nullptr));
     ABSL_ASSIGN_OR_RETURN(const auto tuned,
                           runs->Load(result.model, NodePrecisions(layers_, assignment.precisions),
                                      candidate->node_rows));
+    const auto report = [this](absl::string_view model, int64_t seen) {
+      if (!spec_.progress) return;
+      spec_.progress({1, absl::StrFormat("the check: the %s model, %d of %d examples held out",
+                                         model, seen, set_.held_out.size())});
+    };
     if (exact_held_out_.outputs.empty()) {
-      ABSL_ASSIGN_OR_RETURN(exact_held_out_, runs->Run(*exact_, set_.held_out, output_));
+      ABSL_ASSIGN_OR_RETURN(
+          exact_held_out_,
+          runs->Run(*exact_, set_.held_out, output_, [&](int64_t seen) { report("exact", seen); }));
     }
     ABSL_RETURN_IF_ERROR(CheckOutputs(exact_held_out_, set_.held_out));
-    ABSL_ASSIGN_OR_RETURN(const TrialOutputs other, runs->Run(*tuned, set_.held_out, output_));
+    ABSL_ASSIGN_OR_RETURN(
+        const TrialOutputs other,
+        runs->Run(*tuned, set_.held_out, output_, [&](int64_t seen) { report("tuned", seen); }));
     Compare({set_.held_out, exact_held_out_.outputs, other.outputs}, &result);
     ABSL_RETURN_IF_ERROR(
         runs->TimeInTurns(*exact_, *tuned, &result.exact_time, &result.tuned_time));
@@ -301,12 +293,13 @@ class Tuning {
               const std::optional<Candidate>& found, TuningResult* result) const {
     result->is_stopped |= choice.is_stopped();
     result->is_out_of_time |= choice.is_out_of_time();
+    result->left_out = left_out_;
     result->tried = choice.tried();
     if (!result->is_found()) result->model.clear();
-    AddNodes(choice, calibration, found ? &*found : nullptr, result);
-    result->curve = choice.curve();
     const bool is_found = found && result->is_found();
     result->finalists = choice.FinalistsWith(is_found ? &found->assignment : nullptr);
+    AddNodes(choice, calibration, found ? &*found : nullptr, result);
+    result->curve = choice.curve();
     if (!is_found) return;
     const absl::Duration estimate = choice.EstimateOf(found->assignment.precisions);
     for (TriedPoint& point : result->curve) {
@@ -320,6 +313,7 @@ class Tuning {
     double squares = 0;
     std::map<std::string, Range> ranges;
     if (candidate != nullptr) ranges = choice.RangesOf(candidate->assignment);
+    const std::string winner = UniformWinner(result->finalists);
     for (size_t i = 0; i < layers_.size(); ++i) {
       TunedNode node = Measured(choice, i);
       if (candidate != nullptr) {
@@ -335,7 +329,7 @@ class Tuning {
         node.row_before = row.before;
         node.row_after = row.after;
       }
-      node.reason = ReasonText(node, spec_, result->is_found());
+      node.reason = ReasonText(node, spec_, result->is_found(), winner);
       if (!node.row.empty()) AddRowReason(candidate->rows[i], &node.reason);
       result->nodes.push_back(std::move(node));
     }
@@ -415,7 +409,9 @@ class Tuning {
   const std::string& path_;
   const TuningSpec& spec_;
   const absl::Time deadline_;
-  absl::Duration check_time_;  // of the last check
+  absl::Duration load_time_;  // of a file, with its plan
+  absl::Duration check_time_, trial_time_;
+  int64_t left_out_ = 0;  // examples
   std::shared_ptr<const Model> exact_;
   int output_ = 0;
   std::vector<Layer> layers_;

@@ -95,8 +95,8 @@ void AddChoiceOptions(CLI::App* command, TuneFlags* flags) {
       ->group(kChoice);
   command
       ->add_option("--time", flags->time,
-                   "for measuring and choosing, such as 90s, 5m or 1h; about three runs of each "
-                   "input are made whatever it says")
+                   "for measuring and choosing, such as 90s, 5m or 1h; inputs that it has no room "
+                   "for are left out")
       ->capture_default_str()
       ->group(kChoice);
   command->add_option("--seed", flags->seed, "of which inputs are held out, and of made-up ones")

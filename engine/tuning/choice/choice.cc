@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <memory>
+#include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
@@ -16,7 +19,7 @@
 namespace tilewire::tuning {
 namespace {
 
-constexpr int kExplainedRuns = 15;
+constexpr int kExplainedRuns = 5, kExplainedRounds = 3;
 constexpr double kPartOfTimeAlone = 0.6;       // that single layers may take of what is left
 constexpr double kPartOfTimeCorrecting = 0.5;  // that trials of corrections may take of the rest
 constexpr double kClearlyFaster = 0.98;
@@ -35,7 +38,7 @@ void Choice::Report(double fraction, const std::string& text) const {
 
 bool Choice::IsEnding() {
   if (in_.spec.stop != nullptr && *in_.spec.stop) is_stopped_ = true;
-  if (absl::Now() >= in_.deadline) is_out_of_time_ = true;
+  if (absl::Now() + in_.trial_time >= in_.deadline) is_out_of_time_ = true;
   return is_stopped_ || is_out_of_time_;
 }
 
@@ -134,25 +137,33 @@ absl::Status Choice::FindMethod() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Explanation> Choice::Explain(TunedPrecision all) {
-  const ExplainOptions options{.dims = in_.runs.FirstDims(), .runs = kExplainedRuns};
-  if (all == TunedPrecision::kExact) return in_.exact.Explain(options);
-  ABSL_ASSIGN_OR_RETURN(const auto model, Load({.precisions = Precisions(in_.layers.size(), all),
-                                                .methods = methods_}));
-  return model->Explain(options);
-}
-
+// In turns: a moment in which the machine does something else costs one precision no more than
+// another, and the least time of each step does without it.
 absl::Status Choice::MeasureTimes() {
   Report(kDoneByMethods, "the time of each layer");
-  ABSL_ASSIGN_OR_RETURN(const Explanation exact, Explain(TunedPrecision::kExact));
-  std::optional<Explanation> bf16, int8;
-  if (in_.spec.may_be_bf16) {
-    ABSL_ASSIGN_OR_RETURN(bf16, Explain(TunedPrecision::kBf16));
+  std::map<TunedPrecision, std::shared_ptr<const Model>> uniform;
+  for (TunedPrecision all : {TunedPrecision::kBf16, TunedPrecision::kInt8}) {
+    const bool is_bf16 = all == TunedPrecision::kBf16;
+    if (!(is_bf16 ? in_.spec.may_be_bf16 : in_.spec.may_be_int8)) continue;
+    ABSL_ASSIGN_OR_RETURN(uniform[all], Load({.precisions = Precisions(in_.layers.size(), all),
+                                              .methods = methods_}));
   }
-  if (in_.spec.may_be_int8) {
-    ABSL_ASSIGN_OR_RETURN(int8, Explain(TunedPrecision::kInt8));
+  const ExplainOptions options{.dims = in_.runs.FirstDims(), .runs = kExplainedRuns};
+  std::map<TunedPrecision, Explanation> least;
+  for (int round = 0; round < kExplainedRounds && (round == 0 || !IsEnding()); ++round) {
+    ABSL_ASSIGN_OR_RETURN(Explanation exact, in_.exact.Explain(options));
+    TakeLeast(std::move(exact), &least[TunedPrecision::kExact]);
+    for (const auto& [all, model] : uniform) {
+      ABSL_ASSIGN_OR_RETURN(Explanation explanation, model->Explain(options));
+      TakeLeast(std::move(explanation), &least[all]);
+    }
   }
-  times_ = TimesOf(in_.layers, exact, bf16 ? &*bf16 : nullptr, int8 ? &*int8 : nullptr);
+  const auto times_of = [&](TunedPrecision all) {
+    return uniform.contains(all) ? &least[all] : nullptr;
+  };
+  const Explanation& exact = least[TunedPrecision::kExact];
+  times_ =
+      TimesOf(in_.layers, exact, times_of(TunedPrecision::kBf16), times_of(TunedPrecision::kInt8));
   beside_layers_ = exact.run;
   for (const LayerTime& time : times_) beside_layers_ -= time.exact;
   return absl::OkStatus();
@@ -186,7 +197,7 @@ absl::Status Choice::MeasureAlone() {
     const bool has_time = absl::Now() + one * static_cast<double>(most * (layers - i)) < end;
     const RangeMethod usual = methods_[GroupOf(i)];
     for (RangeMethod method : kRangeMethods) {
-      if (!in_.spec.may_be_int8 || (!has_time && method != usual)) continue;
+      if (!in_.spec.may_be_int8 || (!has_time && method != usual) || IsEnding()) continue;
       ABSL_ASSIGN_OR_RETURN(alone_[i][static_cast<int>(method)],
                             MeasureAlone(i, TunedPrecision::kInt8, method));
       ++trials;

@@ -68,7 +68,7 @@ class Choice {
   // After Run() found a result that missed the budget on other examples, or the goal: chooses among
   // the same layers once more, for half the budget and with more room below the goal.
   absl::Status RunAgain();
-  // Whether time or patience are at their end.
+  // Whether patience or the time are at their end, or the time has no room for another trial.
   bool IsEnding();
 
   // The last one taken that keeps the budget; nullopt: none.
@@ -127,7 +127,6 @@ class Choice {
   absl::StatusOr<bool> Try(Precisions precisions);
   absl::Status FindMethod();
   absl::Status MeasureTimes();
-  absl::StatusOr<Explanation> Explain(TunedPrecision all);
   absl::Status MeasureAlone();
   absl::StatusOr<double> MeasureAlone(int layer, TunedPrecision precision, RangeMethod method);
   // Each group takes the method that the layers which read it alone do best with.

@@ -28,6 +28,7 @@ struct ChoiceInputs {
   const TrialOutputs& exact_outputs;  // of set.chosen
   int output = 0;                     // the one that the budget is of
   absl::Time deadline;
+  absl::Duration trial_time;  // of one assignment on all examples of the choice
 };
 
 }  // namespace tilewire::tuning

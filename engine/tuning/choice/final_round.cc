@@ -24,7 +24,7 @@ std::optional<size_t> BolderThan(absl::Span<const Finalist> finalists, size_t ta
   std::optional<size_t> bolder;
   for (size_t i = 0; i < finalists.size(); ++i) {
     const Finalist& one = finalists[i];
-    if (!one.keeps_budget || one.is_sure) continue;
+    if (one.is_sure) continue;
     if (one.time * kWorthACheck > finalists[taken].time) continue;
     if (!bolder || one.time < finalists[*bolder].time) bolder = i;
   }

@@ -15,6 +15,9 @@
 
 namespace tilewire::tuning {
 
+// The name of a finalist that has no precision throughout.
+inline constexpr char kLayerByLayer[] = "layer by layer";
+
 // As fast as another: then less error decides, since a time is not measured better than so.
 inline constexpr double kAsFast = 1.01;
 // As much faster, one that keeps the budget without its margins is worth a check.
@@ -24,8 +27,7 @@ inline constexpr double kWorthACheck = 1.05;
 // least l2. One of them at least does.
 size_t FastestOf(absl::Span<const Finalist> finalists);
 
-// The fastest of those that keep the budget without its margins, if it is worth a check beside the
-// one that was taken.
+// The fastest of those that are not sure, if it is worth a check beside the one that was taken.
 std::optional<size_t> BolderThan(absl::Span<const Finalist> finalists, size_t taken);
 
 }  // namespace tilewire::tuning

@@ -19,7 +19,7 @@ bool IsAll(const Precisions& precisions, TunedPrecision wanted) {
 std::string NameOf(const Precisions& precisions, const Precisions& all_bf16) {
   if (IsAll(precisions, TunedPrecision::kExact)) return "exact";
   if (IsAll(precisions, TunedPrecision::kInt8)) return "all int8";
-  return precisions == all_bf16 ? "all bf16" : "layer by layer";
+  return precisions == all_bf16 ? "all bf16" : kLayerByLayer;
 }
 
 }  // namespace
@@ -91,12 +91,11 @@ absl::Status Choice::RunFinals() {
   const Precisions all_bf16 = AllBf16();
   for (size_t i = 0; i < entrants_.size(); ++i) {
     const Assignment& one = entrants_[i];
-    // The best is one that may not keep the margins, where time ended.
+    // The best may not keep the margins, where time ended, and nothing surer is there.
     finalists_.push_back({.name = NameOf(one.precisions, all_bf16),
                           .time = times[i],
                           .error = one.error.value,
                           .l2 = one.l2,
-                          .keeps_budget = true,
                           .is_sure = i < 2 || Keeps(one)});
   }
   const size_t taken = FastestOf(finalists_);

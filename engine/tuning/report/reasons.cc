@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
+#include "engine/tuning/choice/final_round.h"
 
 namespace tilewire::tuning {
 namespace {
@@ -77,14 +78,27 @@ void AddTo(std::string* text, absl::string_view more) {
 
 }  // namespace
 
-std::string ReasonText(const TunedNode& node, const TuningSpec& spec, bool is_chosen) {
+std::string UniformWinner(absl::Span<const Finalist> finalists) {
+  for (const Finalist& one : finalists) {
+    if (one.is_chosen && one.name != kLayerByLayer) return one.name;
+  }
+  return "";
+}
+
+std::string ReasonText(const TunedNode& node, const TuningSpec& spec, bool is_chosen,
+                       const std::string& winner) {
   std::string text;
-  if (is_chosen && node.precision != TunedPrecision::kExact)
+  if (!winner.empty()) {
+    text =
+        absl::StrCat(winner, " won among whole models in turns, whatever a layer gains by itself");
+  } else if (is_chosen && node.precision != TunedPrecision::kExact) {
     text = absl::StrCat("taken: ", ByItself(node, node.precision));
+  }
+  const bool tells_against = is_chosen && winner.empty();
   for (TunedPrecision precision : {TunedPrecision::kInt8, TunedPrecision::kBf16}) {
     const bool may_be = precision == TunedPrecision::kInt8 ? spec.may_be_int8 : spec.may_be_bf16;
-    if (!may_be || (is_chosen && precision == node.precision)) continue;
-    if (is_chosen && precision > node.precision) {
+    if (!may_be || (tells_against && precision == node.precision)) continue;
+    if (tells_against && precision > node.precision) {
       AddTo(&text, Against(node, precision));
     } else if (precision == TunedPrecision::kBf16 && node.bf16_alone == 0) {
       AddTo(&text, kNoBf16Row);

@@ -179,16 +179,24 @@ TEST(TuningReportTest, ASecondTryIsTold) {
   EXPECT_THAT(TuningNotes(report), ElementsAre(HasSubstr("did not help")));
 }
 
+TEST(TuningReportTest, ExamplesThatTheTimeLeftOutAreTold) {
+  TuningReport report = MakeTuningReport();
+  report.result.left_out = 220;
+  EXPECT_THAT(
+      TuningNotes(report),
+      ElementsAre("the time had no room for 220 examples, which were left out; --time gives "
+                  "more"));
+  EXPECT_EQ(nlohmann::json::parse(TuningJson(report))["left_out"], 220);
+}
+
 TEST(TuningReportTest, TheLastComparisonIsTold) {
   TuningReport report = MakeTuningReport();
-  report.result.finalists = {
-      {.name = "exact", .time = absl::Milliseconds(12), .keeps_budget = true, .is_sure = true},
-      {.name = "all int8", .time = absl::Milliseconds(7), .error = 0.008, .keeps_budget = true},
-      {.name = "layer by layer",
-       .time = absl::Milliseconds(8),
-       .keeps_budget = true,
-       .is_sure = true,
-       .is_chosen = true}};
+  report.result.finalists = {{.name = "exact", .time = absl::Milliseconds(12), .is_sure = true},
+                             {.name = "all int8", .time = absl::Milliseconds(7), .error = 0.008},
+                             {.name = "layer by layer",
+                              .time = absl::Milliseconds(8),
+                              .is_sure = true,
+                              .is_chosen = true}};
   report.result.bolder_held_out = MeasuredError{.value = 0.0125, .examples = 400};
   const std::string text = TuningText(report);
   EXPECT_THAT(text, HasSubstr("in turns   exact 12 ms, all int8 7 ms (not sure to keep the "

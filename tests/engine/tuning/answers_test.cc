@@ -84,7 +84,7 @@ TEST(ReasonsTest, SayWhatSpokeForAndAgainst) {
                  .int8_time = absl::Microseconds(35)};
   const auto text = [&](TunedPrecision precision) {
     node.precision = precision;
-    return tuning::ReasonText(node, spec, true);
+    return tuning::ReasonText(node, spec, true, "");
   };
   EXPECT_EQ(text(TunedPrecision::kInt8),
             "taken: int8 saves 65 us, at an l2 of 2.0e-02 alone; "
@@ -100,6 +100,31 @@ TEST(ReasonsTest, SayWhatSpokeForAndAgainst) {
   EXPECT_EQ(text(TunedPrecision::kExact),
             "int8 is not faster here: int8 costs 4 us more, at an l2 of 2.0e-02 alone; bf16 "
             "changes nothing, as no row of it takes this layer here");
+}
+
+// No layer decided by itself: the reason must not say so.
+TEST(ReasonsTest, SayThatOnePrecisionThroughoutWon) {
+  TuningSpec spec = SpecOf("l2<=1");
+  spec.may_be_bf16 = true;
+  TunedNode node{.precision = TunedPrecision::kExact,
+                 .error_alone = 2e-2,
+                 .bf16_alone = 1e-3,
+                 .exact_time = absl::Microseconds(100),
+                 .bf16_time = absl::Microseconds(60),
+                 .int8_time = absl::Microseconds(35)};
+  std::vector<Finalist> finalists = {{.name = "exact"}, {.name = "layer by layer"}};
+  EXPECT_EQ(tuning::UniformWinner(finalists), "");
+  finalists[1].is_chosen = true;
+  EXPECT_EQ(tuning::UniformWinner(finalists), "");
+  finalists[1].is_chosen = false;
+  finalists[0].is_chosen = true;
+  EXPECT_EQ(tuning::UniformWinner(finalists), "exact");
+  EXPECT_EQ(tuning::ReasonText(node, spec, true, "exact"),
+            "exact won among whole models in turns, whatever a layer gains by itself; int8 saves "
+            "65 us, at an l2 of 2.0e-02 alone; bf16 saves 40 us, at an l2 of 1.0e-03 alone");
+  node.precision = TunedPrecision::kBf16;
+  EXPECT_THAT(tuning::ReasonText(node, spec, true, "all bf16"),
+              HasSubstr("all bf16 won among whole models in turns, whatever"));
 }
 
 TEST(TunerTest, AccuracyIsKeptByItsLabels) {

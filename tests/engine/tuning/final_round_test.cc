@@ -17,11 +17,7 @@ using tuning::BolderThan;
 using tuning::FastestOf;
 
 Finalist Entrant(const char* name, double us, double l2, bool is_sure = true) {
-  return {.name = name,
-          .time = absl::Microseconds(us),
-          .l2 = l2,
-          .keeps_budget = true,
-          .is_sure = is_sure};
+  return {.name = name, .time = absl::Microseconds(us), .l2 = l2, .is_sure = is_sure};
 }
 
 TEST(FinalRoundTest, TheFastestOfTheSureOnesIsTaken) {
@@ -51,8 +47,8 @@ TEST(FinalRoundTest, OneThatIsNotSureIsBolderIfItIsClearlyFaster) {
   finalists[3].time = absl::Microseconds(50);
   EXPECT_FALSE(BolderThan(finalists, 1).has_value());
   finalists[3].time = absl::Microseconds(42);
-  finalists[3].keeps_budget = false;
-  EXPECT_FALSE(BolderThan(finalists, 1).has_value());
+  finalists[3].is_sure = true;
+  EXPECT_FALSE(BolderThan(finalists, 3).has_value());
 }
 
 // All that keep the budget are timed, and the one that is taken is as fast as each of them.
@@ -69,11 +65,16 @@ TEST(FinalRoundTest, TheLastWordIsThatOfTheWholeInTurns) {
   for (const char* name : {"exact", "all int8"}) {
     const Finalist* one = FinalistOf(*result, name);
     ASSERT_NE(one, nullptr) << name;
-    EXPECT_TRUE(one->keeps_budget && one->is_sure) << name;
+    EXPECT_TRUE(one->is_sure) << name;
     EXPECT_LE(chosen->time, one->time * tuning::kAsFast) << name;
   }
   EXPECT_EQ(FinalistOf(*result, "exact")->error, 0);
   EXPECT_EQ(Int8Nodes(*result) == 5, chosen->name == "all int8");
+  for (const TunedNode& node : result->nodes) {
+    const bool is_uniform = chosen->name != tuning::kLayerByLayer;
+    EXPECT_EQ(node.reason.starts_with(chosen->name + " won among whole models"), is_uniform)
+        << node.reason;
+  }
   // With a goal, or where nothing may stay exact, something else decides.
   spec.may_be_bf16 = spec.may_stay_exact = false;
   const auto int8 = Tune(&EngineOfTests(), path, made.examples, spec);
@@ -98,7 +99,7 @@ TEST(FinalRoundTest, ABolderAssignmentIsCheckedFirst) {
   if (!result->is_found()) return;  // the held-out examples lose more, whatever is chosen
   const Finalist *chosen = ChosenOf(*result), *int8 = FinalistOf(*result, "all int8");
   ASSERT_TRUE(chosen != nullptr && int8 != nullptr);
-  EXPECT_TRUE(int8->keeps_budget && !int8->is_sure);
+  EXPECT_FALSE(int8->is_sure);
   if (chosen != int8) {
     const bool is_slow = int8->time * tuning::kWorthACheck > chosen->time;
     EXPECT_TRUE(is_slow || result->bolder_held_out.has_value());

@@ -211,7 +211,7 @@ TEST_F(RowChoiceTest, MeasuresNoLayerAgainThatIsAsItWas) {
   const auto source = tuning::ModelSource::Read(folder.model()).value();
   const auto layers = tuning::FindLayers(source).value();
   const auto set = tuning::ExampleSet::Create(exact->signature(), examples_, 0.5, 1).value();
-  const auto runs = tuning::TrialRuns::Create(&engine, &set, "", nullptr).value();
+  const auto runs = tuning::TrialRuns::Create(&engine, &set, "", nullptr, absl::Minutes(1)).value();
   const auto exact_outputs = runs->Run(*exact, set.chosen, 0).value();
   const auto all = tuning::FindConversions(source, layers, std::vector<bool>(layers.size(), true));
   const auto calibration =

@@ -18,6 +18,7 @@
 namespace tilewire::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -173,6 +174,48 @@ TEST(TunerTest, TheTimeEndsIt) {
   EXPECT_TRUE(result->keeps_budget);
 }
 
+// A model of which a single run takes much of a second.
+std::string WriteSlowModel() {
+  OnnxBuilder model(13);
+  model.Input("x", {-1, 64, 256, 256}).Floats("w", {64, 64, 3, 3});
+  model.Node("Conv", {"x", "w"}, {"first"}, {Ints("pads", {1, 1, 1, 1})});
+  model.Node("Conv", {"first", "w"}, {"second"}, {Ints("pads", {1, 1, 1, 1})});
+  model.Node("Conv", {"second", "w"}, {"y"}, {Ints("pads", {1, 1, 1, 1})}).Output("y");
+  std::string path = ::testing::TempDir() + "/slow.onnx";
+  WriteFile(path, model.Serialize());
+  return path;
+}
+
+TEST(TunerTest, ATimeThatIsNotEnoughForAFewExamplesIsRefused) {
+  const Dims dims = {1, 64, 256, 256};
+  const std::vector<float> numbers = MadeUp(dims);
+  const std::vector<TuningExample> examples(100, {{"x", ViewOf(numbers, dims)}});
+  TuningSpec spec = SpecOf("l2<=1");
+  spec.time = absl::Milliseconds(10);
+  const auto result = Tune(&EngineOfTests(), WriteSlowModel(), examples, spec);
+  EXPECT_EQ(result.status().code(), absl::StatusCode::kDeadlineExceeded) << result.status();
+  EXPECT_THAT(std::string(result.status().message()),
+              AllOf(HasSubstr("a time of 10ms is not enough: a run takes "),
+                    HasSubstr("16 examples to choose by and 16 to check with need "),
+                    HasSubstr(" at least, and all 50 and 50 ")));
+}
+
+// More runs of each example than a second has room for, on any machine.
+TEST(TunerTest, ExamplesThatTheTimeHasNoRoomForAreLeftOut) {
+  const int count = 60000;
+  const Examples made = MakeExamples(1);
+  const std::vector<TuningExample> examples(count, made.examples[0]);
+  TuningSpec spec = SpecOf("l2<=1");
+  spec.time = absl::Seconds(1);
+  const auto result = Tune(&EngineOfTests(), WriteResidualModel(), examples, spec);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(result->keeps_budget);
+  EXPECT_GT(result->left_out, 0);
+  EXPECT_EQ(result->left_out + result->chosen.examples + result->held_out.examples, count);
+  EXPECT_NEAR(static_cast<double>(result->chosen.examples),
+              static_cast<double>(result->held_out.examples), 1.5);
+}
+
 TEST(TunerTest, LeavesNoFilesOfTrials) {
   const std::string scratch = ::testing::TempDir() + "/scratch";
   std::filesystem::create_directory(scratch);
@@ -234,6 +277,15 @@ TEST(TunerTest, TheSeedDecidesWhatIsHeldOut) {
   EXPECT_NE(one.held_out, other.held_out);
 }
 
+TEST(ExampleSetTest, LeavesAFewEvenlyAmongAll) {
+  tuning::ExampleSet set{.chosen = {1, 3, 4, 7, 9, 10}, .held_out = {0, 2, 5, 6, 8}};
+  set.KeepOnly(3, 1);
+  EXPECT_EQ(set.chosen, (std::vector<int64_t>{1, 4, 9}));
+  EXPECT_EQ(set.held_out, (std::vector<int64_t>{0}));
+  set.KeepOnly(3, 1);
+  EXPECT_EQ(set.chosen, (std::vector<int64_t>{1, 4, 9}));
+}
+
 TEST(LayerTimesTest, ShareOutChainsAndConversions) {
   std::vector<tuning::Layer> layers(2);
   layers[0].name = "a";
@@ -254,6 +306,21 @@ TEST(LayerTimesTest, ShareOutChainsAndConversions) {
   EXPECT_EQ(times[1].int8, absl::Microseconds(7));
   EXPECT_EQ(times[1].Of(TunedPrecision::kBf16), absl::Microseconds(1));
   EXPECT_EQ(tuning::TimesOf(layers, exact, nullptr, nullptr)[0].int8, absl::ZeroDuration());
+}
+
+TEST(LayerTimesTest, AHiccupOfOneSeriesDoesNotCount) {
+  Explanation least;
+  tuning::TakeLeast({.steps = {{.node = "a", .time = absl::Microseconds(10)},
+                               {.node = "b", .time = absl::Microseconds(900)}},
+                     .run = absl::Microseconds(910)},
+                    &least);
+  tuning::TakeLeast({.steps = {{.node = "a", .time = absl::Microseconds(12)},
+                               {.node = "b", .time = absl::Microseconds(5)}},
+                     .run = absl::Microseconds(17)},
+                    &least);
+  EXPECT_EQ(least.steps[0].time, absl::Microseconds(10));
+  EXPECT_EQ(least.steps[1].time, absl::Microseconds(5));
+  EXPECT_EQ(least.run, absl::Microseconds(17));
 }
 
 }  // namespace
