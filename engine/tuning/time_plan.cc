@@ -12,6 +12,7 @@ namespace {
 
 constexpr int kRangesAsRuns = 3;  // of an example, whose tensors are all given and counted
 constexpr int kLoadsOfCheck = 6;
+constexpr double kPartOfTheLeast = 0.5;  // of the time; the rest is for choosing
 const absl::Duration kTimeOfTurns = absl::Milliseconds(500);  // of small models
 
 std::string SecondsText(absl::Duration time) {
@@ -48,16 +49,17 @@ absl::Duration TimePlan::Least(const ExampleCounts& counts) const {
 }
 
 absl::StatusOr<ExampleCounts> TimePlan::Fit(const ExampleCounts& all, absl::Duration left) const {
-  const absl::Duration has = AtLeast(left), alone = Least({});
-  const double share = has > alone ? absl::FDivDuration(has - alone, Least(all) - alone) : 0;
+  const absl::Duration has = AtLeast(left), wanted = has * kPartOfTheLeast, alone = Least({});
+  const double share = wanted > alone ? absl::FDivDuration(wanted - alone, Least(all) - alone) : 0;
   if (share >= 1) return all;
   const auto part = [&](int64_t count) {
     return static_cast<int64_t>(share * static_cast<double>(count));
   };
-  const ExampleCounts fitting = {part(all.chosen), part(all.held_out)};
   const ExampleCounts least = {std::min(all.chosen, kLeastExamples),
                                std::min(all.held_out, kLeastExamples)};
-  if (fitting.chosen >= least.chosen && fitting.held_out >= least.held_out) return fitting;
+  const ExampleCounts fitting = {std::max(part(all.chosen), least.chosen),
+                                 std::max(part(all.held_out), least.held_out)};
+  if (Least(fitting) <= has) return fitting;
   return absl::DeadlineExceededError(absl::StrCat(
       "a time of ", absl::FormatDuration(time_), " is not enough: a run takes ",
       absl::StrFormat("%.3g ms", absl::ToDoubleMilliseconds(run_)), " and a file ",

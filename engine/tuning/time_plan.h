@@ -42,7 +42,8 @@ class TimePlan {
   absl::Duration Check(const ExampleCounts& counts) const;
   absl::Duration Least(const ExampleCounts& counts) const;
 
-  // `all`, or as large a share of both as `left` has room for.
+  // `all`, or as large a share of both as half of `left` has room for: the other half is for
+  // choosing; kLeastExamples of both, or all, where only the whole of it has.
   //   kDeadlineExceeded  not even for the least; with the time that would be enough
   absl::StatusOr<ExampleCounts> Fit(const ExampleCounts& all, absl::Duration left) const;
 

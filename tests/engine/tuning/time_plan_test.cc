@@ -24,22 +24,31 @@ TimePlan SlowIn(absl::Duration time) {
 TEST(TimePlanTest, AllExamplesStayWhereThereIsTime) {
   const TimePlan plan = SlowIn(absl::Minutes(5));
   EXPECT_GT(plan.Least(kAll), absl::Seconds(100));
-  const auto counts = plan.Fit(kAll, plan.Least(kAll));
+  const auto counts = plan.Fit(kAll, 2 * plan.Least(kAll));
   ASSERT_TRUE(counts.ok()) << counts.status();
   EXPECT_EQ(counts->chosen, 150);
   EXPECT_EQ(counts->held_out, 150);
 }
 
 TEST(TimePlanTest, WhatIsLeftFitsTheTime) {
-  for (int seconds : {30, 40, 60, 100}) {
+  for (int seconds : {100, 150, 200, 250}) {
     const absl::Duration time = absl::Seconds(seconds);
     const TimePlan plan = SlowIn(time);
     const auto counts = plan.Fit(kAll, time);
     ASSERT_TRUE(counts.ok()) << counts.status();
     EXPECT_LT(counts->chosen, 150) << seconds;
-    EXPECT_LE(plan.Least(*counts), time);
-    EXPECT_GT(plan.Least({counts->chosen + 1, counts->held_out + 1}), time);
+    EXPECT_LE(plan.Least(*counts), time / 2);
+    EXPECT_GT(plan.Least({counts->chosen + 1, counts->held_out + 1}), time / 2);
   }
+}
+
+TEST(TimePlanTest, TheLeastMayTakeMoreThanHalfOfTheTime) {
+  const TimePlan plan = SlowIn(absl::Seconds(30));
+  ASSERT_GT(plan.Least({16, 16}), absl::Seconds(15));
+  const auto counts = plan.Fit(kAll, absl::Seconds(30));
+  ASSERT_TRUE(counts.ok()) << counts.status();
+  EXPECT_EQ(counts->chosen, 16);
+  EXPECT_EQ(counts->held_out, 16);
 }
 
 TEST(TimePlanTest, TooLittleIsRefusedWithWhatWouldBeEnough) {
