@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/tool/command.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -19,6 +20,7 @@
 #include "absl/strings/str_format.h"
 #include "client/amount_text.h"
 #include "client/connection.h"
+#include "client/tool/model_place.h"
 
 namespace tilewire::client {
 namespace {
@@ -67,6 +69,25 @@ std::string WhyNotWritable(const std::string& path) {
   const bool exists = std::filesystem::exists(path, error);
   if (access(exists ? path.c_str() : folder.c_str(), W_OK) == 0) return "";
   return absl::StrCat("this user may not write ", exists ? path : absl::StrCat("in ", folder));
+}
+
+absl::Status CannotWrite(const std::string& path, int error) {
+  return absl::ErrnoToStatus(error, absl::StrCat("cannot write '", path, "'"));
+}
+
+// The bytes to a file that is opened so; 0 or an error number.
+int WriteTo(const std::string& path, int flags, absl::string_view bytes) {
+  const int descriptor = open(path.c_str(), flags, 0666);
+  if (descriptor < 0) return errno;
+  int error = 0;
+  while (!bytes.empty() && error == 0) {
+    const ssize_t written = write(descriptor, bytes.data(), bytes.size());
+    if (written > 0) bytes.remove_prefix(static_cast<size_t>(written));
+    if (written < 0 && errno != EINTR) error = errno;
+  }
+  // Some file systems report only now that a write failed.
+  if (close(descriptor) != 0 && error == 0) error = errno;
+  return error;
 }
 
 }  // namespace
@@ -201,12 +222,25 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
 }
 
 absl::Status WriteFile(const std::string& path, absl::string_view bytes) {
-  errno = 0;
-  std::ofstream file(path, std::ios::binary);
-  file.write(bytes.data(), bytes.size());
-  file.close();
-  if (!file) return absl::ErrnoToStatus(errno, absl::StrCat("cannot write '", path, "'"));
-  return absl::OkStatus();
+  const std::string place = Followed(path);
+  std::error_code error;
+  const std::filesystem::file_status there = std::filesystem::status(place, error);
+  if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there)) {
+    const int failed = WriteTo(place, O_WRONLY | O_CLOEXEC, bytes);
+    return failed == 0 ? absl::OkStatus() : CannotWrite(path, failed);
+  }
+  // The folder alone would let a file be replaced that may not be written.
+  if (std::filesystem::exists(there) && access(place.c_str(), W_OK) != 0)
+    return CannotWrite(path, errno);
+  const std::string written = absl::StrCat(place, ".", getpid(), ".new");
+  int failed = WriteTo(written, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, bytes);
+  if (failed == EEXIST) return CannotWrite(path, failed);  // of another process
+  if (failed == 0 && std::filesystem::exists(there))
+    std::filesystem::permissions(written, there.permissions(), error);
+  if (failed == 0 && std::rename(written.c_str(), place.c_str()) != 0) failed = errno;
+  if (failed == 0) return absl::OkStatus();
+  unlink(written.c_str());
+  return CannotWrite(path, failed);
 }
 
 Layout ParseLayout(const std::string& name) {

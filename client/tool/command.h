@@ -80,6 +80,8 @@ int Refuse(const absl::Status& status);
 void AddNormalizationOptions(CLI::App* command, Normalization* normalization);
 
 absl::StatusOr<std::string> ReadFile(const std::string& path);
+// Comes to its place once it is whole, with the permissions of what it replaces; a link stays one.
+// Devices and pipes are written as they are. Errors: those of the system.
 absl::Status WriteFile(const std::string& path, absl::string_view bytes);
 Layout ParseLayout(const std::string& name);  // of an option checked to be nchw or nhwc
 // kInvalidArgument  an input's first dimension, which is the batch, is fixed to another number; 1

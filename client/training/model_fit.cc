@@ -134,17 +134,14 @@ absl::StatusOr<ByteValues> FitValues(const TensorSpec& input, const Placement& p
 // One number that is not finite makes those of a whole update so.
 absl::Status CheckFinite(const InputArray& inputs) {
   if (inputs.array.datatype != "FP32" || inputs.array.shape.empty()) return absl::OkStatus();
-  const size_t count = inputs.array.bytes.size() / sizeof(float);
-  const size_t examples = static_cast<size_t>(std::max<int64_t>(inputs.array.shape[0], 1));
-  for (size_t i = 0; i < count; ++i) {
-    float number = 0;
-    std::memcpy(&number, &inputs.array.bytes[i * sizeof(float)], sizeof(float));
-    if (std::isfinite(number)) continue;
-    return absl::InvalidArgumentError(absl::StrCat(inputs.source, ": example ",
-                                                   i / (count / examples), " has ", number,
-                                                   ", which is not finite"));
-  }
-  return absl::OkStatus();
+  const auto* numbers = reinterpret_cast<const float*>(inputs.array.bytes.data());
+  const auto* end = numbers + inputs.array.bytes.size() / sizeof(float);
+  const auto* found = std::find_if_not(numbers, end, [](float x) { return std::isfinite(x); });
+  if (found == end) return absl::OkStatus();
+  const int64_t each = (end - numbers) / inputs.array.shape[0];
+  return absl::InvalidArgumentError(absl::StrCat(inputs.source, ": example ",
+                                                 (found - numbers) / each, " has ", *found,
+                                                 ", which is not finite"));
 }
 
 // The shape of one example's target.

@@ -43,7 +43,8 @@ ROOMS = {
 HEADERS = {
     # `tilewire check` reads a file as a server would, `tilewire train` trains one, and `tilewire tune` makes a faster
     # one of it; all without a server.
-    "client": ["engine/engine.h", "engine/error_budget.h", "engine/memory/dims.h", "engine/model.h",
+    "client": ["engine/base/control_groups.h", "engine/engine.h", "engine/error_budget.h",
+               "engine/memory/dims.h", "engine/model.h",
                "engine/onnx/model_check.h", "engine/trainer.h", "engine/tuner.h", "engine/tuning_text.h",
                "service/models/model_config.h", "service/models/repository_scan.h",
                "service/models/served_tensors.h"],

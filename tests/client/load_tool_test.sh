@@ -89,6 +89,17 @@ done
 expect 0 'met +p99<60s' report "$TEST_TMPDIR/a.json" --require='p99<60s,errors=0'
 expect 1 'NOT MET +rate>1e5' report "$TEST_TMPDIR/a.json" --require='rate>1e5'
 expect 2 'not a report' report "$TEST_TMPDIR/a.csv"
+# A disk that is full: the old page as it was, and nothing beside it.
+mkdir "$TEST_TMPDIR/full" && echo old >"$TEST_TMPDIR/full/page.html"
+(ulimit -f 1 && "$tilewire" report "$TEST_TMPDIR/a.json" --html="$TEST_TMPDIR/full/page.html") >/dev/null 2>"$out" &&
+  failed 'a page that could not be written is no error'
+grep -q "cannot write '$TEST_TMPDIR/full/page.html'.*File too large" "$out" || failed "not told: $(cat "$out")"
+[[ $(cat "$TEST_TMPDIR/full/"*) == old ]] || failed "left: $(ls "$TEST_TMPDIR/full")"
+# Else it comes to its place, through a link and with the permissions of what was there.
+ln -s page.html "$TEST_TMPDIR/full/link" && chmod 600 "$TEST_TMPDIR/full/page.html"
+"$tilewire" report "$TEST_TMPDIR/a.json" --html="$TEST_TMPDIR/full/link" >/dev/null || failed 'no page'
+[[ -L $TEST_TMPDIR/full/link && $(stat -c %a "$TEST_TMPDIR/full/page.html") == 600 ]] || failed 'another file'
+grep -q '<html' "$TEST_TMPDIR/full/page.html" || failed 'no page in the place of the old one'
 
 # Callers that think: 4 of them with 20 ms each cannot send more than 200/s.
 expect 0 '^tiny.* 4 callers, think time 20.0 ms \(exponential\)' "${load[@]}" --concurrency=4 \

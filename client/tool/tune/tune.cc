@@ -2,7 +2,6 @@
 //
 // `tilewire tune`: makes a faster file of a model with the engine of this process; no server is
 // asked.
-#include <csignal>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -157,7 +156,6 @@ int ConcludeTuning(const TuneFlags& flags, TuningReport report) {
 }
 
 int RunTune(const CLI::App& command, const TuneFlags& flags) {
-  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of its own
   const auto engine = Engine::Create({.threads = flags.threads});
   if (!engine.ok()) return Refuse(engine.status());
   const cpu::Isa isa = (*engine)->options().max_isa & cpu::BestIsa();

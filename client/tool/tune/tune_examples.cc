@@ -19,6 +19,7 @@
 #include "client/training/array_file.h"
 #include "client/training/class_folder.h"
 #include "client/training/model_fit.h"
+#include "client/tuning/free_memory.h"
 
 namespace tilewire::client {
 namespace {
@@ -60,6 +61,11 @@ absl::Status CheckRows(const ModelSignature& signature) {
         "or an open one, takes them"));
   }
   return absl::OkStatus();
+}
+
+// Examples are held as the model takes them: pictures as floats.
+absl::Status CheckMemoryFor(const std::string& flag, int64_t count, int64_t bytes) {
+  return CheckMemory(flag, count, bytes, FreeMemory(""));
 }
 
 // The files of the pictures, with their classes where folders tell them.
@@ -106,6 +112,10 @@ absl::StatusOr<TuningExamples> ReadPictureExamples(const TuneFlags& flags,
   auto form = PictureInputOf(metadata, /*batch=*/1, side, Layout::kNchw);
   if (!form.ok()) return form.status();
   form->tensor.name = input->name;
+  const absl::Status fits = CheckMemoryFor(
+      flags.folder.empty() ? "--images" : "--folder", static_cast<int64_t>(listed->files.size()),
+      form->channels * form->height * form->width * SizeOfDatatype(metadata.datatype));
+  if (!fits.ok()) return fits;
   std::vector<OwnedExample>& examples = listed->examples;
   Progress progress;
   std::vector<absl::Status> refused;
@@ -166,6 +176,13 @@ absl::StatusOr<TuningExamples> ReadArrayExamples(const TuneFlags& flags,
     if (!target.ok()) return target.status();
     auto array = ReadInputArray(flags, target->second);
     if (!array.ok()) return array.status();
+    const NpyArray& held = array->array;
+    const int64_t rows = held.shape.empty() ? 1 : std::max<int64_t>(held.shape[0], 1);
+    const bool becomes_floats = held.datatype == "UINT8" && target->first.type == DataType::kF32;
+    const auto bytes = static_cast<int64_t>(held.bytes.size()) / rows;
+    const absl::Status fits =
+        CheckMemoryFor("--array", rows, becomes_floats ? bytes * int64_t{sizeof(float)} : bytes);
+    if (!fits.ok()) return fits;
     const absl::Status added = AddArray(target->first, *std::move(array), &read.examples);
     if (!added.ok()) return added;
   }
@@ -178,6 +195,13 @@ absl::StatusOr<TuningExamples> ReadInputs(const TuneFlags& flags, const ModelSig
   }
   if (!flags.images.empty() || !flags.folder.empty()) return ReadPictureExamples(flags, signature);
   if (!flags.arrays.empty()) return ReadArrayExamples(flags, signature);
+  const auto one = MakeUpExamples(signature, 1, flags.free_size, flags.seed);
+  if (!one.ok()) return one.status();
+  int64_t bytes = 0;
+  for (const OwnedTensor& tensor : one->front())
+    bytes += static_cast<int64_t>(tensor.tensor.bytes.size());
+  const absl::Status fits = CheckMemoryFor("--made_up", flags.made_up, bytes);
+  if (!fits.ok()) return fits;
   auto made_up = MakeUpExamples(signature, flags.made_up, flags.free_size, flags.seed);
   if (!made_up.ok()) return made_up.status();
   return TuningExamples{.examples = *std::move(made_up)};
