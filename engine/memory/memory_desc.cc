@@ -331,26 +331,6 @@ absl::StatusOr<MemoryDesc> MemoryDesc::WithStrides(Dims strides) const {
   return desc;
 }
 
-absl::StatusOr<MemoryDesc> MemoryDesc::WithCompensation(int mask) const {
-  if (format_kind_ != FormatKind::kBlocked || data_type_ != DataType::kS8 || extra_.flags != 0) {
-    return InvalidArgument(ToString(), " cannot carry compensation");
-  }
-  if (mask < 0 || mask >> rank() != 0) {
-    return InvalidArgument("compensation mask ", mask, " names a dimension that ", ToString(),
-                           " has not");
-  }
-  MemoryDesc desc = *this;
-  desc.extra_ = {MemoryExtra::kCompensationConvS8S8, mask};
-  ABSL_RETURN_IF_ERROR(desc.CheckSize());
-  return desc;
-}
-
-MemoryDesc MemoryDesc::WithoutExtra() const {
-  MemoryDesc desc = *this;
-  desc.extra_ = {};
-  return desc;
-}
-
 bool MemoryDesc::IsDense() const {
   if (format_kind_ != FormatKind::kBlocked) return false;
   if (ElementCount() == 0) return true;
@@ -424,14 +404,6 @@ int64_t MemoryDesc::CompensationOffsetBytes() const {
   return RoundUp((offset0_ + SpanElements(*this)) * SizeOf(data_type_), 4);
 }
 
-int64_t MemoryDesc::CompensationCount() const {
-  int64_t count = HasCompensation() ? 1 : 0;
-  for (int d = 0; d < rank(); ++d) {
-    if (extra_.compensation_mask >> d & 1) count *= padded_dims_[d];
-  }
-  return count;
-}
-
 int64_t MemoryDesc::Offset(absl::Span<const int64_t> index) const {
   absl::InlinedVector<int64_t, kMaxRank> rest(index.begin(), index.end());
   int64_t offset = offset0_;
@@ -466,6 +438,7 @@ std::string MemoryDesc::ToString() const {
   }
   if (offset0_ != 0) absl::StrAppend(&text, ":offset", offset0_);
   if (HasCompensation()) absl::StrAppend(&text, ":compensation", extra_.compensation_mask);
+  if (IsBounded()) absl::StrAppend(&text, ":within", extra_.bound);
   return text;
 }
 
@@ -476,7 +449,8 @@ void MemoryDesc::AppendKey(std::string* key) const {
   append(static_cast<int64_t>(format_kind_) | static_cast<int64_t>(data_type_) << 8 |
          int64_t{rank()} << 16 | static_cast<int64_t>(inner_blocks_.size()) << 24);
   append(offset0_);
-  append(static_cast<int64_t>(extra_.flags) | int64_t{extra_.compensation_mask} << 32);
+  append(static_cast<int64_t>(extra_.flags) | int64_t{extra_.compensation_mask} << 32 |
+         int64_t{extra_.bound} << 48);
   // padded_dims_ follows from the rest.
   for (int64_t dim : dims_) append(dim);
   for (int64_t stride : strides_) append(stride);

@@ -11,7 +11,7 @@
 // `padded_dims()`; the padded tail holds zeros before and after every primitive. `SizeBytes()` is
 // the only way to learn a size in bytes.
 //
-// s8 weights may carry their compensation after the elements: see MemoryExtra.
+// s8 weights may carry their compensation after the elements, and a bound: see MemoryExtra.
 //
 // Immutable value type; compares by meaning of every field.
 // Source: MKL-DNN 1.0, "Understanding Memory Formats"; tests/engine/rows.txt A03 to A07.
@@ -47,13 +47,19 @@ enum class FormatKind : uint8_t {
 //
 //   -128 * (sum of the weights with this index)
 //
-// It undoes the 128 that convolutions and inner products on VNNI add to every element of an s8
-// source. MKL-DNN's other flag, scale_adjust, has no use here: without VNNI products are formed of
-// 16-bit factors and never saturate.
+// It undoes the 128 that convolutions and inner products with products of u8 and s8 add to every
+// element of an s8 source. MKL-DNN's other flag, scale_adjust, has no use here: without VNNI
+// products are formed of 16-bit factors, or of weights that kBounded keeps small, and never
+// saturate.
+//
+// With kBounded no element's magnitude is above `bound`. A reorder to such a descriptor looks at
+// the elements, and its execution refuses those that break it.
 struct MemoryExtra {
   static constexpr uint32_t kCompensationConvS8S8 = 1;
+  static constexpr uint32_t kBounded = 2;
   uint32_t flags = 0;
   int compensation_mask = 0;
+  int bound = 0;
   bool operator==(const MemoryExtra&) const = default;
 };
 
@@ -100,6 +106,9 @@ class MemoryDesc {
   // kInvalidArgument  not s8 in a blocked layout, a mask of other dimensions, or there is
   //                   compensation already
   absl::StatusOr<MemoryDesc> WithCompensation(int mask) const;
+  // kInvalidArgument  neither `any` nor a blocked layout of s8, or a bound that is not 1 to 127
+  absl::StatusOr<MemoryDesc> WithBound(int bound) const;
+  MemoryDesc WithoutBound() const;
   MemoryDesc WithoutExtra() const;
 
   int rank() const { return static_cast<int>(dims_.size()); }
@@ -119,6 +128,7 @@ class MemoryDesc {
   MemoryDesc Unsplit() const;
   const MemoryExtra& extra() const { return extra_; }
   bool HasCompensation() const { return extra_.flags & MemoryExtra::kCompensationConvS8S8; }
+  bool IsBounded() const { return extra_.flags & MemoryExtra::kBounded; }
 
   bool IsZero() const { return format_kind_ == FormatKind::kUndef; }
   bool IsAny() const { return format_kind_ == FormatKind::kAny; }

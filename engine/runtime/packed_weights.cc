@@ -133,7 +133,7 @@ absl::StatusOr<PackedWeights::Bytes> PackedWeights::PackIntegers(const network::
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc stored,
                         StoredDesc(weights, static_cast<int64_t>(held.values.size()), target.dims(),
                                    target.data_type()));
-  if (!SameMemory(stored, target) || target.HasCompensation())
+  if (!SameMemory(stored, target) || target.HasCompensation() || target.IsBounded())
     return Reordered(held.values.data(), stored, target, team);
   ABSL_ASSIGN_OR_RETURN(AlignedBuffer copy, AlignedBuffer::Allocate(held.values.size()));
   std::memcpy(copy.data(), held.values.data(), held.values.size());
@@ -180,6 +180,26 @@ absl::StatusOr<PackedWeights::Bytes> PackedWeights::MakeSums(const network::Weig
   const int64_t inputs = count / outputs;
   for (int64_t i = 0; i < count; ++i)
     sums[weights.transposed ? i % outputs : i / inputs] += held.values[i];
+  return std::make_shared<const AlignedBuffer>(std::move(buffer));
+}
+
+absl::StatusOr<int> PackedWeights::LargestByte(const network::Weights& weights) {
+  const auto make = [&] { return MakeLargest(weights); };
+  ABSL_ASSIGN_OR_RETURN(
+      const Bytes held,
+      weights.own ? make() : packed_.GetOrMake(absl::StrCat("largest:", weights.key), make));
+  return *reinterpret_cast<const int*>(held->data());
+}
+
+absl::StatusOr<PackedWeights::Bytes> PackedWeights::MakeLargest(const network::Weights& weights) {
+  ABSL_ASSIGN_OR_RETURN(const network::HeldBytes held, weights.s8->LoadBytes());
+  ABSL_ASSIGN_OR_RETURN(AlignedBuffer buffer, AlignedBuffer::Allocate(sizeof(int)));
+  int least = 0, most = 0;
+  for (int8_t element : held.values) {
+    least = std::min<int>(least, element);
+    most = std::max<int>(most, element);
+  }
+  *reinterpret_cast<int*>(buffer.data()) = std::max(-least, most);
   return std::make_shared<const AlignedBuffer>(std::move(buffer));
 }
 

@@ -31,7 +31,7 @@ class PackedWeights {
   // The weights in the layout of `target`: for f32 with their scales, for s8 without them, because
   // the primitive applies those. The dims of `target` may split those of `weights`: output channels
   // into groups, input features into channels and space.
-  //   kInvalidArgument     sizes that do not fit each other
+  //   kInvalidArgument     sizes that do not fit each other; weights beyond the bound of `target`
   //   kFailedPrecondition  the model's file, which still holds the weights, was written to
   //   kResourceExhausted   memory
   absl::StatusOr<Bytes> Pack(const network::Weights& weights, const MemoryDesc& target,
@@ -39,6 +39,10 @@ class PackedWeights {
 
   // The sum of the weights per output, without their scales, as floats.
   absl::StatusOr<Bytes> SumOutputs(const network::Weights& weights);
+
+  // The largest magnitude of weights that are bytes, without their zero point.
+  //   kFailedPrecondition, kResourceExhausted  as above
+  absl::StatusOr<int> LargestByte(const network::Weights& weights);
 
   // A bias in the layout of `target`, which has one dimension and may be padded with zeros. One
   // that is a specialization's `own` is not kept for others.
@@ -54,6 +58,7 @@ class PackedWeights {
   absl::StatusOr<Bytes> MakePacked(const network::Weights& weights, const MemoryDesc& target,
                                    const threading::Team& team);
   absl::StatusOr<Bytes> MakeSums(const network::Weights& weights);
+  absl::StatusOr<Bytes> MakeLargest(const network::Weights& weights);
 
   // s8 weights go from their bytes to the packed ones in one pass.
   absl::StatusOr<Bytes> PackIntegers(const network::Weights& weights, const MemoryDesc& target,

@@ -13,7 +13,13 @@ constexpr int kBlockQuads = 16;  // a cache line of src
 }  // namespace
 
 IntegerTileKind::IntegerTileKind(cpu::Isa isa)
-    : unit(VectorUnit::Of(isa)), is_matrix(isa.Includes(cpu::Isa::kAmx)) {}
+    : unit(VectorUnit::Of(isa)),
+      products(ByteProductsOf(unit)),
+      is_matrix(isa.Includes(cpu::Isa::kAmx)) {}
+
+IntegerTileKind::IntegerTileKind(cpu::Isa isa, const MemoryDesc& weights) : IntegerTileKind(isa) {
+  products = ByteProductsOf(unit, weights);
+}
 
 int IntegerTileKind::MaxBlocks() const {
   return is_matrix ? kMatrixBlocks : unit.registers() >= 32 ? 4 : 2;
@@ -23,7 +29,7 @@ int IntegerTileKind::MaxRows(const PostOps& post_ops) const {
   if (is_matrix) return kMatrixPixels;
   const int blocks = MaxBlocks();
   const int beside = std::max(blocks + 1, AccumulatorEpilogue::IntegerScratchCount(post_ops));
-  return std::max(1, (unit.registers() - ExtraIntegerVectors(unit) - beside) / blocks);
+  return std::max(1, (unit.registers() - ExtraIntegerVectors(products) - beside) / blocks);
 }
 
 int64_t IntegerTileKind::step() const { return is_matrix ? kMatrixStepBytes : kQuad; }
@@ -31,6 +37,7 @@ int64_t IntegerTileKind::step() const { return is_matrix ? kMatrixStepBytes : kQ
 void SetProductLoops(const IntegerTileKind& kind, int64_t k, int64_t src_row,
                      IntegerTileConfig* config) {
   const int lanes = kind.unit.lanes();
+  config->products = kind.products;
   config->loops = {.channels = kBlockQuads,
                    .tail_channels = static_cast<int>(k / kQuad % kBlockQuads),
                    .full_blocks = k / kQuad >= kBlockQuads,

@@ -19,9 +19,11 @@
 
 namespace tilewire {
 
-// The kind of tiles that an instruction set has.
+// The kind of tiles that an instruction set has, for weights without a bound, or those of
+// `weights`, which may be `any`.
 struct IntegerTileKind {
   explicit IntegerTileKind(cpu::Isa isa);
+  IntegerTileKind(cpu::Isa isa, const MemoryDesc& weights);
 
   int MaxBlocks() const;
   int MaxRows(const PostOps& post_ops) const;
@@ -29,13 +31,16 @@ struct IntegerTileKind {
   // The input channels that one step of the reduction takes.
   int64_t step() const;
   // Whether src has to be u8.
-  bool TakesUnsignedOnly() const { return unit.has_dot_products() && !is_matrix; }
+  bool TakesUnsignedOnly() const { return products != ByteProducts::kWidened && !is_matrix; }
+  // Whether weights are packed to a descriptor with this bound.
+  bool NeedsBound() const { return products == ByteProducts::kPairs && !is_matrix; }
 
   VectorUnit unit;
+  ByteProducts products;
   bool is_matrix;  // matrix_tile.h
 };
 
-// Sets what reduces rows of `k` bytes that are `src_row` bytes apart; `config` has its epilogue.
+// Sets how rows of `k` bytes are reduced that are `src_row` bytes apart; `config` has its epilogue.
 void SetProductLoops(const IntegerTileKind& kind, int64_t k, int64_t src_row,
                      IntegerTileConfig* config);
 // The counts of these loops.

@@ -28,7 +28,7 @@ class IntegerTileGenerator final : public TapLoopGenerator {
 
  private:
   // Vectors: the sums; the weights of each block (widened: their even and their odd
-  // bytes); the rest.
+  // bytes); the rest, of which pairs have a one in each 16 bits of the first.
   Xbyak::Xmm OddWeights(int block) const { return Vector(blocks_ * (pixels_ + 1) + block); }
   Xbyak::Xmm Spare(int i) const {
     const int first = blocks_ * (pixels_ + (widened() ? 2 : 1));
@@ -36,12 +36,14 @@ class IntegerTileGenerator final : public TapLoopGenerator {
   }
   // Without rows of taps r8 is free: it points to the bytes of the next tile to prefetch.
   const Xbyak::Reg64 next_tile_ = r8;
-  bool widened() const { return !unit_.has_dot_products(); }
+  bool widened() const { return config_.products == ByteProducts::kWidened; }
+  bool paired() const { return config_.products == ByteProducts::kPairs; }
 
   void Emit() override {
     Preamble();
     ReserveStack();
     ZeroSums();
+    if (paired()) unit_.BroadcastBits(this, Spare(0), 0x00010001, rax);
     LoadPointers(offsetof(IntegerTileArgs, src), offsetof(IntegerTileArgs, weights));
     if (config_.fetches_next) {
       mov(next_tile_, Argument(offsetof(IntegerTileArgs, src)));
@@ -56,7 +58,8 @@ class IntegerTileGenerator final : public TapLoopGenerator {
   }
 
   int InstructionsOfChannel(int pixels) const override {
-    return (blocks_ + pixels * (blocks_ + 1)) * (widened() ? 4 : 1);
+    const int of_block = paired() ? 3 : 1;
+    return (blocks_ + pixels * (of_block * blocks_ + 1)) * (widened() ? 4 : 1);
   }
 
   void ReduceChannel(const TapRun& run, int quad) override {
@@ -67,6 +70,10 @@ class IntegerTileGenerator final : public TapLoopGenerator {
       const auto src = ptr[src_ + static_cast<int>(pixel * loops_.src_pixel + quad * kQuad)];
       if (widened()) {
         AddWidened(pixel, src);
+        continue;
+      }
+      if (paired()) {
+        AddPairs(pixel, src);
         continue;
       }
       const Xbyak::Xmm broadcast = Spare(pixel);
@@ -100,6 +107,16 @@ class IntegerTileGenerator final : public TapLoopGenerator {
     is_signed ? vpsraw(odd, even, 8) : vpsrlw(odd, even, 8);
     vpsllw(even, even, 8);
     is_signed ? vpsraw(even, even, 8) : vpsrlw(even, even, 8);
+  }
+
+  void AddPairs(int pixel, const Xbyak::Address& src) {
+    const Xbyak::Xmm ones = Spare(0), product = Spare(1), broadcast = Spare(2);
+    vpbroadcastd(broadcast, src);
+    for (int block = 0; block < blocks_; ++block) {
+      vpmaddubsw(product, broadcast, Weights(block));
+      vpmaddwd(product, product, ones);
+      vpaddd(Sum(block, pixel), Sum(block, pixel), product);
+    }
   }
 
   void AddWidened(int pixel, const Xbyak::Address& src) {

@@ -59,7 +59,7 @@ absl::Status LowerInnerProduct(const network::InnerProduct& product, OperationCo
   weights[0] = context.dst_value().dims[1];
   InnerProductDesc desc;
   ABSL_ASSIGN_OR_RETURN(desc.dst, context.AnyDesc(context.dst()));
-  ABSL_ASSIGN_OR_RETURN(desc.weights, MemoryDesc::CreateAny(weights, operation.WeightsType()));
+  ABSL_ASSIGN_OR_RETURN(desc.weights, WeightsDesc(operation, weights, context.settings()));
   ABSL_ASSIGN_OR_RETURN(desc.bias, BiasDesc(fusion.bias));
   ABSL_ASSIGN_OR_RETURN(auto primitive,
                         CreateInnerProductFor(std::move(desc), fusion.attributes, context));

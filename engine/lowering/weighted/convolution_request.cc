@@ -64,8 +64,8 @@ absl::StatusOr<ConvolutionDesc> ConvolutionDescOf(const network::Convolution& co
                        .padding_left = convolution.padding_left,
                        .padding_right = convolution.padding_right};
   const Dims weights = GroupedWeightsDims(convolution, permitted, context.options.max_isa);
-  ABSL_ASSIGN_OR_RETURN(
-      desc.weights, MemoryDesc::CreateAny(weights, WeightedOperation(convolution).WeightsType()));
+  ABSL_ASSIGN_OR_RETURN(desc.weights,
+                        WeightsDesc(WeightedOperation(convolution), weights, context));
   ABSL_ASSIGN_OR_RETURN(desc.bias, BiasDesc(bias));
   return desc;
 }

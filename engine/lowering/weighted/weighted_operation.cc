@@ -4,6 +4,9 @@
 #include <utility>
 
 #include "engine/base/status_macros.h"
+#include "engine/cpu/isa.h"
+#include "engine/jit/vector_unit.h"
+#include "engine/kernels/products/integer_tile.h"
 #include "engine/lowering/weighted/integer_fusion.h"
 #include "engine/runtime/tensor_layout.h"
 
@@ -34,6 +37,17 @@ Dims GroupedDims(Dims weights, int64_t groups) {
   weights[0] /= groups;
   weights.insert(weights.begin(), groups);
   return weights;
+}
+
+absl::StatusOr<MemoryDesc> WeightsDesc(const WeightedOperation& operation, const Dims& dims,
+                                       const LoweringContext& context) {
+  ABSL_ASSIGN_OR_RETURN(MemoryDesc desc, MemoryDesc::CreateAny(dims, operation.WeightsType()));
+  const cpu::Isa isa = context.options.max_isa & cpu::BestIsa();
+  const bool gains = isa.Includes(cpu::Isa::kAvx2) && !VectorUnit::Of(isa).has_dot_products();
+  if (!gains || desc.data_type() != DataType::kS8) return desc;
+  ABSL_ASSIGN_OR_RETURN(const int largest, context.weights->LargestByte(operation.weights));
+  if (largest > kPairBound) return desc;
+  return desc.WithBound(kPairBound);
 }
 
 absl::StatusOr<MemoryDesc> BiasDesc(const std::vector<float>& bias) {

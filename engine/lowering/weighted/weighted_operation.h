@@ -74,6 +74,13 @@ absl::StatusOr<Fusion> PlanFusion(const WeightedOperation& operation,
 // [groups, O/groups, I, k...].
 Dims GroupedDims(Dims weights, int64_t groups);
 
+// The descriptor of the weights, `any`, with `dims` as the primitive counts them. Bytes that are so
+// small that products of them fit 16 bits are bounded (MemoryExtra) where the CPU gains by it: they
+// are looked at, whatever the file says of itself.
+//   and the errors of PackedWeights::LargestByte()
+absl::StatusOr<MemoryDesc> WeightsDesc(const WeightedOperation& operation, const Dims& dims,
+                                       const LoweringContext& context);
+
 // The descriptor of a bias; the zero descriptor where there is none.
 absl::StatusOr<MemoryDesc> BiasDesc(const std::vector<float>& bias);
 

@@ -208,7 +208,7 @@ absl::StatusOr<IntegerPacked::Generators> Generate(const InnerProductDesc& desc,
 
 absl::StatusOr<InnerProductDesc> ResolveIntegerPacked(const Request<InnerProductDesc>& request) {
   const InnerProductDesc& desc = request.desc;
-  const TileKind kind(request.facts.isa);
+  const TileKind kind(request.facts.isa, desc.weights);
   ABSL_RETURN_IF_ERROR(RequireForwardInteger(desc));
   constexpr int64_t kFewestRows = 8, kFewestChannels = 32;
   if (kind.is_matrix && (desc.src.dim(0) < kFewestRows || desc.src.dim(1) < kFewestChannels)) {
@@ -239,6 +239,9 @@ absl::StatusOr<InnerProductDesc> ResolveIntegerPacked(const Request<InnerProduct
   ABSL_ASSIGN_OR_RETURN(
       MemoryDesc packed,
       MemoryDesc::CreatePattern(desc.weights.dims(), DataType::kS8, kind.WeightsPattern(rank)));
+  if (kind.NeedsBound()) {
+    ABSL_ASSIGN_OR_RETURN(packed, packed.WithBound(kPairBound));
+  }
   if (kind.NeedsCompensation(desc.src)) {
     ABSL_ASSIGN_OR_RETURN(packed, packed.WithCompensation(1));
   }
@@ -248,7 +251,7 @@ absl::StatusOr<InnerProductDesc> ResolveIntegerPacked(const Request<InnerProduct
 absl::StatusOr<std::unique_ptr<Primitive>> CreateIntegerPacked(
     const Request<InnerProductDesc>& request) {
   const InnerProductDesc& desc = request.desc;
-  const TileKind kind(request.facts.isa);
+  const TileKind kind(request.facts.isa, desc.weights);
   PrimitiveInfo info = InfoOf(request);
   std::vector<int64_t> stage = StagedOffsets(desc.src, kind.step());
   int64_t src_row = StagedBytes(desc.src, kind.step());

@@ -55,6 +55,7 @@ struct CompensatedDriver {
 absl::StatusOr<ReorderDesc> ResolveCompensated(const Request<ReorderDesc>& request) {
   const ReorderDesc& desc = request.desc;
   if (!desc.dst.HasCompensation()) return Unimplemented("dst carries no compensation");
+  if (desc.dst.IsBounded()) return Unimplemented("the elements of dst are bounded");
   if (desc.dst.ElementCount() == 0) return Unimplemented("nothing to sum up");
   return desc;
 }

@@ -53,6 +53,7 @@ absl::Status RequireSumAtMost(const ReorderDesc& desc, const Attributes& attribu
 absl::StatusOr<std::shared_ptr<const Primitive>> CreateCopyInside(
     const Request<ReorderDesc>& request, const MemoryDesc& dst);
 
+TILEWIRE_ROW(ReorderDesc, Bounded);
 TILEWIRE_ROW(ReorderDesc, Compensated);
 TILEWIRE_ROW(ReorderDesc, WinogradWeights);
 TILEWIRE_ROW(ReorderDesc, BlockedCopy);

@@ -10,7 +10,8 @@
 // becomes 0. To f16 and bf16 it is rounded to nearest even, infinite where too large; NaN stays NaN
 // and becomes quiet. An s32 that f32 cannot hold is rounded to nearest even on its way. The padded
 // tail of dst is written with zeros. Scales: Attributes::output_scales (mask over dst's
-// dimensions); post-ops: one sum at most.
+// dimensions); post-ops: one sum at most. To a bounded dst (memory_desc.h) s8 alone is copied, and
+// an execution with elements beyond the bound is kInvalidArgument.
 //
 // Arguments kArgSrc, kArgDst.
 // Layouts   any to any, arbitrary strides included; dst must not overlap itself.
@@ -35,7 +36,8 @@ enum Algorithm : uint8_t {
   kWinogradWeights,
   kBlockedCopy,
   kCompensated,
-  kPlaneWeights
+  kPlaneWeights,
+  kBounded
 };
 }  // namespace reorder
 

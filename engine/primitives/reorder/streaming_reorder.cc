@@ -229,6 +229,9 @@ absl::Status ValidateStreaming(const MemoryDesc& src, const MemoryDesc& dst) {
   if (dst.HasCompensation()) {
     return Unimplemented("streaming reorder: dst carries sums of all elements");
   }
+  if (dst.IsBounded()) {
+    return Unimplemented("streaming reorder: dst is bounded, and its elements are not looked at");
+  }
   if (dst.format_kind() != FormatKind::kBlocked || dst.Overlaps()) {
     return InvalidArgument("streaming reorder: dst ", dst.ToString(), " has no layout to write");
   }

@@ -24,6 +24,12 @@ absl::Status Validate(const ReorderDesc& desc, const Attributes& attributes) {
   return CheckOutputScales("reorder", desc.dst, attributes.output_scales);
 }
 
+absl::Status RequireLayoutAlone(const ReorderDesc& desc) {
+  if (desc.dst.HasCompensation()) return Unimplemented("dst carries compensation");
+  if (desc.dst.IsBounded()) return Unimplemented("the elements of dst are bounded");
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status RequireBlocked(const ReorderDesc& desc) {
@@ -38,12 +44,12 @@ absl::Status RequireBlocked(const ReorderDesc& desc) {
 absl::Status RequirePlainCopy(const ReorderDesc& desc, const Attributes& attributes) {
   ABSL_RETURN_IF_ERROR(RequireBlocked(desc));
   if (desc.src.data_type() != desc.dst.data_type()) return Unimplemented("types differ");
-  if (desc.dst.HasCompensation()) return Unimplemented("dst carries compensation");
+  ABSL_RETURN_IF_ERROR(RequireLayoutAlone(desc));
   return RequireNoPostOps(attributes);
 }
 
 absl::Status RequireSumAtMost(const ReorderDesc& desc, const Attributes& attributes) {
-  if (desc.dst.HasCompensation()) return Unimplemented("dst carries compensation");
+  ABSL_RETURN_IF_ERROR(RequireLayoutAlone(desc));
   const auto entries = attributes.post_ops.entries();
   if (entries.empty()) return absl::OkStatus();
   if (entries.size() == 1 && std::holds_alternative<SumPostOp>(entries[0])) return absl::OkStatus();
@@ -73,6 +79,7 @@ std::vector<ReorderDesc> ReorderProbes(DataType type) {
       const MemoryDesc packed =
           probes::Tagged({32, 32, 3, 3}, to, "OIhw4i16o4i").WithCompensation(1).value();
       descs.push_back(ReorderDesc{probes::Tagged(packed.dims(), type, "oihw"), packed});
+      if (type == to) descs.push_back(ReorderDesc{descs.back().src, packed.WithBound(64).value()});
     }
     for (absl::string_view tag : {"OIhw16i16o", "OIhw8i8o"}) {
       const Dims dims = {32, 32, 3, 3};
@@ -97,7 +104,8 @@ std::vector<ReorderDesc> ReorderProbes(DataType type) {
 TILEWIRE_DEFINE_PRIMITIVE(
     Reorder, reorder,
     {kAnyCpu,
-     {{"compensated", ResolveCompensated, CreateCompensated, {.algorithm = kCompensated}}}},
+     {{"bounded", ResolveBounded, CreateBounded, {.algorithm = kBounded}},
+      {"compensated", ResolveCompensated, CreateCompensated, {.algorithm = kCompensated}}}},
     {{cpu::Isa::kAvx512},
      {{"planes", ResolvePlaneWeights, CreatePlaneWeights, {.algorithm = kPlaneWeights}}}},
     {kAvx512AndAvx2,

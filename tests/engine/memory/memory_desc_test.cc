@@ -308,7 +308,9 @@ TEST(MemoryDescTest, TextsAndKeys) {
                               Make({2, 3, 1, 1}, FormatTag::k_nChw8c),
                               Make({2, 3}, FormatTag::k_nc, DataType::kS8),
                               *Make({2, 3}, FormatTag::k_nc, DataType::kS8).WithCompensation(1),
-                              *Make({2, 3}, FormatTag::k_nc, DataType::kS8).WithCompensation(2)};
+                              *Make({2, 3}, FormatTag::k_nc, DataType::kS8).WithCompensation(2),
+                              *Make({2, 3}, FormatTag::k_nc, DataType::kS8).WithBound(1),
+                              *Make({2, 3}, FormatTag::k_nc, DataType::kS8).WithBound(2)};
   for (const MemoryDesc& desc : descs) {
     std::string key;
     desc.AppendKey(&key);
@@ -336,6 +338,25 @@ TEST(MemoryDescTest, CompensationLiesBehindTheElements) {
   EXPECT_THAT(compensated.WithCompensation(1), StatusIs(kInvalid, "cannot carry"));
   EXPECT_THAT(weights.WithCompensation(32), StatusIs(kInvalid, "mask 32"));
   EXPECT_THAT(compensated.SubMemory({1, 17, 5, 1, 3}, {1, 0, 0, 0, 0}), StatusIs(kInvalid));
+}
+
+TEST(MemoryDescTest, BoundsAreOfBytesAndChangeNoSize) {
+  const MemoryDesc weights = Make({2, 17, 5, 1, 3}, FormatTag::k_goihw, DataType::kS8);
+  ASSERT_OK_AND_ASSIGN(const MemoryDesc bounded, weights.WithBound(64));
+  EXPECT_EQ(bounded.SizeBytes(), weights.SizeBytes());
+  EXPECT_EQ(bounded.ToString(), "s8:2x17x5x1x3:ncdhw:within64");
+  EXPECT_FALSE(bounded == weights);
+  EXPECT_EQ(bounded.WithoutBound(), weights);
+  ASSERT_OK_AND_ASSIGN(const MemoryDesc both, bounded.WithCompensation(3));
+  EXPECT_EQ(both.ToString(), "s8:2x17x5x1x3:ncdhw:compensation3:within64");
+  EXPECT_EQ(both.WithoutBound(), *weights.WithCompensation(3));
+  EXPECT_EQ(both.WithoutExtra(), weights);
+  EXPECT_THAT(MemoryDesc::CreateAny({2, 3}, DataType::kS8)->WithBound(64), IsOk());
+  EXPECT_THAT(MemoryDesc::CreateAny({2, 3}, DataType::kU8)->WithBound(64),
+              StatusIs(kInvalid, "cannot have a bound"));
+  EXPECT_THAT(MemoryDesc().WithBound(64), StatusIs(kInvalid, "cannot have a bound"));
+  EXPECT_THAT(weights.WithBound(0), StatusIs(kInvalid, "a bound of 0"));
+  EXPECT_THAT(weights.WithBound(128), StatusIs(kInvalid, "allowed are 1 to 127"));
 }
 
 // A value in every byte, zeros where the padding is: counted against a walk over all padded

@@ -45,6 +45,10 @@ Bytes PackWeights(const MemoryDesc& desc, const std::vector<float>& values) {
 
 }  // namespace
 
+std::vector<float> BoundedWeights(const Dims& dims, int bound) {
+  return RandomIntegers(*ElementCount(dims), 2, -bound, bound);
+}
+
 std::vector<float> RandomOf(DataType type, const Dims& dims, uint64_t seed) {
   const int64_t count = *ElementCount(dims);
   switch (type) {

@@ -24,6 +24,8 @@ struct Values {
 
 // The whole range of u8 and s8, and numbers of a few thousand of the other types.
 std::vector<float> RandomOf(DataType type, const Dims& dims, uint64_t seed);
+// Weights from -bound to bound.
+std::vector<float> BoundedWeights(const Dims& dims, int bound);
 
 // The bytes of dst, whatever lies between its elements included. Weights are packed by the reorder
 // that every user takes: with the compensation, where the primitive wants one. Expects that the

@@ -66,6 +66,12 @@ std::string ChannelsLast(int rank) {
   return pattern + "b";
 }
 
+// Whether an s8 source becomes u8.
+bool ShiftsSource(const ConvolutionDesc& desc, const ImplementationFacts& facts) {
+  return !OnMatrixTiles(facts) && desc.src.data_type() == DataType::kS8 &&
+         ByteProductsOf(VectorUnit::Of(facts.isa), desc.weights) != ByteProducts::kWidened;
+}
+
 // "ABcd4b16a4b", with groups "aBCde4c16b4c".
 absl::StatusOr<MemoryDesc> PackedWeights(const ConvolutionDesc& desc,
                                          const ImplementationFacts& facts) {
@@ -81,9 +87,10 @@ absl::StatusOr<MemoryDesc> PackedWeights(const ConvolutionDesc& desc,
   absl::StrAppend(&pattern, unit.lanes(), oc, kQuad, ic);
   ABSL_ASSIGN_OR_RETURN(MemoryDesc packed,
                         MemoryDesc::CreatePattern(desc.weights.dims(), DataType::kS8, pattern));
-  const bool shifts =
-      unit.has_dot_products() && !OnMatrixTiles(facts) && desc.src.data_type() == DataType::kS8;
-  if (!shifts && desc.range.IsZero()) return packed;
+  if (!OnMatrixTiles(facts) && ByteProductsOf(unit, desc.weights) == ByteProducts::kPairs) {
+    ABSL_ASSIGN_OR_RETURN(packed, packed.WithBound(kPairBound));
+  }
+  if (!ShiftsSource(desc, facts) && desc.range.IsZero()) return packed;
   return packed.WithCompensation(geometry.grouped_weights ? 3 : 1);
 }
 
@@ -256,8 +263,8 @@ IntegerProblem IntegerProblemOf(const Request<ConvolutionDesc>& request) {
   const Geometry& geometry = problem.geometry;
   const int group = geometry.grouped_weights ? 1 : 0, lanes = unit.lanes();
   problem.on_matrix_tiles = OnMatrixTiles(request.facts);
-  problem.signed_src = (problem.on_matrix_tiles || !unit.has_dot_products()) &&
-                       desc.src.data_type() == DataType::kS8;
+  problem.products = ByteProductsOf(unit, desc.weights);
+  problem.signed_src = desc.src.data_type() == DataType::kS8 && !ShiftsSource(desc, request.facts);
   problem.block_quads = BlockQuads(geometry, request.facts);
   problem.dst = StridesOfBytes(desc.dst, lanes, geometry.oc);
   problem.weights_group = group == 1 ? desc.weights.stride(0) : 0;

@@ -41,7 +41,7 @@ Tiling TilingOf(const IntegerProblem& problem) {
   }
   RegisterBudget budget = {
       .unit = problem.unit(),
-      .extra = ExtraIntegerVectors(problem.unit()),
+      .extra = ExtraIntegerVectors(problem.products),
       .scratch = AccumulatorEpilogue::IntegerScratchCount(problem.epilogue.post_ops)};
   const int64_t blocks = DivUp(geometry.oc, problem.unit().lanes());
   if (!problem.depthwise) return ChooseTiling(geometry.out[2], blocks, budget);
@@ -92,6 +92,7 @@ IntegerTileConfig IntegerDriver::ConfigOf(const Range& tile, const Range& oc_gro
   config.epilogue.dst_pixel_bytes = problem_.dst.spatial[2];
   config.epilogue.dst_block_bytes = problem_.dst.block;
   config.epilogue.tail_lanes = last ? static_cast<int>(geometry.oc % lanes) : 0;
+  config.products = problem_.products;
   config.signed_src = problem_.signed_src;
   config.packed_src = problem_.packed_src;
   config.is_bf16 = problem_.is_bf16;

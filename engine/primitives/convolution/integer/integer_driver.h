@@ -31,6 +31,7 @@ struct ByteStrides {
 
 struct IntegerProblem {
   Geometry geometry;  // input channels count quads
+  ByteProducts products = ByteProducts::kDots;
   bool signed_src = false;
   bool depthwise = false;  // geometry: one group, whose ic is 1 and whose oc counts all channels
   bool on_matrix_tiles = false;  // src has no padding, and whole steps of matrix_tile.h

@@ -10,7 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/engine/primitives/cases_taken.h"
-#include "tests/engine/primitives/convolution/convolution_cases.h"
+#include "tests/engine/primitives/convolution/integer_cases.h"
 #include "tests/engine/primitives/integer_tensors.h"
 #include "tests/engine/primitives/row_name.h"
 #include "tests/support/avx_vnni/dot_product_emulator.h"
@@ -22,42 +22,6 @@ namespace {
 using enum DataType;
 using threading::Team;
 using Bytes = std::vector<uint8_t>;
-
-struct Setting {
-  DataType src = kU8, dst = kU8, bias = kF32;
-  bool scale_a_channel = false;
-  std::vector<PostOp> chain = {};
-  std::string src_pattern = {}, dst_pattern = {};  // empty: the row chooses
-};
-
-MemoryDesc AnyOr(const Dims& dims, DataType type, absl::string_view pattern) {
-  return pattern.empty() ? *MemoryDesc::CreateAny(dims, type)
-                         : *MemoryDesc::CreatePattern(dims, type, pattern);
-}
-
-ConvolutionDesc IntegerDesc(const ConvolutionCase& shape, const Setting& setting) {
-  ConvolutionDesc desc = DescOf(shape);
-  desc.src = AnyOr(shape.SrcDims(), setting.src, setting.src_pattern);
-  desc.weights = *MemoryDesc::CreateAny(shape.WeightsDims(), kS8);
-  desc.dst = AnyOr(shape.DstDims(), setting.dst, setting.dst_pattern);
-  if (shape.bias) desc.bias = *MemoryDesc::CreateAny({shape.oc}, setting.bias);
-  return desc;
-}
-
-Attributes IntegerAttributesOf(const ConvolutionCase& shape, const Setting& setting) {
-  Attributes attributes;
-  attributes.scratchpad_mode = ScratchpadMode::kUser;
-  for (const PostOp& entry : setting.chain) EXPECT_TRUE(attributes.post_ops.Append(entry).ok());
-  attributes.output_scales = SpreadingScales(shape.Products(), shape.oc, setting.scale_a_channel);
-  return attributes;
-}
-
-Values RandomValues(const ConvolutionCase& shape, const Setting& setting) {
-  return {.src = RandomOf(setting.src, shape.SrcDims(), 1),
-          .weights = RandomOf(kS8, shape.WeightsDims(), 2),
-          .bias = RandomOf(setting.bias, {shape.bias ? shape.oc : 0}, 3),
-          .dst = RandomOf(setting.dst, shape.DstDims(), 4)};
-}
 
 class IntegerConvolutionTest : public ::testing::TestWithParam<Implementation<ConvolutionDesc>> {
  protected:
@@ -138,47 +102,6 @@ class IntegerConvolutionTest : public ::testing::TestWithParam<Implementation<Co
     }
   }
 };
-
-// Shapes with what decides about code: tails of channels, padding, strides, groups.
-std::vector<ConvolutionCase> FewShapes() {
-  return {
-      Case("quads, tail of outputs", {2, 20, 6, 17}, 40, {3, 3}, {.left = {1, 1}}),
-      Case("four blocks", {1, 64, 5, 6}, 128, {1, 1}),
-      Case("odd channels", {1, 7, 5, 9}, 67, {3, 2}, {.strides = {2, 1}, .left = {1, 1}}),
-      Case("odd groups", {1, 15, 5, 5}, 27, {3, 3}, {.groups = 3, .left = {1, 1}}),
-      Case("depthwise", {1, 40, 5, 30}, 40, {3, 3}, {.groups = 40, .left = {1, 1}}),
-      Case("a step and a part of one, a tail of outputs", {1, 72, 3, 19}, 40, {1, 1}),
-      Case("groups of half a step", {1, 64, 3, 5}, 64, {3, 3}, {.groups = 2, .left = {1, 1}}),
-  };
-}
-
-// Every way in which a tile, a step or a configuration may be full or not.
-std::vector<ConvolutionCase> MatrixShapes() {
-  return {
-      Case("one tile of one row of outputs, in place", {2, 64, 4, 4}, 16, {1, 1}),
-      Case("a pair and a tile with one pixel", {1, 128, 7, 7}, 80, {1, 1}),
-      Case("whole pairs, then a short tile", {1, 64, 8, 5}, 32, {1, 1}),
-      Case("tiles of one size", {1, 64, 7, 8}, 48, {1, 1}, {.bias = false}),
-      Case("1x1 with stride 2, in place", {1, 64, 9, 41}, 33, {1, 1}, {.strides = {2, 2}}),
-      Case("3x3 without padding, in place", {2, 64, 5, 9}, 32, {3, 3}),
-      Case("3x3, rows of two kinds of tiles", {1, 64, 4, 40}, 16, {3, 3}, {.left = {1, 1}}),
-      Case("3x3 with stride 2", {1, 33, 7, 37}, 40, {3, 3}, {.strides = {2, 2}, .left = {1, 1}}),
-      Case("three steps, five blocks", {1, 192, 3, 17}, 72, {1, 1}, {.left = {1, 0}}),
-      Case("dilated", {1, 64, 9, 9}, 32, {3, 3}, {.dilations = {1, 2}, .left = {2, 3}}),
-      Case("groups of a step, in place", {1, 128, 5, 6}, 64, {1, 1}, {.groups = 2}),
-      Case("groups of part of a step", {2, 120, 4, 5}, 60, {3, 3}, {.groups = 3, .left = {1, 1}}),
-      Case("1D", {2, 64, 50}, 33, {3}, {.left = {1}}),
-      Case("3D", {1, 64, 4, 5, 6}, 32, {2, 3, 2}, {.left = {1, 1, 1}}),
-      Case("3D without padding, in place", {1, 64, 4, 5, 6}, 32, {2, 3, 2}),
-      Case("7x7: one long row of padded ones", {2, 64, 7, 7}, 48, {3, 3}, {.left = {1, 1}}),
-      Case("14x14", {1, 64, 14, 14}, 33, {3, 3}, {.left = {1, 1}}),
-      Case("narrow, in place", {1, 64, 9, 8}, 32, {3, 3}),
-      Case("narrow and far between", {1, 64, 7, 3}, 16, {3, 3},
-           {.dilations = {0, 5}, .left = {1, 6}}),
-      Case("narrow groups", {1, 96, 6, 6}, 60, {3, 3}, {.groups = 3, .left = {1, 1}}),
-      Case("high and narrow", {1, 64, 33, 2}, 32, {3, 1}, {.left = {1, 0}}),
-  };
-}
 
 TEST_P(IntegerConvolutionTest, MatchesReferenceOnEveryShape) {
   for (const ConvolutionCase& shape : ConvolutionCases()) {
@@ -310,6 +233,12 @@ TEST_P(IntegerConvolutionTest, MatchesReferenceByARangeOfRunTime) {
           SCOPED_TRACE(absl::StrCat(shape.why, " ", range[1], " ", zero_point));
           ExpectSameBytes(desc, IntegerAttributesOf(shape, setting), values);
         }
+        const Setting small = {.dst = kF32, .bound = 64};
+        desc = IntegerDesc(shape, small);
+        desc.range = *MemoryDesc::CreatePattern({2}, kF32, "a");
+        values = RandomValues(shape, small);
+        values.range = range;
+        ExpectSameBytes(desc, IntegerAttributesOf(shape, small), values);
       }
     }
   }
@@ -352,6 +281,54 @@ TEST_P(IntegerConvolutionTest, ExtremeProductsAreExact) {
                       values);
     }
   }
+}
+
+// Where two products fit 16 bits they are added there: s8 sources become u8 for that.
+TEST_P(IntegerConvolutionTest, SmallWeightsGiveTheSameBytes) {
+  for (const std::vector<ConvolutionCase>& shapes : {ConvolutionCases(), MatrixShapes()}) {
+    for (const ConvolutionCase& shape : shapes) {
+      ExpectSameBytes(
+          shape, {.bias = kS32, .scale_a_channel = true, .chain = {ReluPostOp()}, .bound = 64});
+      ExpectSameBytes(shape,
+                      {.src = kS8, .dst = kS8, .chain = {SumPostOp{.scale = 0.5f}}, .bound = 64});
+    }
+  }
+  for (const ConvolutionCase& shape : FewShapes()) ExpectSameBytes(shape, {.bound = 65});
+}
+
+TEST_P(IntegerConvolutionTest, ExtremeSumsOfPairsAreExact) {
+  const ConvolutionCase shape = Case("", {1, 512, 4, 4}, 24, {3, 3}, {.left = {1, 1}});
+  for (const auto& [type, element] :
+       {std::pair{kU8, 255.0f}, std::pair{kS8, -128.0f}, std::pair{kS8, 127.0f}}) {
+    for (float weight : {-64.0f, 64.0f}) {
+      const Setting setting = {.src = type, .dst = kS32, .bound = 64};
+      Values values = RandomValues(shape, setting);
+      std::fill(values.src.begin(), values.src.end(), element);
+      std::fill(values.weights.begin(), values.weights.end(), weight);
+      ExpectSameBytes(IntegerDesc(shape, setting), {.scratchpad_mode = ScratchpadMode::kUser},
+                      values);
+    }
+  }
+}
+
+// The promise is part of the layout that the row asks for, and the reorder to it looks at the
+// weights.
+TEST(SmallWeightsTest, ArePromisedToRowsThatAddPairsAlone) {
+  if (!cpu::Supports(cpu::Isa::kAvx2)) GTEST_SKIP() << "the CPU lacks avx2";
+  const ConvolutionCase shape = FewShapes()[0];
+  const auto bound_of = [&](int bound, cpu::Isa max_isa) {
+    const auto primitive =
+        CreateConvolution(IntegerDesc(shape, {.bound = bound}), {}, {.max_isa = max_isa});
+    EXPECT_THAT(primitive, IsOk());
+    return primitive.ok() ? (*primitive)->Desc(kArgWeights).extra().bound : -1;
+  };
+  EXPECT_EQ(bound_of(64, cpu::Isa::kAvx2), 64);
+  EXPECT_EQ(bound_of(7, cpu::Isa::kAvx2), 64);
+  EXPECT_EQ(bound_of(65, cpu::Isa::kAvx2), 0);
+  EXPECT_EQ(bound_of(0, cpu::Isa::kAvx2), 0);
+  EXPECT_EQ(bound_of(64, cpu::Isa::kBaseline), 0);
+  if (!cpu::Supports(cpu::Isa::kAvx512Vnni)) return;
+  EXPECT_EQ(bound_of(64, cpu::Isa::kAvx512Vnni), 0);
 }
 
 TEST_P(IntegerConvolutionTest, ResultsSaturate) {

@@ -3,6 +3,7 @@
 // Every row of the table that takes u8 and s8 against the reference: the same bytes, whatever the
 // shape, the types, the scales, the chain, the layouts, the threads.
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 
 #include "engine/primitives/inner_product/inner_product.h"
@@ -20,6 +21,7 @@ struct Setting {
   DataType src = kU8, dst = kU8, bias = kF32;
   bool scale_a_channel = false;
   std::vector<PostOp> chain = {};
+  int bound = 0;  // of the weights' magnitudes; 0: none
 };
 
 struct IntegerShape {
@@ -35,8 +37,10 @@ struct IntegerShape {
 };
 
 InnerProductDesc IntegerDesc(const IntegerShape& shape, const Setting& setting) {
+  MemoryDesc weights = *MemoryDesc::CreateAny(shape.WeightsDims(), kS8);
+  if (setting.bound > 0) weights = *weights.WithBound(setting.bound);
   return {.src = *MemoryDesc::CreateAny(shape.src, setting.src),
-          .weights = *MemoryDesc::CreateAny(shape.WeightsDims(), kS8),
+          .weights = std::move(weights),
           .bias = *MemoryDesc::CreateAny({shape.outputs}, setting.bias),
           .dst = *MemoryDesc::CreateAny(shape.DstDims(), setting.dst)};
 }
@@ -52,7 +56,8 @@ Attributes AttributesOf(const IntegerShape& shape, const Setting& setting) {
 
 Values RandomValues(const IntegerShape& shape, const Setting& setting) {
   return {.src = RandomOf(setting.src, shape.src, 1),
-          .weights = RandomOf(kS8, shape.WeightsDims(), 2),
+          .weights = setting.bound > 0 ? BoundedWeights(shape.WeightsDims(), setting.bound)
+                                       : RandomOf(kS8, shape.WeightsDims(), 2),
           .bias = RandomOf(setting.bias, {shape.outputs}, 3),
           .dst = RandomOf(setting.dst, shape.DstDims(), 4)};
 }
@@ -163,13 +168,26 @@ TEST_P(IntegerInnerProductTest, EveryLayout) {
   }
 }
 
+// Where two products fit 16 bits they are added there: s8 sources become u8 for that.
+TEST_P(IntegerInnerProductTest, SmallWeightsGiveTheSameBytes) {
+  for (DataType src : {kU8, kS8}) {
+    for (int64_t outputs : {1, 3, 17, 70}) {
+      for (int64_t batch : {1, 4, 5, 13}) {
+        ExpectSameBytes({{batch, 37}, outputs}, {.src = src, .bias = kS32, .bound = 64});
+      }
+    }
+    for (int64_t k : {1, 5, 64, 68, 4097}) ExpectSameBytes({{3, k}, 20}, {.src = src, .bound = 64});
+    ExpectSameBytes({{3, 20, 3, 5}, 21}, {.src = src, .chain = {SumPostOp{}}, .bound = 64});
+  }
+}
+
 // The first layers behind VGG's and ResNet's convolutions are long: extreme bytes, up to the bound
 // of the contract.
 TEST_P(IntegerInnerProductTest, ExtremeProductsAreExact) {
   for (const auto& [type, element] : {std::pair{kU8, 255.0f}, std::pair{kS8, -128.0f}}) {
-    for (float weight : {-128.0f, 127.0f}) {
+    for (float weight : {-128.0f, 127.0f, -64.0f, 64.0f}) {
       const IntegerShape shape{{1, 25088}, 3};
-      const Setting setting{.src = type, .dst = kS32};
+      const Setting setting{.src = type, .dst = kS32, .bound = std::abs(weight) > 64 ? 0 : 64};
       Values values = RandomValues(shape, setting);
       std::fill(values.src.begin(), values.src.end(), element);
       std::fill(values.weights.begin(), values.weights.end(), weight);

@@ -54,7 +54,7 @@ class RandomDescriptorsTest : public RandomCasesTest {
 
   // The primitive's own layout, or another one whose bytes stay within bounds.
   static MemoryDesc OtherLayout(Random& random, const MemoryDesc& own) {
-    const bool opaque = own.format_kind() != FormatKind::kBlocked || own.HasCompensation();
+    const bool opaque = own.format_kind() != FormatKind::kBlocked || own.extra().flags != 0;
     if (!opaque && Chance(random, 50)) return own;
     const LayoutChoice choice = opaque ? LayoutChoice::kPlain : RandomLayoutChoice(random);
     if (choice == LayoutChoice::kAny) return own;

@@ -44,6 +44,8 @@ absl::StatusOr<MemoryDesc> TensorMaker::Weights(const Dims& dims) {
   if (weights_ == DataType::kS8 && Chance(random_, 10)) {
     return desc.WithCompensation(static_cast<int>(random_.Integer(0, 7)));
   }
+  if (weights_ == DataType::kS8 && Chance(random_, 30))
+    return desc.WithBound(Pick(random_, {1, 64, 127}));
   return desc;
 }
 
