@@ -82,6 +82,7 @@ struct TunedNode {
   TunedPrecision precision = TunedPrecision::kExact;
   std::string reason;
   std::string input;         // the tensor that it reads
+  int largest_weight = 127;  // where it is int8, of its integers, whatever their sign
   float low = 0, high = 0;   // the range of that tensor's integers
   std::string range_method;  // "extremes", "percentile", "squares"
   double error_alone = -1;   // l2, if it alone is int8; -1: not measured

@@ -7,7 +7,6 @@
 namespace tilewire::tuning {
 namespace {
 
-constexpr float kMost = 127;
 constexpr float kLeast = 1e-10f;  // smaller scales are not ordinary (IsOrdinary())
 constexpr double kMostBias = 1 << 30;
 // A sum with it has no bits below the ones: it rounds to the nearest integer, halves to even.
@@ -15,7 +14,8 @@ constexpr float kRounding = 1.5f * (1 << 23);
 
 }  // namespace
 
-ByteWeights ToBytes(absl::Span<const float> weights, const Dims& dims, int axis) {
+ByteWeights ToBytes(absl::Span<const float> weights, const Dims& dims, int axis, int largest) {
+  const float most = static_cast<float>(largest);
   const int64_t outputs = dims[axis];
   int64_t inner = 1;
   for (size_t d = axis + 1; d < dims.size(); ++d) inner *= dims[d];
@@ -29,17 +29,16 @@ ByteWeights ToBytes(absl::Span<const float> weights, const Dims& dims, int axis)
   ByteWeights bytes;
   bytes.scale.assign(outputs, 0);
   for_each_run([&](int64_t output, const float* run) {
-    float largest = bytes.scale[output];
-    for (int64_t i = 0; i < inner; ++i) largest = std::max(largest, std::fabs(run[i]));
-    bytes.scale[output] = largest;
+    float& scale = bytes.scale[output];
+    for (int64_t i = 0; i < inner; ++i) scale = std::max(scale, std::fabs(run[i]));
   });
-  for (float& scale : bytes.scale) scale = scale == 0 ? 1 : std::max(scale / kMost, kLeast);
+  for (float& scale : bytes.scale) scale = scale == 0 ? 1 : std::max(scale / most, kLeast);
   bytes.elements.resize(weights.size());
   for_each_run([&](int64_t output, const float* run) {
     const float scale = bytes.scale[output];
     int8_t* const elements = &bytes.elements[run - weights.data()];
     for (int64_t i = 0; i < inner; ++i) {
-      const float scaled = std::clamp(run[i] / scale, -kMost, kMost);
+      const float scaled = std::clamp(run[i] / scale, -most, most);
       elements[i] = static_cast<int8_t>((scaled + kRounding) - kRounding);
     }
   });

@@ -121,6 +121,17 @@ absl::StatusOr<std::vector<Layer>> FindLayers(const ModelSource& source) {
       "initializer of f32");
 }
 
+void FitWeightsTo(cpu::Isa isa, const ModelSource& source, std::vector<Layer>* layers) {
+  const bool has_dot_products =
+      isa.Includes(cpu::Isa::kAvx2Vnni) || isa.Includes(cpu::Isa::kAvx512Vnni);
+  if (has_dot_products || !isa.Includes(cpu::Isa::kAvx2)) return;
+  for (Layer& layer : *layers) {
+    const Dims& dims = source.Initializer(layer.weights)->dims;
+    const bool is_depthwise = layer.op == "Conv" && dims[1] == 1;
+    if (!is_depthwise) layer.largest_weight = kLargestPaired;
+  }
+}
+
 std::vector<bool> IsInt8(const Precisions& precisions) {
   std::vector<bool> is_int8;
   for (TunedPrecision precision : precisions) is_int8.push_back(precision == TunedPrecision::kInt8);

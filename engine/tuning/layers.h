@@ -11,7 +11,9 @@
 
 #include "absl/status/statusor.h"
 #include "engine/base/precision.h"
+#include "engine/cpu/isa.h"
 #include "engine/tuner.h"
+#include "engine/tuning/byte_weights.h"
 #include "engine/tuning/model_source.h"
 
 namespace tilewire::tuning {
@@ -27,11 +29,17 @@ struct Layer {
   int axis = 0;      // of the weights: the outputs
   // Whether it has a bias or room for one, so that its outputs can be shifted.
   bool can_shift = false;
+  // Where it is int8, its weights are integers from minus this to this.
+  int largest_weight = kLargestWeight;
 };
 
 // In the order of the file.
 //   kFailedPrecondition  the model is quantized already; no layer at all, with the reason
 absl::StatusOr<std::vector<Layer>> FindLayers(const ModelSource& source);
+
+// Makes weights as small as a CPU of `isa` needs them to be for products in pairs: those of layers
+// that are not depthwise, whose products do not come in pairs.
+void FitWeightsTo(cpu::Isa isa, const ModelSource& source, std::vector<Layer>* layers);
 
 // Per layer.
 using Precisions = std::vector<TunedPrecision>;

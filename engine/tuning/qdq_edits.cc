@@ -157,7 +157,9 @@ void QdqEdits::Name(const Layer& layer) {
 }
 
 std::string QdqEdits::AddWeights(const Layer& layer, const LayerIntegers& integers) {
-  const std::string of = absl::StrCat(layer.axis == 0 ? "" : "_columns",
+  const std::string within =
+      layer.largest_weight == kLargestWeight ? "" : absl::StrCat("_within_", layer.largest_weight);
+  const std::string of = absl::StrCat(layer.axis == 0 ? "" : "_columns", within,
                                       integers.has_own_weights ? OwnPart(layer) : "");
   const std::string real = NameOf(layer.weights, "_real", of);
   if (!weights_.insert(real).second) return real;

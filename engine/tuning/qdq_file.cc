@@ -39,11 +39,12 @@ std::string WithOutputs(const ModelSource& source, const std::vector<std::string
 }
 
 absl::StatusOr<const ByteWeights*> QdqWriter::BytesOf(const Layer& layer) {
-  const std::string key = absl::StrCat(layer.weights, "/", layer.axis);
+  const std::string key = absl::StrCat(layer.weights, "/", layer.axis, "/", layer.largest_weight);
   if (const auto found = bytes_.find(key); found != bytes_.end()) return &found->second;
   ABSL_ASSIGN_OR_RETURN(const std::vector<float> weights, LoadWeights(layer));
   const Dims& dims = source_.Initializer(layer.weights)->dims;
-  return &bytes_.emplace(key, ToBytes(weights, dims, layer.axis)).first->second;
+  return &bytes_.emplace(key, ToBytes(weights, dims, layer.axis, layer.largest_weight))
+              .first->second;
 }
 
 absl::StatusOr<std::vector<float>> QdqWriter::LoadWeights(const Layer& layer) const {
@@ -86,7 +87,7 @@ absl::StatusOr<LayerIntegers> QdqWriter::IntegersOf(int index, const TensorParam
     integers.biases[i] /= given[i];
   ABSL_ASSIGN_OR_RETURN(std::vector<float> weights, LoadWeights(layer));
   if (is_scaled) Scale(integers.dims, given, read, &weights);
-  *own_weights = ToBytes(weights, integers.dims, layer.axis);
+  *own_weights = ToBytes(weights, integers.dims, layer.axis, layer.largest_weight);
   integers.weights = own_weights;
   return integers;
 }

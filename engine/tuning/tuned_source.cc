@@ -117,6 +117,23 @@ absl::StatusOr<std::vector<TunedPrecision>> PrecisionsOf(const tuned::ModelTunin
   return precisions;
 }
 
+absl::Status AddLargestWeights(const tuned::ModelTuning& tuning, const TuningLines& lines,
+                               std::vector<Layer>* layers) {
+  std::map<std::string, Layer*> named;
+  for (Layer& layer : *layers) named[layer.name] = &layer;
+  for (int i = 0; i < tuning.layer_size(); ++i) {
+    const tuned::TunedLayer& layer = tuning.layer(i);
+    const int largest = layer.largest_weight();
+    if (largest < 0 || largest > kLargestWeight) {
+      return InvalidArgument(LineText(lines.layers, i), "layer '", layer.node(),
+                             "': its largest_weight is ", largest, "; allowed are 1 to ",
+                             kLargestWeight);
+    }
+    if (largest != 0) named.at(layer.node())->largest_weight = largest;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckTensor(const tuned::TunedTensor& tensor, const ModelSource& source) {
   const std::string& name = tensor.name();
   const bool is_known = source.IsInput(name) || source.ProducerOf(name) >= 0;
@@ -296,9 +313,10 @@ absl::StatusOr<std::string> ApplyTuning(const tuned::ModelTuning& tuning, const 
                                         std::map<std::string, Precision>* precisions,
                                         const TuningLines& lines) {
   ABSL_RETURN_IF_ERROR(CheckFile(tuning, source, lines));
-  ABSL_ASSIGN_OR_RETURN(const std::vector<Layer> layers, FindLayers(source));
+  ABSL_ASSIGN_OR_RETURN(std::vector<Layer> layers, FindLayers(source));
   ABSL_ASSIGN_OR_RETURN(const std::vector<TunedPrecision> tuned,
                         PrecisionsOf(tuning, layers, lines));
+  ABSL_RETURN_IF_ERROR(AddLargestWeights(tuning, lines, &layers));
   ABSL_ASSIGN_OR_RETURN(const auto ranges, RangesOf(tuning, source, lines));
   std::map<std::string, int> places;  // in the tuning
   for (int i = 0; i < tuning.layer_size(); ++i) places[tuning.layer(i).node()] = i;

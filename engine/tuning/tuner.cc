@@ -73,6 +73,7 @@ class Tuning {
     ABSL_ASSIGN_OR_RETURN(output_, OutputOf(exact_->signature(), spec_.budget));
     ABSL_ASSIGN_OR_RETURN(const ModelSource source, ModelSource::Read(path_));
     ABSL_ASSIGN_OR_RETURN(layers_, FindLayers(source));
+    FitWeightsTo(engine_->options().max_isa & cpu::BestIsa(), source, &layers_);
     ABSL_ASSIGN_OR_RETURN(
         set_, ExampleSet::Create(exact_->signature(), examples, spec_.hold_out, spec_.seed));
     ABSL_ASSIGN_OR_RETURN(runs_, NewRuns(spec_.stop));
@@ -339,6 +340,7 @@ class Tuning {
   TunedNode Measured(const Choice& choice, size_t i) const {
     const Layer& layer = layers_[i];
     TunedNode node{.node = layer.name, .op = layer.op, .input = layer.input};
+    node.largest_weight = layer.largest_weight;
     node.error_alone = choice.ErrorAlone(static_cast<int>(i), TunedPrecision::kInt8);
     node.bf16_alone = choice.ErrorAlone(static_cast<int>(i), TunedPrecision::kBf16);
     if (choice.times().empty()) return node;
@@ -383,6 +385,9 @@ class Tuning {
       layer->set_error_alone(node.precision == TunedPrecision::kInt8   ? node.error_alone
                              : node.precision == TunedPrecision::kBf16 ? node.bf16_alone
                                                                        : 0);
+      const int largest = layers_[i].largest_weight;
+      if (node.precision == TunedPrecision::kInt8 && largest != kLargestWeight)
+        layer->set_largest_weight(largest);
       const auto shift = corrections.shifts.find(static_cast<int>(i));
       if (shift != corrections.shifts.end())
         layer->mutable_bias_shift()->Assign(shift->second.begin(), shift->second.end());

@@ -94,6 +94,10 @@ std::string ReasonText(const TunedNode& node, const TuningSpec& spec, bool is_ch
   } else if (is_chosen && node.precision != TunedPrecision::kExact) {
     text = absl::StrCat("taken: ", ByItself(node, node.precision));
   }
+  if (is_chosen && node.precision == TunedPrecision::kInt8 && node.largest_weight < 127) {
+    AddTo(&text, absl::StrCat("its weights are within ", node.largest_weight,
+                              ", for products in pairs, as this CPU has no VNNI"));
+  }
   const bool tells_against = is_chosen && winner.empty();
   for (TunedPrecision precision : {TunedPrecision::kInt8, TunedPrecision::kBf16}) {
     const bool may_be = precision == TunedPrecision::kInt8 ? spec.may_be_int8 : spec.may_be_bf16;

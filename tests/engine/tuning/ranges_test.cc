@@ -116,6 +116,12 @@ TEST(ByteWeightsTest, AreRoundedByOutput) {
   EXPECT_EQ(by_column.scale, by_row.scale);
 }
 
+TEST(ByteWeightsTest, SmallOnesKeepToTheirBound) {
+  const auto bytes = tuning::ToBytes({1, -2, 0.5f, 10, 0, -5}, {2, 3}, 0, tuning::kLargestPaired);
+  EXPECT_EQ(bytes.elements, (std::vector<int8_t>{32, -64, 16, 64, 0, -32}));
+  EXPECT_EQ(bytes.scale, (std::vector<float>{2.0f / 64, 10.0f / 64}));
+}
+
 TEST(ByteWeightsTest, OutputsOfZerosHaveAScale) {
   const auto bytes = tuning::ToBytes({0, 0}, {1, 2}, 0);
   EXPECT_EQ(bytes.scale[0], 1);

@@ -187,6 +187,9 @@ TEST(TunedSourceTest, RefusesByName) {
       {"the range from nan to", [](Tuning* t) { t->mutable_tensor(0)->set_low(std::nanf("")); }},
       {"to inf is not finite", [&](Tuning* t) { t->mutable_tensor(0)->set_high(kInfinity); }},
       {"does not hold 0", [](Tuning* t) { t->mutable_tensor(0)->set_low(0.5f); }},
+      {"its largest_weight is 128; allowed are 1 to 127",
+       [](Tuning* t) { t->mutable_layer(1)->set_largest_weight(128); }},
+      {"its largest_weight is -1", [](Tuning* t) { t->mutable_layer(1)->set_largest_weight(-1); }},
       {"is int8, and its input 'x' has no range", [](Tuning* t) { t->clear_tensor(); }},
   };
   for (const auto& test : kCases) {
