@@ -4,9 +4,8 @@
 // those of the convolution with input and output channels exchanged:
 //
 //   stride 1   a convolution whose taps come in reverse order, and whose padding is what a window
-//              reaches less the convolution's: all of the table's rows serve it; and, for short
-//              rows and windows of one tap with a stride, that of the pixels which are read
-//              (spread_pixels.h)
+//              reaches less the convolution's: all of the table's rows serve it; and, for windows
+//              of one tap with a stride, that of the pixels which are read (spread_pixels.h)
 //   any        a deconvolution, whose tiles compute the outputs of each phase of the strides; and,
 //              to the few channels of a first layer, one whose lanes are channels of diff_dst
 //
@@ -117,13 +116,9 @@ absl::StatusOr<MemoryDesc> CopyBeforePacking(const MemoryDesc& wanted) {
                                    absl::StrCat("Abcd", wanted.winograd().lanes, "a"));
 }
 
-// Whether the operation inside computes the pixels of src that strides leave, without gaps: where
-// rows of diff_dst are so short that tiles by phases would be, too.
-bool Spreads(const ConvolutionDesc& desc) {
-  constexpr int64_t kShortRow = 8;
-  const Geometry geometry = GeometryOf(desc);
-  return geometry.out[2] <= kShortRow && LeavesPixels(geometry);
-}
+// Whether the operation inside computes the pixels of src that strides leave, without gaps: tiles
+// by phases would end with each of their rows, and be written through the caches.
+bool Spreads(const ConvolutionDesc& desc) { return LeavesPixels(GeometryOf(desc)); }
 
 // The attributes of the operation inside: what follows it takes the post-ops that it does not get.
 Attributes AttributesInside(const Request<ConvolutionDesc>& request) {
@@ -140,8 +135,8 @@ std::optional<SpreadPixels> SpreadAfter(const Request<ConvolutionDesc>& request,
   const Geometry geometry = GeometryOf(desc);
   const int lanes = VectorUnit::Of(request.facts.isa).lanes();
   return SpreadPixels(geometry, lanes, StridesOf(inner.Desc(kArgDst), lanes, geometry.ic),
-                      StridesOf(desc.src, lanes, geometry.ic),
-                      request.attributes.post_ops.HasSum());
+                      StridesOf(desc.src, lanes, geometry.ic), request.attributes.post_ops.HasSum(),
+                      desc.src.SizeBytes());
 }
 
 // The primitive around `inner`, which is created in full. `flips`: it is a convolution.

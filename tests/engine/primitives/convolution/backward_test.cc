@@ -41,6 +41,7 @@ std::vector<ConvolutionCase> GradientShapes() {
       Case("as many pixels as planes pay for", {3, 33, 13, 14}, 50, {1, 3}, {.left = {0, 1}}),
       Case("1x1, strided, planes", {2, 40, 33, 15}, 72, {1, 1}, {.strides = {2, 2}}),
       Case("more planes than stay in cache", {2, 264, 12, 12}, 1100, {1, 1}),
+      Case("1x1, strided, larger than caches", {2, 33, 180, 181}, 16, {1, 1}, {.strides = {3, 4}}),
       Case("parts of channels, strided", {2, 136, 9, 9}, 256, {3, 3},
            {.strides = {2, 2}, .left = {1, 1}}),
       Case("parts of channels, 1x1, strided", {2, 264, 5, 5}, 1100, {1, 1}, {.strides = {2, 2}}),
