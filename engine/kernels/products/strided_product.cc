@@ -34,7 +34,10 @@ constexpr int64_t kMostRowsThatWait = 32;  // for weights from memory; more hide
 // Where dst is what takes time: the most products of an element, the fewest elements of dst, and
 // the weights of a piece, half of the first cache.
 constexpr int64_t kMostProductsOfMuch = 64, kFewestElementsOfMuch = int64_t{1} << 20;
-constexpr int64_t kFewestElementsPastCaches = int64_t{1} << 22;  // of what the last cache may keep
+// The least dst that goes past the caches: more than the last one may keep, or, where nothing is
+// about to read it, than the second one does.
+constexpr int64_t kFewestElementsPastCaches = int64_t{1} << 22;
+constexpr int64_t kFewestElementsReadLate = int64_t{1} << 20;
 constexpr int64_t kWeightsOfMuch = 4096;
 
 // Vectors of columns in a tile: more where rows are too few for sums that hide the latency of
@@ -88,8 +91,10 @@ void StridedProduct::ChoosePieces(int most_blocks) {
   if (WritesMuch()) {
     panels_of_piece_ = std::max<int64_t>(1, kWeightsOfMuch / (shape_.k * columns_));
     while (panels_of_piece_ * columns_ % kFloatsOfLine != 0) ++panels_of_piece_;
-    streams_ = shape_.m * shape_.n >= kFewestElementsPastCaches && shape_.post_ops.empty() &&
+    const int64_t fewest = shape_.read_late ? kFewestElementsReadLate : kFewestElementsPastCaches;
+    streams_ = shape_.m * shape_.n >= fewest && shape_.post_ops.empty() &&
                shape_.n % kFloatsOfLine == 0 && shape_.dst_row % kFloatsOfLine == 0;
+    copies_rows_ = streams_ && unit_.lanes() != kFloatsOfLine;
   }
   pieces_of_panels_ = DivUp(panels_, std::max<int64_t>(1, panels_of_piece_));
 }
@@ -97,6 +102,7 @@ void StridedProduct::ChoosePieces(int most_blocks) {
 void StridedProduct::ChooseParts() {
   const bool has_few_rows = shape_.m <= kFewRows && !shape_.adds_parts;
   int64_t part = has_few_rows ? kPartOfFewRows : kPartOfRows, columns = kColumnsOfPiece;
+  chain_ = std::max<int64_t>(1, shape_.k < 2 * part ? shape_.k : part);
   if (ReadsMuch()) {
     part = kPartOfManyWeights;
     columns = std::clamp(shape_.n / kPiecesOfManyWeights, kFewestColumnsOfMany, kMostColumnsOfMany);
@@ -108,7 +114,7 @@ void StridedProduct::ChooseParts() {
 }
 
 bool StridedProduct::ReadsMuch() const {
-  return form_ == Form::kRows && !shape_.adds_parts && shape_.m <= kMostRowsThatWait &&
+  return form_ == Form::kRows && shape_.m <= kMostRowsThatWait &&
          shape_.n >= kFewestColumnsOfMany && shape_.k * shape_.n >= kFewestOfManyWeights;
 }
 
@@ -134,15 +140,19 @@ absl::Status StridedProduct::Compile(absl::string_view name) {
                          std::min(last, max_rows_)}) {
       auto& tile = tiles_[tail][rows];
       if (rows == 0 || tile != nullptr) continue;
-      ABSL_ASSIGN_OR_RETURN(tile, CompileTile(name, tail, rows));
+      ABSL_ASSIGN_OR_RETURN(tile, CompileTile(name, tail, rows, /*streams=*/false));
       code_bytes_ += static_cast<int64_t>(tile->code_bytes());
+      if (!streams_ || copies_rows_) continue;
+      auto& streaming = streaming_tiles_[tail][rows];
+      ABSL_ASSIGN_OR_RETURN(streaming, CompileTile(name, tail, rows, /*streams=*/true));
+      code_bytes_ += static_cast<int64_t>(streaming->code_bytes());
     }
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<const jit::Generator>> StridedProduct::CompileTile(
-    absl::string_view name, bool tail, int64_t rows) const {
+    absl::string_view name, bool tail, int64_t rows, bool streams) const {
   const int64_t columns = tail ? tail_ : columns_;
   const auto bytes = [](int64_t size, int64_t stride) {
     return size == 1 ? 0 : stride * kFloatBytes;
@@ -152,7 +162,7 @@ absl::StatusOr<std::unique_ptr<const jit::Generator>> StridedProduct::CompileTil
   epilogue.pixels = static_cast<int>(rows);
   epilogue.dst_block_bytes = unit_.bytes();
   epilogue.dst_pixel_bytes =
-      bytes(shape_.m, streams_ ? panels_of_piece_ * columns_ : shape_.dst_row);
+      bytes(shape_.m, copies_rows_ ? panels_of_piece_ * columns_ : shape_.dst_row);
   epilogue.bias = shape_.bias;
   epilogue.tail_lanes = static_cast<int>(columns % unit_.lanes());
   epilogue.packed_channels = true;
@@ -166,6 +176,7 @@ absl::StatusOr<std::unique_ptr<const jit::Generator>> StridedProduct::CompileTil
                             .epilogue = epilogue});
   }
   StridedTileConfig config{.epilogue = epilogue};
+  config.streams = streams;
   config.k = part_ == shape_.k ? shape_.k : 0;
   config.adds_parts = shape_.adds_parts && config.k == 0;
   config.src_row_bytes = bytes(shape_.m, shape_.src_row);
@@ -192,8 +203,12 @@ int64_t StridedProduct::products_of_piece() const {
 }
 
 int64_t StridedProduct::sums_elements() const {
-  if (streams_) return max_rows_ * panels_of_piece_ * columns_;
+  if (copies_rows_) return max_rows_ * panels_of_piece_ * columns_;
   if (part_ == shape_.k) return 0;
+  return (HasOpenChains() ? 2 : 1) * totals_elements();
+}
+
+int64_t StridedProduct::totals_elements() const {
   return RoundUp(std::min(shape_.m, kRowsOfPiece), max_rows_) * panels_of_piece_ * columns_;
 }
 
@@ -232,7 +247,8 @@ void StridedProduct::RunRows(int64_t piece, const Operands& operands, float* sum
   const int64_t end_panel = std::min(first_panel + panels_of_piece_, panels_);
   const int64_t first = first_panel * columns_;
   const int64_t columns = std::min(end_panel * columns_, shape_.n) - first;
-  const int64_t row_of_sums = panels_of_piece_ * columns_;
+  const bool streams = streams_ && !copies_rows_ && BeginsLine(operands.dst);
+  const Tiles& tiles = streams ? streaming_tiles_ : tiles_;
   StridedTileArgs tile;
   for (int64_t m = row; m < end && !threading::Stopped(); m += max_rows_) {
     const int64_t rows = std::min(max_rows_, end - m);
@@ -242,21 +258,39 @@ void StridedProduct::RunRows(int64_t piece, const Operands& operands, float* sum
       const int64_t at = panel * columns_;
       tile.weights = operands.weights + at;
       tile.bias = operands.bias == nullptr ? nullptr : operands.bias + at;
-      tile.dst = (streams_ ? sums : dst) + at - first;
-      const auto& tiles = tiles_[tail_ != 0 && panel == panels_ - 1];
-      tiles[rows]->entry<StridedTile::Function>()(&tile);
+      tile.dst = (copies_rows_ ? sums : dst) + at - first;
+      const bool has_tail = tail_ != 0 && panel == panels_ - 1;
+      tiles[has_tail][rows]->entry<StridedTile::Function>()(&tile);
     }
-    for (int64_t r = 0; streams_ && r < rows; ++r) {
-      const float* const from = sums + r * row_of_sums;
-      float* const to = dst + r * shape_.dst_row;
-      if (BeginsLine(to)) {
-        StreamRow(from, columns, to);
-      } else {
-        std::memcpy(to, from, columns * kFloatBytes);
-      }
-    }
+    if (copies_rows_) CopyRows(sums, rows, columns, dst);
   }
   if (streams_) _mm_sfence();  // before other threads are told that the piece has ended
+}
+
+void StridedProduct::CopyRows(const float* sums, int64_t rows, int64_t columns, float* dst) const {
+  for (int64_t r = 0; r < rows; ++r) {
+    const float* const from = sums + r * panels_of_piece_ * columns_;
+    float* const to = dst + r * shape_.dst_row;
+    if (BeginsLine(to)) {
+      StreamRow(from, columns, to);
+    } else {
+      std::memcpy(to, from, columns * kFloatBytes);
+    }
+  }
+}
+
+// Where the sums of the part of K from `begin` on come from, and where they go. Chains that further
+// parts continue follow the totals of the piece.
+void StridedProduct::SetSums(int64_t begin, float* sums, StridedTileArgs* tile) const {
+  const int64_t next = begin + part_;
+  tile->sums_before = begin == 0 ? nullptr : sums;
+  tile->sums_after = next >= shape_.k ? nullptr : sums;
+  if (!HasOpenChains()) return;
+  float* const chain = sums + totals_elements();
+  tile->chain_before = begin % chain_ == 0 ? nullptr : chain;
+  const bool ends = next % chain_ == 0 || next >= shape_.k;
+  if (!ends) tile->sums_after = chain;
+  if (!ends || begin < chain_) tile->sums_before = nullptr;
 }
 
 // The products of K from `begin` on.
@@ -285,8 +319,7 @@ void StridedProduct::RunPart(int64_t begin, int64_t piece, const Operands& opera
       Fetch(&ahead, share);
       tile.src = operands.src + m * shape_.src_row + begin * shape_.src_k;
       tile.dst = operands.dst + m * shape_.dst_row + at;
-      tile.sums_before = begin == 0 ? nullptr : sums;
-      tile.sums_after = next >= shape_.k ? nullptr : sums;
+      SetSums(begin, sums, &tile);
       if (sums != nullptr) sums += max_rows_ * columns_;
       tiles[std::min(max_rows_, end - m)]->entry<StridedTile::Function>()(&tile);
       if (threading::Stopped()) return;

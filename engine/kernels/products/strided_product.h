@@ -16,7 +16,8 @@
 //                        zeros after the last; then as the first.
 //
 // Where rows are few and weights more than caches hold, parts of K are short and pieces wide, so
-// that each of a few rows of weights is read over pages of memory.
+// that each of a few rows of weights is read over pages of memory. Chains that are added do not get
+// shorter by that: several parts make up one.
 //
 // Where K is so short that dst is what memory has to move, and dst exceeds the caches, a piece has
 // more columns and takes them row by row; rows go past the caches if they consist of whole lines,
@@ -55,6 +56,7 @@ class StridedProduct {
     // A chain of additions for each part of K, of which there are as many whatever m is: rounds
     // less.
     bool adds_parts = false;
+    bool read_late = false;  // dst: not by what follows, so that a smaller one goes past the caches
     PostOps post_ops;
   };
   // Addresses for the first row and column. `copies` are those of `weights`, where there are any.
@@ -102,12 +104,17 @@ class StridedProduct {
   bool ReadsMuch() const;
   absl::Status Compile(absl::string_view name);
   absl::StatusOr<std::unique_ptr<const jit::Generator>> CompileTile(absl::string_view name,
-                                                                    bool tail, int64_t rows) const;
+                                                                    bool tail, int64_t rows,
+                                                                    bool streams) const;
+  bool HasOpenChains() const { return shape_.adds_parts && part_ < chain_; }
+  int64_t totals_elements() const;
+  void SetSums(int64_t begin, float* sums, StridedTileArgs* tile) const;
   void RunPart(int64_t begin, int64_t piece, const Operands& operands, float* sums) const;
   struct Window;
   void Fetch(Window* window, int64_t lines) const;
   bool WritesMuch() const;
   void RunRows(int64_t piece, const Operands& operands, float* sums) const;
+  void CopyRows(const float* sums, int64_t rows, int64_t columns, float* dst) const;
 
   const VectorUnit unit_;
   const Shape shape_;
@@ -116,11 +123,15 @@ class StridedProduct {
   int64_t tail_ = 0;                  // columns of the last panel where it is not whole, else 0
   int64_t max_rows_ = 0;              // of a tile
   int64_t part_ = 0;                  // of K
+  int64_t chain_ = 1;                 // products of a chain where `adds_parts`: some parts of K
   int64_t panels_of_piece_ = 0, pieces_of_panels_ = 0, pieces_of_rows_ = 0;
-  bool streams_ = false;  // tiles write to memory of the piece, from which rows are copied to dst
+  // Rows go past the caches: from tiles whose vectors are lines, or by way of memory of the piece,
+  // to which tiles write.
+  bool streams_ = false, copies_rows_ = false;
   int64_t code_bytes_ = 0;
   // By whether the panel has a tail, and by rows; null where there is none.
-  std::array<std::array<std::unique_ptr<const jit::Generator>, kMaxRows + 1>, 2> tiles_;
+  using Tiles = std::array<std::array<std::unique_ptr<const jit::Generator>, kMaxRows + 1>, 2>;
+  Tiles tiles_, streaming_tiles_;
 };
 
 }  // namespace tilewire

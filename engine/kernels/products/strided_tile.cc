@@ -41,7 +41,7 @@ void StridedTile::Emit() {
   epilogue_.AddBias();
   epilogue_.ApplyPostOps(/*skip_sum=*/false);
   if (!config_.addend_row_bytes.empty()) AddAddends();
-  epilogue_.Store();
+  config_.streams ? StreamSums() : epilogue_.Store();
   vzeroupper();
   ret();
   epilogue_.EmitTables();
@@ -51,9 +51,11 @@ void StridedTile::Emit() {
 
 // The sums before the first product.
 void StridedTile::EmitBegin() {
-  if (config_.k != 0 || config_.adds_parts) return ZeroSums();
+  if (config_.k != 0) return ZeroSums();
   Xbyak::Label zero, begun;
-  mov(spare_, ptr[args_ + offsetof(StridedTileArgs, sums_before)]);
+  const size_t before = config_.adds_parts ? offsetof(StridedTileArgs, chain_before)
+                                           : offsetof(StridedTileArgs, sums_before);
+  mov(spare_, ptr[args_ + before]);
   test(spare_, spare_);
   jz(zero, T_NEAR);
   for (int i = 0; i < Tile(); ++i)
@@ -85,6 +87,16 @@ void StridedTile::EmitStop() {
   vzeroupper();
   ret();
   L(ends);
+}
+
+void StridedTile::StreamSums() {
+  const EpilogueConfig& tile = config_.epilogue;
+  for (int r = 0; r < tile.pixels; ++r) {
+    for (int b = 0; b < tile.blocks; ++b) {
+      const int64_t offset = r * tile.dst_pixel_bytes + b * tile.dst_block_bytes;
+      vmovntps(ptr[dst_ + static_cast<int>(offset)], Sum(/*chain=*/0, b, r));
+    }
+  }
 }
 
 void StridedTile::AddAddends() {

@@ -30,6 +30,7 @@ struct StridedTileConfig {
   int weights_tail = 0;
   int weights_ahead_bytes = 0;  // of its own row each vector of weights is fetched ahead, if not 0
   bool adds_parts = false;      // the sums before a part are added to its own, which begin at 0
+  bool streams = false;  // f32 vectors of dst, which are whole lines, are written past the caches
 };
 
 struct StridedTileArgs {
@@ -40,10 +41,12 @@ struct StridedTileArgs {
   const float* addends[kMostAddends] = {};
   // Where the configuration leaves k open: the number of products; the sums before
   // them, null for none; and where the sums go, null where they end in dst. Both hold the tile's
-  // vectors one after the other.
+  // vectors one after the other. `chain_before`: where parts are added, the sums of this part's
+  // products that another call had, null where it begins.
   int64_t k = 0;
   const float* sums_before = nullptr;
   float* sums_after = nullptr;
+  const float* chain_before = nullptr;
 };
 
 class StridedTile final : public AccumulatorTile {
@@ -64,6 +67,7 @@ class StridedTile final : public AccumulatorTile {
   void EmitLoop(int unroll);
   void EmitStep(int step);
   void EmitStop();
+  void StreamSums();
   void AddAddends();
   void LoadAddend(int i, int block, int row, const Xbyak::Xmm& to);
 

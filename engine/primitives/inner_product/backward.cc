@@ -46,6 +46,7 @@ StridedProduct::Shape GradientProductOf(const InnerProductDesc& desc, const Post
     shape.src_k = dst_row;
     shape.weights_k = image;
     shape.dst_row = weights_row;
+    shape.read_late = true;  // by the optimizer
   }
   return shape;
 }
