@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <vector>
 
 #include "absl/algorithm/container.h"
@@ -85,16 +86,24 @@ absl::string_view Lack(const SoftmaxGradient& gradient, const Tensors& tensors) 
   return is_axis ? LackOfElements(tensors) : "an axis of its source";
 }
 
-absl::string_view Lack(const BatchNormalizationGradient&, const Tensors& tensors) {
+absl::string_view Lack(const BatchNormalizationGradient& gradient, const Tensors& tensors) {
   const Dims& src = tensors.src(1);
   if (tensors.src() != src || tensors.result() != src || src.size() < 2 || src.size() > 5)
     return kGradientDims;
-  std::vector<const Value*> of_channels(tensors.srcs.begin() + 2, tensors.srcs.end());
-  of_channels.insert(of_channels.end(), tensors.more_results.begin(), tensors.more_results.end());
+  const bool relu = gradient.forward.relu;
+  if (gradient.by_addend && !relu) return "relu, without which the addend has the gradient dy";
+  if (gradient.by_addend && tensors.more_results.back()->dims != src) return kGradientDims;
+  if (relu && (tensors.srcs[5]->dims != src || tensors.srcs[5]->type != DataType::kU8))
+    return "what relu let through";
+  std::vector<const Value*> of_channels(tensors.srcs.begin() + 2, tensors.srcs.begin() + 5);
+  of_channels.insert(of_channels.end(), tensors.more_results.begin(),
+                     tensors.more_results.end() - (gradient.by_addend ? 1 : 0));
   const bool fits =
       absl::c_all_of(of_channels, [&](const Value* value) { return value->dims == Dims{src[1]}; });
   if (!fits) return "a number per channel for each of its parameters";
-  return AreOfReals(tensors) ? "" : kReals;
+  const bool are_real = IsOfReals(tensors.dst) && absl::c_all_of(tensors.more_results, IsOfReals) &&
+                        std::all_of(tensors.srcs.begin(), tensors.srcs.begin() + 5, IsOfReals);
+  return are_real ? "" : kReals;
 }
 
 absl::string_view Lack(const LrnGradient&, const Tensors& tensors) {

@@ -42,11 +42,12 @@ struct PoolingGradient {
 struct SoftmaxGradient {
   int axis = 1;
 };
-// By src; by scale and shift as further results, in this order, if `by_parameters`. Sources are dy,
-// src, scale, mean and variance.
+// By src; by scale and shift as further results, in this order, if `by_parameters`, then by the
+// addend if `by_addend`, which goes with relu. Sources are dy, src, scale, mean and variance, then,
+// with relu, what it let through.
 struct BatchNormalizationGradient {
   BatchNormalization forward;
-  bool by_parameters = false;
+  bool by_parameters = false, by_addend = false;
 };
 // Sources are dy and src.
 struct LrnGradient {

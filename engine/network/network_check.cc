@@ -178,11 +178,23 @@ Text Lack(const LayerNormalization& norm, const Tensors& tensors) {
   return AllReal(tensors) ? "" : "real numbers";
 }
 
-Text Lack(const BatchNormalization&, const Tensors& tensors) {
+Text Lack(const BatchNormalization& norm, const Tensors& tensors) {
   const Dims& src = tensors.src();
   if (src != tensors.result() || src.size() < 2 || src.size() > 5) return kSameDims;
+  if (norm.uses_given_statistics && (norm.adds || norm.relu))
+    return "statistics of its own to add or apply relu";
+  if (norm.saves_passed && !norm.relu) return "relu to save what it let through";
   std::vector<const Value*> of_channels(tensors.srcs.begin() + 1, tensors.srcs.end());
+  if (norm.adds) {
+    if (of_channels.back()->dims != src) return kSameDims;
+    of_channels.pop_back();
+  }
   of_channels.insert(of_channels.end(), tensors.more_results.begin(), tensors.more_results.end());
+  if (norm.saves_passed) {
+    if (of_channels.back()->dims != src || of_channels.back()->type != DataType::kU8)
+      return "bytes of its dims for what relu let through";
+    of_channels.pop_back();
+  }
   const bool fits = absl::c_all_of(of_channels, [&](const Value* value) {
     return value->dims == Dims{src[1]} && IsReal(value);
   });
@@ -318,7 +330,9 @@ constexpr Count SourcesOf(const MatmulGradient&) { return {2, 2}; }
 constexpr Count SourcesOf(const ActivationGradient&) { return {2, 2}; }
 constexpr Count SourcesOf(const PoolingGradient&) { return {1, 2}; }
 constexpr Count SourcesOf(const SoftmaxGradient&) { return {2, 2}; }
-constexpr Count SourcesOf(const BatchNormalizationGradient&) { return {5, 5}; }
+constexpr Count SourcesOf(const BatchNormalizationGradient& gradient) {
+  return gradient.forward.relu ? Count{6, 6} : Count{5, 5};
+}
 constexpr Count SourcesOf(const LrnGradient&) { return {2, 2}; }
 constexpr Count SourcesOf(const ReduceGradient&) { return {2, 2}; }
 constexpr Count SourcesOf(const GatherGradient&) { return {2, 2}; }
@@ -340,7 +354,8 @@ constexpr Count SourcesOf(const GatherChannels&) { return kAnyNumber; }
 constexpr Count SourcesOf(const IntegerSum&) { return kAnyNumber; }
 constexpr Count SourcesOf(const Rnn&) { return kAnyNumber; }
 constexpr Count SourcesOf(const BatchNormalization& norm) {
-  return norm.uses_given_statistics ? Count{5, 5} : Count{3, 3};
+  const size_t count = (norm.uses_given_statistics ? 5 : 3) + (norm.adds ? 1 : 0);
+  return {count, count};
 }
 
 template <typename Params>
@@ -349,7 +364,7 @@ constexpr size_t FurtherResultsOf(const Params&) {
 }
 constexpr size_t FurtherResultsOf(const Loss& loss) { return loss.gives_gradient ? 1 : 0; }
 constexpr size_t FurtherResultsOf(const BatchNormalization& norm) {
-  return norm.uses_given_statistics ? 0 : 2;
+  return (norm.uses_given_statistics ? 0 : 2) + (norm.saves_passed ? 1 : 0);
 }
 
 constexpr size_t FurtherResultsOf(const Pooling& pooling) { return pooling.saves_places ? 1 : 0; }
@@ -357,7 +372,7 @@ constexpr size_t FurtherResultsOf(const ConvolutionWeightsGradient& gradient) {
   return gradient.by_bias ? 1 : 0;
 }
 constexpr size_t FurtherResultsOf(const BatchNormalizationGradient& gradient) {
-  return gradient.by_parameters ? 2 : 0;
+  return (gradient.by_parameters ? 2 : 0) + (gradient.by_addend ? 1 : 0);
 }
 
 // Goes through the operations in their order.

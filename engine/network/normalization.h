@@ -6,6 +6,7 @@
 #define ENGINE_NETWORK_NORMALIZATION_H_
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace tilewire::network {
@@ -25,9 +26,15 @@ struct LayerNormalization {
 // of rank 2 to 5. Sources are src, scale [C] and shift [C]; then, if `uses_given_statistics`, mean
 // and variance [C]. Else these are the mean and the biased variance of src over n and s, and the
 // operation's further results, in this order: dst depends on the whole batch.
+//
+// Only then may it end as blocks of layers do: an addend of src's dims, the last source, if `adds`,
+// then with `relu` min(max(dst, 0), relu_limit). What relu let through, in u8 and as the primitive
+// has it (batch_normalization.h), is a last result if `saves_passed`.
 struct BatchNormalization {
   float epsilon = 1e-5f;
   bool uses_given_statistics = false;
+  bool adds = false, relu = false, saves_passed = false;
+  float relu_limit = std::numeric_limits<float>::infinity();
 };
 
 }  // namespace tilewire::network

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/network/passes/passes.h"
+#include "engine/network/training/fuse_normalization.h"
 
 namespace tilewire::network {
 namespace {
@@ -12,6 +13,8 @@ constexpr Pass kTrainingPasses[] = {
     {"fuse_shuffle", FuseShuffle, "", "its gradient is a shuffle"},
     {"fuse_hard_sigmoid", FuseHardSigmoid, "", "its derivative is one function, too"},
     {"fuse_swish", FuseSwish, "", "the same"},
+    {"fuse_normalization", FuseNormalization, "",
+     "normalizations take relu and sums, which no other pass looks for"},
     {"remove_dead", RemoveDead, "", "last, because the passes leave behind what nothing reads"},
 };
 

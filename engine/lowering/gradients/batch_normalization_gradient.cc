@@ -20,6 +20,12 @@ absl::StatusOr<Place> BindParameters(const MemoryDesc& both, OperationContext& c
   return place;
 }
 
+// Over dy, which the primitive reads no more once it has written it, if nothing else reads that.
+Place PlaceOfAddend(const Place& dy, const Place& src, PlanBuilder& plan) {
+  const bool stands_alone = !plan.MayOverlap(dy.buffer, src.buffer);
+  return stands_alone && plan.MayOverwrite(dy) ? dy : plan.NewPlace(src.desc);
+}
+
 }  // namespace
 
 // In the layout of src. Of scale and shift the primitive reads the scale alone.
@@ -36,8 +42,15 @@ absl::Status LowerBatchNormalizationGradient(const network::BatchNormalizationGr
       .src = src.desc,
       .epsilon = gradient.forward.epsilon,
       .use_global_stats = gradient.forward.uses_given_statistics,
+      .fuse_relu = gradient.forward.relu,
       .diff_src = src.desc,
       .diff_dst = src.desc};
+  Place passed;
+  if (gradient.forward.relu) {
+    ABSL_ASSIGN_OR_RETURN(passed, context.Home(context.src(5)));
+    desc.workspace = passed.desc;
+  }
+  if (gradient.by_addend) desc.addend = src.desc;
   ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc));
   Bindings bindings = {{kArgDiffDst, dy.buffer},
                        {kArgSrc, src.buffer},
@@ -49,7 +62,18 @@ absl::Status LowerBatchNormalizationGradient(const network::BatchNormalizationGr
                           BindParameters(primitive->Desc(kArgDiffWeights), context));
     bindings.push_back({kArgDiffWeights, both.buffer});
   }
-  return context.EmitGradient(std::move(primitive), std::move(bindings));
+  if (gradient.forward.relu) bindings.push_back({kArgWorkspace, passed.buffer});
+  context.ConsumeSources();
+  if (gradient.by_addend) {
+    const Place of_addend = PlaceOfAddend(dy, src, context.plan());
+    bindings.push_back({kArgDiffSrc1, of_addend.buffer});
+    context.plan().Bind(context.more_dst(gradient.by_parameters ? 2 : 0), of_addend);
+  }
+  const Place dst = context.plan().NewPlace(src.desc);
+  bindings.push_back({kArgDiffSrc, dst.buffer});
+  context.Emit(std::move(primitive), std::move(bindings),
+               gradient.forward.relu ? "and of relu" : "");
+  return context.BindResult(dst);
 }
 
 }  // namespace tilewire::lowering

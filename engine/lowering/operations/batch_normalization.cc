@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <iterator>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/lowering/operation_table.h"
 #include "engine/lowering/operations/forward_requests.h"
@@ -27,6 +31,14 @@ absl::StatusOr<Place> PackScaleAndShift(ValueId scale, ValueId shift, OperationC
 
 namespace {
 
+// Over the source or the addend, if one of them is dead and the other one elsewhere.
+Place PlaceOfResult(const Place& src, const Place* addend, PlanBuilder& plan) {
+  const bool apart = addend == nullptr || !plan.MayOverlap(src.buffer, addend->buffer);
+  if (apart && plan.MayOverwrite(src)) return src;
+  if (addend != nullptr && apart && plan.MayOverwrite(*addend)) return *addend;
+  return plan.NewPlace(src.desc);
+}
+
 constexpr int kStatistics[] = {kArgMean, kArgVariance};
 
 absl::Status NormalizeByGiven(const BatchNormalizationDesc& desc, const Place& src,
@@ -39,20 +51,49 @@ absl::Status NormalizeByGiven(const BatchNormalizationDesc& desc, const Place& s
   return context.EmitUnaryInPlace(context.Create(desc), src, std::move(bindings));
 }
 
-// The step writes mean and variance beside the result.
-absl::Status NormalizeByBatch(BatchNormalizationDesc desc, const Place& src, Bindings bindings,
-                              OperationContext& context) {
+// The results that the step writes beside dst: mean, variance and, with relu, what it let through,
+// whether anything reads that or not.
+std::vector<Place> PlaceFurtherResults(const network::BatchNormalization& norm,
+                                       const Primitive& primitive, Bindings* bindings,
+                                       OperationContext& context) {
+  std::vector<int> args(std::begin(kStatistics), std::end(kStatistics));
+  if (norm.relu) args.push_back(kArgWorkspace);
+  std::vector<Place> places;
+  for (int arg : args) {
+    places.push_back(context.plan().NewPlace(primitive.Desc(arg)));
+    bindings->push_back({arg, places.back().buffer});
+  }
+  return places;
+}
+
+std::string RemarkOf(const network::BatchNormalization& norm) {
+  return absl::StrCat(norm.adds ? "adds the branch before it" : "",
+                      norm.adds && norm.relu ? ", " : "", norm.relu ? "and relu" : "");
+}
+
+absl::Status NormalizeByBatch(const network::BatchNormalization& norm, BatchNormalizationDesc desc,
+                              const Place& src, Bindings bindings, OperationContext& context) {
   desc.prop_kind = PropKind::kForwardTraining;
   desc.use_global_stats = false;
-  ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc));
-  Place statistics[2];
-  for (size_t i : {0, 1}) {
-    statistics[i] = context.plan().NewPlace(primitive->Desc(kStatistics[i]));
-    bindings.push_back({kStatistics[i], statistics[i].buffer});
+  desc.fuse_relu = norm.relu;
+  desc.relu_limit = norm.relu_limit;
+  Place addend;
+  if (norm.adds) {
+    ABSL_ASSIGN_OR_RETURN(addend, context.InLayout(context.src(3), src.desc));
+    bindings.push_back({kArgSrc1, addend.buffer});
+    context.plan().Consume(context.src(3));
+    desc.addend = src.desc;
   }
-  ABSL_RETURN_IF_ERROR(context.EmitUnaryInPlace(std::move(primitive), src, std::move(bindings)));
-  for (size_t i : {0, 1}) context.plan().Bind(context.more_dst(i), statistics[i]);
-  return absl::OkStatus();
+  ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc));
+  const std::vector<Place> further = PlaceFurtherResults(norm, *primitive, &bindings, context);
+  context.plan().Consume(context.src());
+  bindings.push_back({kArgSrc, src.buffer});
+  const Place dst = PlaceOfResult(src, norm.adds ? &addend : nullptr, context.plan());
+  bindings.push_back({kArgDst, dst.buffer});
+  context.Emit(std::move(primitive), std::move(bindings), RemarkOf(norm));
+  const size_t results = 2 + (norm.saves_passed ? 1 : 0);
+  for (size_t i = 0; i < results; ++i) context.plan().Bind(context.more_dst(i), further[i]);
+  return context.BindResult(dst);
 }
 
 }  // namespace
@@ -66,8 +107,9 @@ absl::Status LowerBatchNormalization(const network::BatchNormalization& norm,
   for (size_t i : {1, 2}) context.plan().Consume(context.src(i));
   const BatchNormalizationDesc desc{.src = src.desc, .dst = src.desc, .epsilon = norm.epsilon};
   Bindings bindings = {{kArgWeights, both.buffer}};
-  return norm.uses_given_statistics ? NormalizeByGiven(desc, src, std::move(bindings), context)
-                                    : NormalizeByBatch(desc, src, std::move(bindings), context);
+  return norm.uses_given_statistics
+             ? NormalizeByGiven(desc, src, std::move(bindings), context)
+             : NormalizeByBatch(norm, desc, src, std::move(bindings), context);
 }
 
 }  // namespace tilewire::lowering

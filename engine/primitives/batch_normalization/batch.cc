@@ -49,6 +49,9 @@ struct BatchDriver {
     float* const lines = found + blocks.blocks() * blocks.pieces() * found_elements();
     const auto* src = run.First<const float>(kArgSrc);
     auto* dst = run.First<float>(kArgDst);
+    const auto* addend = HasAddend(desc) ? run.First<const float>(kArgSrc1) : nullptr;
+    auto* const bits = SavesBits(desc) ? run.args.Get<uint8_t>(kArgWorkspace) : nullptr;
+    if (bits != nullptr) ClearLastBits(bits);
     blocks.ForEachPiece(run.team, [&](const PixelBlocks::Piece& piece) {
       float* to = found + (piece.block * blocks.pieces() + piece.index) * found_elements();
       statistics->Run({.x = src + piece.offset,
@@ -62,12 +65,26 @@ struct BatchDriver {
     });
     blocks.ForEachPiece(run.team, [&](const PixelBlocks::Piece& piece) {
       normalization->Run({.x = src + piece.offset,
+                          .dy = addend == nullptr ? nullptr : addend + piece.offset,
                           .to = dst + piece.offset,
+                          .bits = bits == nullptr ? nullptr : bits + ByteOfPiece(piece),
                           .lines = lines + piece.block * line_elements(),
                           .pixels = piece.pixels});
     });
   }
   size_t code_bytes() const { return statistics->code_bytes() + normalization->code_bytes(); }
+
+  // Channels without a block have bits, too, where blocks are of 8.
+  void ClearLastBits(uint8_t* bits) const {
+    const int64_t channels = blocks.blocks() * blocks.lanes();
+    if (channels % kChannelsOfBits == 0) return;
+    std::fill_n(bits + ByteOfChannel(desc, channels - channels % kChannelsOfBits),
+                blocks.pixels() * kBytesOfPixel, uint8_t{0});
+  }
+
+  int64_t ByteOfPiece(const PixelBlocks::Piece& piece) const {
+    return ByteOfChannel(desc, piece.block * blocks.lanes()) + piece.first_pixel * kBytesOfPixel;
+  }
 
   void MergeBlock(const ExecuteArgs& args, const float* found, int64_t block, float* lines) const {
     const int64_t lanes = blocks.lanes();
@@ -118,8 +135,9 @@ absl::StatusOr<BatchNormalizationDesc> ResolveBatch(
     const Request<BatchNormalizationDesc>& request) {
   ABSL_ASSIGN_OR_RETURN(BatchNormalizationDesc resolved, ResolveReference(request));
   if (!WritesStatistics(resolved)) return Unimplemented("statistics are given");
-  if (SavesBits(resolved)) return Unimplemented("saves no bits of what relu zeroes");
   if (resolved.dst != resolved.src) return Unimplemented("layouts of src and dst differ");
+  if (HasAddend(resolved) && resolved.addend != resolved.src)
+    return Unimplemented("layouts of src and addend differ");
   ABSL_RETURN_IF_ERROR(PixelBlocks::Create(resolved.src).status());
   return resolved;
 }
@@ -130,7 +148,10 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateBatch(
   ABSL_ASSIGN_OR_RETURN(const PixelBlocks blocks, PixelBlocks::Create(request.desc.src));
   BatchDriver driver{request.desc, blocks, nullptr, nullptr};
   ABSL_ASSIGN_OR_RETURN(driver.statistics, CompilePass(name, Pass::kStatistics, isa, blocks));
-  ABSL_ASSIGN_OR_RETURN(driver.normalization, CompilePass(name, Pass::kNormalization, isa, blocks));
+  ABSL_ASSIGN_OR_RETURN(driver.normalization, CompilePass(name, Pass::kNormalization, isa, blocks,
+                                                          {.relu = request.desc.fuse_relu,
+                                                           .addend = HasAddend(request.desc),
+                                                           .limit = request.desc.relu_limit}));
   PrimitiveInfo info = InfoOf(request);
   info.scratchpad_bytes = driver.scratchpad_elements() * static_cast<int64_t>(sizeof(float));
   return MakeDriven(std::move(info), std::move(driver));

@@ -6,7 +6,8 @@
 //
 //   diff_src = f dy - f r diff_scale / m (src - mean) - f diff_shift / m
 //
-// and f dy alone where statistics were given, which needs sums for scale and shift only. Where
+// and f dy alone where statistics were given, which needs sums for scale and shift only. With an
+// addend the first pass writes its gradient, which the second reads in place of dy. Where
 // blocks lie apart, a block has both passes before the next one, the second from its last piece on,
 // so that caches hold much of what it reads again; a large diff_src is written past them.
 #include <algorithm>
@@ -32,14 +33,19 @@ struct GradientDriver {
   struct Memory {
     float *lines, *found;
     const float *src, *dy;
-    float* diff_src;
+    float *diff_src, *of_addend;  // of_addend and bits may be null
+    uint8_t* bits;
   };
 
   void Run(const DrivenRun& run) const {
     auto* const lines = reinterpret_cast<float*>(run.scratchpad);
-    const Memory memory = {lines, lines + blocks.blocks() * line_elements(),
-                           run.First<const float>(kArgSrc), run.First<const float>(kArgDiffDst),
-                           run.First<float>(kArgDiffSrc)};
+    const Memory memory = {lines,
+                           lines + blocks.blocks() * line_elements(),
+                           run.First<const float>(kArgSrc),
+                           run.First<const float>(kArgDiffDst),
+                           run.First<float>(kArgDiffSrc),
+                           HasAddend(desc) ? run.First<float>(kArgDiffSrc1) : nullptr,
+                           SavesBits(desc) ? run.args.Get<uint8_t>(kArgWorkspace) : nullptr};
     run.team.ParallelFor(blocks.blocks(), [&](int64_t block) {
       FillLines(run.args, block, lines + block * line_elements());
     });
@@ -64,17 +70,27 @@ struct GradientDriver {
         {.x = memory.src + piece.offset,
          .dy = memory.dy + piece.offset,
          .to = memory.found + (piece.block * blocks.pieces() + piece.index) * found_elements(),
+         .masked = memory.of_addend == nullptr ? nullptr : memory.of_addend + piece.offset,
+         .bits = BitsOfPiece(memory, piece),
          .lines = memory.lines + piece.block * line_elements(),
          .pixels = piece.pixels});
   }
 
   void WritePiece(const Memory& memory, const PixelBlocks::Piece& piece) const {
     float* const to = memory.diff_src + piece.offset;
+    const float* const dy = memory.of_addend == nullptr ? memory.dy : memory.of_addend;
     gradient.For(to).Run({.x = memory.src + piece.offset,
-                          .dy = memory.dy + piece.offset,
+                          .dy = dy + piece.offset,
                           .to = to,
+                          .bits = BitsOfPiece(memory, piece),
                           .lines = memory.lines + piece.block * line_elements(),
                           .pixels = piece.pixels});
+  }
+
+  uint8_t* BitsOfPiece(const Memory& memory, const PixelBlocks::Piece& piece) const {
+    if (memory.bits == nullptr) return nullptr;
+    return memory.bits + ByteOfChannel(desc, piece.block * blocks.lanes()) +
+           piece.first_pixel * kBytesOfPixel;
   }
 
   size_t code_bytes() const {
@@ -151,10 +167,10 @@ struct GradientDriver {
 absl::StatusOr<BatchNormalizationDesc> ResolveBatchBackward(
     const Request<BatchNormalizationDesc>& request) {
   ABSL_ASSIGN_OR_RETURN(BatchNormalizationDesc resolved, ResolveReferenceBackward(request));
-  if (resolved.fuse_relu) return Unimplemented("reads no bits of what relu zeroed");
-  if (resolved.diff_src != resolved.src || resolved.diff_dst != resolved.src) {
-    return Unimplemented("layouts of the tensors differ");
-  }
+  const bool have_one_layout = resolved.diff_src == resolved.src &&
+                               resolved.diff_dst == resolved.src &&
+                               (!HasAddend(resolved) || resolved.addend == resolved.src);
+  if (!have_one_layout) return Unimplemented("layouts of the tensors differ");
   ABSL_RETURN_IF_ERROR(PixelBlocks::Create(resolved.src).status());
   return resolved;
 }
@@ -165,14 +181,17 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateBatchBackward(
   const auto& [name, isa, traits] = request.facts;
   ABSL_ASSIGN_OR_RETURN(const PixelBlocks blocks, PixelBlocks::Create(desc.src));
   GradientDriver driver{desc, blocks, nullptr, {}};
-  if (!desc.use_global_stats || WritesParameterGradients(desc)) {
-    ABSL_ASSIGN_OR_RETURN(driver.sums, CompilePass(name, Pass::kGradientSums, isa, blocks));
+  PassOptions options = {.relu = desc.fuse_relu, .addend = HasAddend(desc)};
+  if (!desc.use_global_stats || WritesParameterGradients(desc) || HasAddend(desc)) {
+    ABSL_ASSIGN_OR_RETURN(driver.sums,
+                          CompilePass(name, Pass::kGradientSums, isa, blocks, options));
   }
+  options = {.relu = desc.fuse_relu && !HasAddend(desc)};
   const Pass pass = desc.use_global_stats ? Pass::kScaling : Pass::kGradient;
-  ABSL_ASSIGN_OR_RETURN(driver.gradient.plain, CompilePass(name, pass, isa, blocks));
+  ABSL_ASSIGN_OR_RETURN(driver.gradient.plain, CompilePass(name, pass, isa, blocks, options));
   if (desc.src.SizeBytes() > kLarge) {
-    ABSL_ASSIGN_OR_RETURN(driver.gradient.streaming,
-                          CompilePass(name, pass, isa, blocks, /*streams=*/true));
+    options.streams = true;
+    ABSL_ASSIGN_OR_RETURN(driver.gradient.streaming, CompilePass(name, pass, isa, blocks, options));
   }
   PrimitiveInfo info = BackwardInfoOf(request);
   info.scratchpad_bytes = driver.scratchpad_elements() * static_cast<int64_t>(sizeof(float));

@@ -15,13 +15,13 @@ namespace tilewire::batch_normalization {
 // dst = a src + b, computed into the scratchpad at every execution, in src's layout of channels.
 TILEWIRE_ROW(BatchNormalizationDesc, Rows);
 
-// Training on blocks of channels: statistics of the batch, and dst of src's layout by them, by
-// generated code (pass_generator.h), for avx512_f32_batch and avx2_f32_batch.
+// Training on blocks of channels: statistics of the batch, and dst by them, where all tensors have
+// one layout, by generated code (pass_generator.h), for avx512_f32_batch and avx2_f32_batch.
 TILEWIRE_ROW(BatchNormalizationDesc, Batch);
 
 TILEWIRE_ROW(BatchNormalizationDesc, Reference);
 
-// Backward likewise, where all tensors have one layout, without `fuse_relu`.
+// Backward likewise.
 TILEWIRE_ROW(BatchNormalizationDesc, BatchBackward);
 
 TILEWIRE_ROW(BatchNormalizationDesc, ReferenceBackward);
@@ -42,14 +42,19 @@ inline bool WritesParameterGradients(const BatchNormalizationDesc& desc) {
 // writes them, and scale and shift.
 std::vector<ArgDesc> ParameterArgs(const BatchNormalizationDesc& desc);
 
-// Training saves what relu zeroed: a bit for each element, from a whole byte on for each channel.
+inline bool HasAddend(const BatchNormalizationDesc& desc) { return !desc.addend.IsZero(); }
+
+// Training saves what relu let through, as batch_normalization.h says.
 inline bool SavesBits(const BatchNormalizationDesc& desc) {
   return desc.fuse_relu && desc.prop_kind != PropKind::kForwardInference;
 }
 MemoryDesc BitsOf(const BatchNormalizationDesc& desc);
-int64_t BytesOfChannel(const BatchNormalizationDesc& desc);  // of these bits
+constexpr int64_t kChannelsOfBits = 16, kBytesOfPixel = kChannelsOfBits / 8;
+int64_t PixelsOf(const BatchNormalizationDesc& desc);  // of all images; 1 without elements
+// The byte with the bit of channel c at the first pixel, c % 8; kBytesOfPixel on at the next.
+int64_t ByteOfChannel(const BatchNormalizationDesc& desc, int64_t c);
 
-// The chain with the relu of `fuse_relu`, which comes first.
+// The chain with the relu of `fuse_relu` and its limit, which come first.
 PostOps PostOpsOf(const BatchNormalizationDesc& desc, const Attributes& attributes);
 
 // The pointers of an execution; scale and shift are null where there are none.

@@ -2,16 +2,25 @@
 #include "engine/primitives/batch_normalization/pass_generator.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 
+#include "engine/jit/vector_math.h"
+
 namespace tilewire::batch_normalization {
+namespace {
+
+constexpr auto kGreater = static_cast<uint8_t>(jit::VectorMath::Predicate::kGreater);
+constexpr auto kLess = static_cast<uint8_t>(jit::VectorMath::Predicate::kLess);
+
+}  // namespace
 
 PassGenerator::PassGenerator(absl::string_view name, Pass pass, const VectorUnit& unit,
-                             const PixelBlocks& blocks, bool streams)
+                             const PixelBlocks& blocks, const PassOptions& options)
     : Generator(name),
       pass_(pass),
       unit_(unit),
-      streams_(streams),
+      options_(options),
       vectors_(static_cast<int>(blocks.lanes()) / unit.lanes()),
       pixel_bytes_(blocks.pixel_stride() * static_cast<int64_t>(sizeof(float))),
       line_bytes_(blocks.lanes() * static_cast<int64_t>(sizeof(float))) {}
@@ -26,9 +35,15 @@ void PassGenerator::Emit() {
   } else {
     EmitElements();
   }
-  if (streams_) sfence();  // before other threads are told that the piece has ended
+  if (options_.streams) sfence();  // before other threads are told that the piece has ended
   vzeroupper();
   ret();
+  EmitConstants();
+}
+
+void PassGenerator::EmitConstants() {
+  L(channels_at_);
+  for (uint32_t channel = 0; HasBits() && channel < 8; ++channel) dd(1u << channel);
 }
 
 void PassGenerator::EmitStatistics() {
@@ -55,12 +70,14 @@ void PassGenerator::EmitStatistics() {
 
 void PassGenerator::EmitGradientSums() {
   LoadLine(0);
+  LoadConstants();
   for (int i = 0; i < 2 * kSlots; ++i) unit_.Zero(this, Vector(i));
   ForEachVector([&](const Slot& slot) {
-    const Xbyak::Xmm d = Vector(12 + slot.index), dy = Vector(10 + slot.index % 2);
+    const Xbyak::Xmm d = Vector(12 + slot.index % 2), dy = Vector(10 + slot.index % 2);
     vmovups(d, At(x_, slot));
     vsubps(d, d, Line(0, slot.vector));
-    vmovups(dy, At(dy_, slot));
+    LoadGradient(slot, dy);
+    if (WritesMasked()) vmovups(At(masked_, slot), dy);
     vaddps(Sum(slot), Sum(slot), dy);
     vfmadd231ps(MoreSum(slot), d, dy);
   });
@@ -73,25 +90,74 @@ void PassGenerator::EmitGradientSums() {
 void PassGenerator::EmitElements() {
   const int64_t lines = pass_ == Pass::kNormalization ? kNormalizationLines : kGradientLines;
   for (int line = 0; line < lines; ++line) LoadLine(line);
+  LoadConstants();
   ForEachVector([this](const Slot& slot) { EmitElement(slot); });
 }
 
 void PassGenerator::EmitElement(const Slot& slot) {
-  const Xbyak::Xmm element = Sum(slot);
+  const Xbyak::Xmm element = Sum(slot), dy = Vector(4 + slot.index % 2);
   const int v = slot.vector;
+  if (IsOfGradient() && HasBits()) LoadGradient(slot, dy);
+  const auto times_gradient = [&](const auto& emit) { HasBits() ? emit(dy) : emit(At(dy_, slot)); };
   if (pass_ == Pass::kScaling) {
-    vmulps(element, Line(1, v), At(dy_, slot));
+    times_gradient([&](const Xbyak::Operand& by) { vmulps(element, Line(1, v), by); });
   } else {
     vmovups(element, At(x_, slot));
     vsubps(element, element, Line(0, v));
     if (pass_ == Pass::kNormalization) {
       vfmadd213ps(element, Line(1, v), Line(2, v));
+      if (Adds()) vaddps(element, element, At(dy_, slot));
+      if (HasBits()) EmitRelu(slot);
     } else {
       vfmadd213ps(element, Line(2, v), Line(3, v));
-      vfmadd231ps(element, Line(1, v), At(dy_, slot));
+      times_gradient([&](const Xbyak::Operand& by) { vfmadd231ps(element, Line(1, v), by); });
     }
   }
-  streams_ ? vmovntps(At(to_, slot), element) : vmovups(At(to_, slot), element);
+  options_.streams ? vmovntps(At(to_, slot), element) : vmovups(At(to_, slot), element);
+}
+
+// The order of operands is that of the relu of elementwise, which keeps -0 and NaN.
+void PassGenerator::EmitRelu(const Slot& slot) {
+  const Xbyak::Xmm element = Sum(slot), passes = Vector(4 + slot.index % 2);
+  const bool is_limited = std::isfinite(options_.limit);
+  if (unit_.has_masks()) {
+    vcmpps(k1, element, Zero(), kGreater);
+    if (is_limited) vcmpps(k1 | k1, element, Limit(), kLess);
+    HasWholeWords() ? kmovw(BitsAt(slot), k1) : kmovb(BitsAt(slot), k1);
+  } else {
+    vcmpps(passes, element, Zero(), kGreater);
+    if (is_limited) {
+      const Xbyak::Xmm is_below = Vector(6 + slot.index % 2);
+      vcmpps(is_below, element, Limit(), kLess);
+      vandps(passes, passes, is_below);
+    }
+    vmovmskps(spare_.cvt32(), passes);
+    mov(BitsAt(slot), spare_.cvt8());
+  }
+  vmaxps(element, Zero(), element);
+  if (is_limited) vminps(element, Limit(), element);
+}
+
+void PassGenerator::LoadGradient(const Slot& slot, const Xbyak::Xmm& dy) {
+  if (!HasBits()) return vmovups(dy, At(dy_, slot));
+  if (unit_.has_masks()) {
+    HasWholeWords() ? kmovw(k1, BitsAt(slot)) : kmovb(k1, BitsAt(slot));
+    return vmovups(dy | k1 | T_z, At(dy_, slot));
+  }
+  vpbroadcastb(Mask(), BitsAt(slot));
+  vpand(Mask(), Mask(), Channels());
+  vpcmpeqd(Mask(), Mask(), Channels());
+  vandps(dy, Mask(), At(dy_, slot));
+}
+
+void PassGenerator::LoadConstants() {
+  if (!HasBits()) return;
+  if (pass_ == Pass::kNormalization) {
+    unit_.Zero(this, Zero());
+    unit_.Broadcast(this, Limit(), options_.limit, spare_);
+  } else if (!unit_.has_masks()) {
+    vmovups(Channels(), ptr[rip + channels_at_]);
+  }
 }
 
 // Several pixels at a time, and the last of them one by one.
@@ -100,6 +166,8 @@ void PassGenerator::ForEachVector(Body body) {
   const int together = kSlots / vectors_;
   if (ReadsSource()) mov(x_, ptr[args_ + offsetof(PassArgs, x)]);
   if (ReadsGradient()) mov(dy_, ptr[args_ + offsetof(PassArgs, dy)]);
+  if (WritesMasked()) mov(masked_, ptr[args_ + offsetof(PassArgs, masked)]);
+  if (HasBits()) mov(bits_, ptr[args_ + offsetof(PassArgs, bits)]);
   mov(left_, ptr[args_ + offsetof(PassArgs, pixels)]);
   for (int pixels : {together, 1}) {
     Xbyak::Label next, fewer;
@@ -118,6 +186,8 @@ void PassGenerator::Advance(int pixels) {
   if (ReadsSource()) add(x_, bytes);
   if (ReadsGradient()) add(dy_, bytes);
   if (WritesElements()) add(to_, bytes);
+  if (WritesMasked()) add(masked_, bytes);
+  if (HasBits()) add(bits_, pixels * static_cast<int>(kBytesOfPixel));
   sub(left_, pixels);
 }
 
@@ -145,6 +215,10 @@ Xbyak::Address PassGenerator::At(const Xbyak::Reg64& base, const Slot& slot) con
   return ptr[base + bytes];
 }
 
+Xbyak::Address PassGenerator::BitsAt(const Slot& slot) const {
+  return ptr[bits_ + slot.pixel * static_cast<int>(kBytesOfPixel) + slot.vector];
+}
+
 VectorUnit UnitOf(cpu::Isa isa, const PixelBlocks& blocks) {
   const VectorUnit widest = VectorUnit::Of(isa);
   return widest.WithBytes(std::min(widest.bytes(), static_cast<int>(blocks.lanes() * 4)));
@@ -153,8 +227,8 @@ VectorUnit UnitOf(cpu::Isa isa, const PixelBlocks& blocks) {
 absl::StatusOr<std::unique_ptr<const PassGenerator>> CompilePass(absl::string_view name, Pass pass,
                                                                  cpu::Isa isa,
                                                                  const PixelBlocks& blocks,
-                                                                 bool streams) {
-  return jit::Compile<PassGenerator>(name, pass, UnitOf(isa, blocks), blocks, streams);
+                                                                 const PassOptions& options) {
+  return jit::Compile<PassGenerator>(name, pass, UnitOf(isa, blocks), blocks, options);
 }
 
 }  // namespace tilewire::batch_normalization

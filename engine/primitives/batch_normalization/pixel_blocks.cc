@@ -67,7 +67,7 @@ PixelBlocks::Piece PixelBlocks::PieceOf(int64_t block, int64_t index) const {
   const int64_t image = index / pieces_of_image_, piece = index % pieces_of_image_;
   const int64_t offset =
       image * image_stride_ + block * block_stride_ + piece * kPixelsOfPiece * pixel_stride_;
-  return {block, index, offset, PixelsOf(index)};
+  return {block, index, offset, image * pixels_ + piece * kPixelsOfPiece, PixelsOf(index)};
 }
 
 }  // namespace tilewire::batch_normalization

@@ -28,6 +28,7 @@ class PixelBlocks {
   struct Piece {
     int64_t block, index;  // the index counts the pieces of a block
     int64_t offset;        // of its first element
+    int64_t first_pixel;   // among those of all images
     int64_t pixels;
   };
 
@@ -38,8 +39,9 @@ class PixelBlocks {
   int64_t lanes() const { return lanes_; }    // channels of a block, with those that pad
   int64_t blocks() const { return blocks_; }  // with the last, which padding may complete
   int64_t pieces() const { return images_ * pieces_of_image_; }  // of a block
-  int64_t pixel_stride() const { return pixel_stride_; }         // elements to the next pixel
-  int64_t PixelsOf(int64_t index) const {                        // in a piece of any block
+  int64_t pixels() const { return images_ * pixels_; }
+  int64_t pixel_stride() const { return pixel_stride_; }  // elements to the next pixel
+  int64_t PixelsOf(int64_t index) const {                 // in a piece of any block
     return std::min(kPixelsOfPiece, pixels_ - index % pieces_of_image_ * kPixelsOfPiece);
   }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <variant>
 
+#include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 #include "engine/kernels/tiles/scalar_epilogue.h"
 #include "engine/memory/layout.h"
@@ -24,15 +25,13 @@ class Formula {
         channel_(desc.dst.dims()),
         post_ops_(post_ops),
         src_(desc.src),
-        dst_(desc.dst) {
+        dst_(desc.dst),
+        addend_(HasAddend(desc) ? desc.addend : desc.src) {
     channel_[1] = 1;
   }
 
   void RunChannel(const ReferencePiece& piece, int64_t c) const {
     const ChannelParameters parameters = ParametersOf(desc_, piece.args());
-    uint8_t* bits =
-        SavesBits(desc_) ? piece.Get<uint8_t>(kArgWorkspace) + c * BytesOfChannel(desc_) : nullptr;
-    if (bits != nullptr) std::fill_n(bits, BytesOfChannel(desc_), uint8_t{0});
     const float* src = piece.Get<const float>(kArgSrc) + src_.At(1, c);
     float* dst = piece.Get<float>(kArgDst) + dst_.At(1, c);
     double mean = 0, variance = 0;
@@ -49,13 +48,30 @@ class Formula {
     const double scale = (parameters.scale == nullptr ? 1 : parameters.scale[c]) /
                          std::sqrt(variance + desc_.epsilon);
     const double shift = parameters.shift == nullptr ? 0 : parameters.shift[c];
-    int64_t i = 0;
+    const float* addend =
+        HasAddend(desc_) ? piece.Get<const float>(kArgSrc1) + addend_.At(1, c) : nullptr;
+    uint8_t* byte =
+        SavesBits(desc_) ? piece.Get<uint8_t>(kArgWorkspace) + ByteOfChannel(desc_, c) : nullptr;
     ForEachOperation(channel_, [&](const Dims& index) {
-      const auto value = static_cast<float>(scale * (src[src_.Offset(index)] - mean) + shift);
-      if (bits != nullptr && value <= 0) bits[i / 8] |= static_cast<uint8_t>(1 << i % 8);
+      auto value = static_cast<float>(scale * (src[src_.Offset(index)] - mean) + shift);
+      if (addend != nullptr) value += addend[addend_.Offset(index)];
       dst[dst_.Offset(index)] = ApplyPostOps(post_ops_, value, 0);
-      ++i;
+      if (byte == nullptr) return;
+      const bool passes = value > 0 && value < desc_.relu_limit;
+      *byte |= static_cast<uint8_t>(passes << c % 8);
+      byte += kBytesOfPixel;
     });
+  }
+
+  // The channels that have their bits side by side.
+  void RunChannels(const ReferencePiece& piece, int64_t group) const {
+    const int64_t first = group * kChannelsOfBits;
+    if (SavesBits(desc_)) {
+      std::fill_n(piece.Get<uint8_t>(kArgWorkspace) + ByteOfChannel(desc_, first),
+                  PixelsOf(desc_) * kBytesOfPixel, uint8_t{0});
+    }
+    for (int64_t c = first; c < std::min(first + kChannelsOfBits, desc_.src.dim(1)); ++c)
+      RunChannel(piece, c);
   }
 
  private:
@@ -73,7 +89,7 @@ class Formula {
   const BatchNormalizationDesc desc_;
   Dims channel_;  // dst's dims with one channel
   const PostOps post_ops_;
-  const SeparableOffsets src_, dst_;
+  const SeparableOffsets src_, dst_, addend_;
 };
 
 }  // namespace
@@ -94,6 +110,7 @@ absl::StatusOr<BatchNormalizationDesc> ResolveReference(
       return Unimplemented("takes one relu at most, got ", request.attributes.post_ops.ToString());
     }
   }
+  if (HasAddend(desc)) ABSL_RETURN_IF_ERROR(RequireF32(desc.addend));
   return WithDst(desc, OrLayoutOf(desc.dst, desc.src));
 }
 
@@ -102,10 +119,12 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(
   const BatchNormalizationDesc& desc = request.desc;
   const auto compute =
       [formula = Formula(desc, PostOpsOf(desc, request.attributes))](const ReferencePiece& piece) {
-        piece.ForEach([&](const Dims& channel) { formula.RunChannel(piece, channel[0]); });
+        piece.ForEach([&](const Dims& group) { formula.RunChannels(piece, group[0]); });
       };
+  Dims operations = desc.src.dims();
+  operations[1] = std::min(operations[1], kChannelsOfBits);
   return CreateReferencePrimitive(InfoOf(request),
-                                  {{desc.src.dim(1)}, LinesAlong(desc.src.dims(), 1)}, compute);
+                                  {{DivUp(desc.src.dim(1), kChannelsOfBits)}, operations}, compute);
 }
 
 }  // namespace tilewire::batch_normalization

@@ -3,6 +3,7 @@
 // The executable specification of backward: any layouts, one channel after the other, in double.
 #include <cmath>
 
+#include "engine/base/status_macros.h"
 #include "engine/memory/layout.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/primitives/batch_normalization/implementations.h"
@@ -21,7 +22,8 @@ class Gradient {
         channel_(desc.src.dims()),
         src_(desc.src),
         diff_src_(desc.diff_src),
-        diff_dst_(desc.diff_dst) {
+        diff_dst_(desc.diff_dst),
+        addend_(HasAddend(desc) ? desc.addend : desc.src) {
     channel_[1] = 1;
   }
 
@@ -32,14 +34,18 @@ class Gradient {
     const double factor = r * (parameters.scale == nullptr ? 1 : parameters.scale[c]);
     const double count = static_cast<double>(*ElementCount(channel_));
     double diff_scale = 0, diff_shift = 0;
-    ForEachElement(piece, c, [&](double x, double gradient, float*) {
+    float* const of_addend =
+        HasAddend(desc_) ? piece.Get<float>(kArgDiffSrc1) + addend_.At(1, c) : nullptr;
+    float* const diff_src = piece.Get<float>(kArgDiffSrc) + diff_src_.At(1, c);
+    ForEachElement(piece, c, [&](double x, float gradient, const Dims& index) {
       diff_scale += gradient * ((x - mean) * r);
       diff_shift += gradient;
+      if (of_addend != nullptr) of_addend[addend_.Offset(index)] = gradient;
     });
-    ForEachElement(piece, c, [&](double x, double gradient, float* diff_src) {
+    ForEachElement(piece, c, [&](double x, double gradient, const Dims& index) {
       if (!desc_.use_global_stats)
         gradient -= diff_shift / count + (x - mean) * r * diff_scale / count;
-      *diff_src = static_cast<float>(factor * gradient);
+      diff_src[diff_src_.Offset(index)] = static_cast<float>(factor * gradient);
     });
     if (auto* diff_weights = piece.Get<float>(kArgDiffWeights); diff_weights != nullptr) {
       diff_weights[c] = static_cast<float>(diff_scale);
@@ -48,34 +54,36 @@ class Gradient {
   }
 
  private:
-  // Calls visit(src, the gradient that relu let through, where diff_src is) in row-major order.
+  // Calls visit(src, the gradient that relu let through, index) in row-major order.
   template <typename Visit>
   void ForEachElement(const ReferencePiece& piece, int64_t c, Visit visit) const {
     const float* src = piece.Get<const float>(kArgSrc) + src_.At(1, c);
     const float* diff_dst = piece.Get<const float>(kArgDiffDst) + diff_dst_.At(1, c);
-    float* diff_src = piece.Get<float>(kArgDiffSrc) + diff_src_.At(1, c);
-    const uint8_t* bits = desc_.fuse_relu
-                              ? piece.Get<const uint8_t>(kArgWorkspace) + c * BytesOfChannel(desc_)
+    const uint8_t* byte = desc_.fuse_relu
+                              ? piece.Get<const uint8_t>(kArgWorkspace) + ByteOfChannel(desc_, c)
                               : nullptr;
-    int64_t i = 0;
     ForEachOperation(channel_, [&](const Dims& index) {
-      const bool zeroed = bits != nullptr && (bits[i / 8] >> i % 8 & 1) != 0;
-      visit(src[src_.Offset(index)], zeroed ? 0 : diff_dst[diff_dst_.Offset(index)],
-            diff_src + diff_src_.Offset(index));
-      ++i;
+      const bool passes = byte == nullptr || (*byte >> c % 8 & 1) != 0;
+      visit(src[src_.Offset(index)], passes ? diff_dst[diff_dst_.Offset(index)] : 0.0f, index);
+      if (byte != nullptr) byte += kBytesOfPixel;
     });
   }
 
   const BatchNormalizationDesc desc_;
   Dims channel_;  // src's dims with one channel
-  const SeparableOffsets src_, diff_src_, diff_dst_;
+  const SeparableOffsets src_, diff_src_, diff_dst_, addend_;
 };
 
 }  // namespace
 
 absl::StatusOr<BatchNormalizationDesc> ResolveReferenceBackward(
     const Request<BatchNormalizationDesc>& request) {
-  return ResolveF32Gradients(request, request.desc.src);
+  ABSL_ASSIGN_OR_RETURN(BatchNormalizationDesc resolved,
+                        ResolveF32Gradients(request, request.desc.src));
+  if (HasAddend(resolved)) {
+    ABSL_ASSIGN_OR_RETURN(resolved.addend, OrLayoutOf(resolved.addend, resolved.src));
+  }
+  return resolved;
 }
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReferenceBackward(

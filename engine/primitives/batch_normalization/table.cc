@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -22,12 +23,25 @@ namespace {
 constexpr absl::string_view kName = "batch_normalization";
 constexpr PropKinds kNormalizationGradients = {PropKind::kBackward, PropKind::kBackwardData};
 
+absl::Status CheckAddend(const BatchNormalizationDesc& desc) {
+  const bool takes_one =
+      IsBackward(desc.prop_kind) ? desc.fuse_relu : desc.prop_kind == PropKind::kForwardTraining;
+  if (!takes_one) return CheckAbsent(kName, desc.prop_kind, "addend", desc.addend);
+  if (!HasAddend(desc)) return absl::OkStatus();
+  if (IsBackward(desc.prop_kind))
+    return CheckGradient(kName, "addend", desc.addend, desc.src, GradientUse::kWritten);
+  ABSL_RETURN_IF_ERROR(CheckSource("batch_normalization: addend", desc.addend));
+  return CheckSameDims("batch_normalization: src", desc.src, "addend", desc.addend);
+}
+
 absl::Status Validate(const BatchNormalizationDesc& desc, const Attributes&) {
   ABSL_RETURN_IF_ERROR(CheckTensorsOf(kName, desc));
   ABSL_RETURN_IF_ERROR(CheckRank("batch_normalization", desc.src, 2, 5));
+  ABSL_RETURN_IF_ERROR(CheckAddend(desc));
   if (!std::isfinite(desc.epsilon)) {
     return InvalidArgument("batch_normalization: epsilon must be finite");
   }
+  if (!(desc.relu_limit > 0)) return InvalidArgument("batch_normalization: relu_limit above 0");
   const bool reads_bits = IsBackward(desc.prop_kind) && SavesBits(desc);
   return CheckWorkspace(kName, desc.prop_kind, desc.workspace,
                         reads_bits ? BitsOf(desc) : MemoryDesc(), "dims");
@@ -38,6 +52,7 @@ absl::Status Validate(const BatchNormalizationDesc& desc, const Attributes&) {
 PrimitiveInfo InfoOf(const Request<BatchNormalizationDesc>& request) {
   const BatchNormalizationDesc& desc = request.desc;
   std::vector<ArgDesc> args = {{kArgSrc, desc.src}, {kArgDst, desc.dst}};
+  if (HasAddend(desc)) args.push_back({kArgSrc1, desc.addend});
   for (ArgDesc& parameter : ParameterArgs(desc)) args.push_back(std::move(parameter));
   if (SavesBits(desc)) args.push_back({kArgWorkspace, BitsOf(desc)});
   return BasicInfo(request, std::move(args));
@@ -49,6 +64,7 @@ PrimitiveInfo BackwardInfoOf(const Request<BatchNormalizationDesc>& request) {
   args.push_back({kArgSrc, desc.src});
   args.push_back({kArgDiffDst, desc.diff_dst});
   args.push_back({kArgDiffSrc, desc.diff_src});
+  if (HasAddend(desc)) args.push_back({kArgDiffSrc1, desc.addend});
   if (desc.fuse_relu) args.push_back({kArgWorkspace, desc.workspace});
   if (WritesParameterGradients(desc))
     args.push_back({kArgDiffWeights, RowMajorF32({2, desc.src.dim(1)})});
@@ -67,23 +83,30 @@ std::vector<ArgDesc> ParameterArgs(const BatchNormalizationDesc& desc) {
   return args;
 }
 
-int64_t BytesOfChannel(const BatchNormalizationDesc& desc) {
+int64_t PixelsOf(const BatchNormalizationDesc& desc) {
   Dims channel = desc.src.dims();
   channel[1] = 1;
-  return DivUp(ElementCount(channel).value_or(0), 8);  // too many only where there are no channels
+  return std::max<int64_t>(1, ElementCount(channel).value_or(1));
+}
+
+int64_t ByteOfChannel(const BatchNormalizationDesc& desc, int64_t c) {
+  return c / kChannelsOfBits * PixelsOf(desc) * kBytesOfPixel + c % kChannelsOfBits / 8;
 }
 
 MemoryDesc BitsOf(const BatchNormalizationDesc& desc) {
   std::string key;
   AppendField(desc.src.dims(), &key);
-  return MakeWorkspace("batch_normalization_zeroed_bits", key,
-                       desc.src.dim(1) * BytesOfChannel(desc));
+  return MakeWorkspace("batch_normalization_passed_bits", key,
+                       DivUp(desc.src.dim(1), kChannelsOfBits) * PixelsOf(desc) * kBytesOfPixel);
 }
 
 PostOps PostOpsOf(const BatchNormalizationDesc& desc, const Attributes& attributes) {
   PostOps post_ops;
   if (desc.fuse_relu) {
-    const absl::Status status = post_ops.Append(EltwisePostOp{});
+    const bool is_limited = std::isfinite(desc.relu_limit);
+    const absl::Status status = post_ops.Append(
+        is_limited ? EltwisePostOp{{EltwiseAlgorithm::kBoundedRelu, desc.relu_limit}}
+                   : EltwisePostOp{});
     TILEWIRE_CHECK(status.ok(), "an empty chain takes a relu");
   }
   for (const PostOp& entry : attributes.post_ops.entries()) {

@@ -198,6 +198,16 @@ TEST(NetworkCheckTest, GradientsOfElements) {
       {"not reduced", ReduceGradient{}, {{{2, 2}}, x}, x, dims},
       {"statistics", BatchNormalizationGradient{}, {x, x, c, c, c}, x, nullptr},
       {"of rows", BatchNormalizationGradient{}, {x, x, c, c, {{2}}}, x, "a number per channel"},
+      {"of relu",
+       BatchNormalizationGradient{{.relu = true}},
+       {x, x, c, c, c, {{2, 3}, kU8}},
+       x,
+       nullptr},
+      {"of a wrong relu",
+       BatchNormalizationGradient{{.relu = true}},
+       {x, x, c, c, c, x},
+       x,
+       "what relu let through"},
       {"without parameters",
        BatchNormalizationGradient{{}, true},
        {x, x, c, c, c},
@@ -396,6 +406,32 @@ TEST(NetworkCheckTest, SeveralResultsAndParameters) {
        [](Network* n) {
          n->operations[0].params = network::BatchNormalization{.uses_given_statistics = true};
          n->operations[0].more_dsts.clear();
+       }},
+      {"lacks as many sources",
+       [](Network* n) { n->operations[0].params = network::BatchNormalization{.adds = true}; }},
+      {"lacks sources of its result's dims",
+       [](Network* n) {
+         n->operations[0].params = network::BatchNormalization{.adds = true};
+         n->operations[0].srcs = {0, 1, 2, 1};
+       }},
+      {"lacks statistics of its own to add",
+       [](Network* n) {
+         n->operations[0].params =
+             network::BatchNormalization{.uses_given_statistics = true, .relu = true};
+         n->operations[0].srcs = {0, 1, 2, 1, 2};
+         n->operations[0].more_dsts.clear();
+       }},
+      {"lacks relu to save",
+       [](Network* n) {
+         n->operations[0].params = network::BatchNormalization{.saves_passed = true};
+         n->values.push_back({"passed", kU8, {2, 3, 4}});
+         n->operations[0].more_dsts.push_back(6);
+       }},
+      {"lacks bytes of its dims",
+       [](Network* n) {
+         n->operations[0].params = network::BatchNormalization{.relu = true, .saves_passed = true};
+         n->values.push_back({"passed", DataType::kF32, {2, 3, 4}});
+         n->operations[0].more_dsts.push_back(6);
        }},
       {"lacks sources that are computed", [](Network* n) { n->parameters.pop_back(); }},
       {"parameter 'shift' without", [](Network* n) { n->parameters[1].value = 1; }},

@@ -2,6 +2,7 @@
 #include "tests/engine/onnx/network_text.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -171,7 +172,9 @@ class ParamsText {
   }
   void operator()(const network::BatchNormalization& norm) {
     name = "batch_normalization";
-    rest = absl::StrCat(" epsilon=", norm.epsilon, norm.uses_given_statistics ? " given" : "");
+    rest = absl::StrCat(" epsilon=", norm.epsilon, norm.uses_given_statistics ? " given" : "",
+                        norm.adds ? " adds" : "", norm.relu ? " relu" : "");
+    if (std::isfinite(norm.relu_limit)) absl::StrAppend(&rest, "<=", norm.relu_limit);
   }
   void operator()(const network::Matmul&) { name = "matmul"; }
   void operator()(const network::IntegerMatmul& product) {

@@ -58,9 +58,8 @@ TEST(TrainingNetworkTest, WeightsAreValuesAndStatisticsAreOfTheBatch) {
             "parameter fw [5,4]\n"
             "parameter fb [5]\n"
             "c [2,4,4,4] = computed_convolution(x, w) pads=[1,1],[1,1]\n"
-            "n [2,4,4,4], n/batch_mean [4], n/batch_variance [4] ="
-            " batch_normalization(c, g, b) epsilon=1e-05\n"
-            "r [2,4,4,4] = activation(n) relu(0,0)\n"
+            "r [2,4,4,4], n/batch_mean [4], n/batch_variance [4] ="
+            " batch_normalization(c, g, b) epsilon=1e-05 relu\n"
             "p [2,4,1,1] = avg_exclude_padding(r) kernel=[4,4]\n"
             "f [2,4] = reshape(p)\n"
             "y/transB [4,5] = transpose(fw) order=[1,0]\n"
@@ -68,6 +67,32 @@ TEST(TrainingNetworkTest, WeightsAreValuesAndStatisticsAreOfTheBatch) {
             "y [2,5] = add(y/product, fb)\n"
             "statistics m, v by 0.75 of n/batch_mean, n/batch_variance; elements=32\n"
             "output y\n");
+}
+
+void AddNormalization(const std::string& name, const std::string& src, OnnxBuilder* model) {
+  model->Floats(name + ".g", {4}).Floats(name + ".b", {4}).Floats(name + ".m", {4});
+  model->Floats(name + ".v", {4}, {1, 1, 1, 1});
+  model->Node("BatchNormalization", {src, name + ".g", name + ".b", name + ".m", name + ".v"},
+              {name});
+}
+
+// The later one of two normalizations takes the sum; a limited relu, and a sum that is read again.
+TEST(TrainingNetworkTest, NormalizationsTakeSumsAndRelus) {
+  OnnxBuilder model;
+  model.Input("x", {2, 4, 3, 3}).Floats("zero", {}, {0}).Floats("six", {}, {6});
+  for (const char* name : {"n1", "n2", "n3", "n4"}) AddNormalization(name, "x", &model);
+  model.Node("Add", {"n2", "n1"}, {"s"}).Node("Relu", {"s"}, {"r"});
+  model.Node("Add", {"n3", "r"}, {"t"}).Node("Clip", {"n4", "zero", "six"}, {"c"});
+  model.Node("Relu", {"t"}, {"u"}).Node("Concat", {"t", "u", "c"}, {"y"}, {Int("axis", 1)});
+  const std::string text = TrainingText(model.Output("y"), {{2, 4, 3, 3}});
+  EXPECT_THAT(text, HasSubstr("n1 [2,4,3,3], n1/batch_mean"));
+  EXPECT_THAT(text, HasSubstr("r [2,4,3,3], n2/batch_mean [4], n2/batch_variance [4] = "
+                              "batch_normalization(x, n2.g, n2.b, n1) epsilon=1e-05 adds relu\n"));
+  EXPECT_THAT(text, HasSubstr("t [2,4,3,3], n3/batch_mean [4], n3/batch_variance [4] = "
+                              "batch_normalization(x, n3.g, n3.b, r) epsilon=1e-05 adds\n"));
+  EXPECT_THAT(text, HasSubstr("c [2,4,3,3], n4/batch_mean [4], n4/batch_variance [4] = "
+                              "batch_normalization(x, n4.g, n4.b) epsilon=1e-05 relu<=6\n"));
+  EXPECT_THAT(text, HasSubstr("u [2,4,3,3] = activation(t) relu(0,0)\n"));
 }
 
 TEST(TrainingNetworkTest, GivenStatisticsAreKept) {

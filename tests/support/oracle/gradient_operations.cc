@@ -148,9 +148,11 @@ Elements Compute(const network::SoftmaxGradient& gradient, const Operands& opera
 
 std::vector<Elements> ComputeAll(const network::BatchNormalizationGradient& gradient,
                                  const Operands& operands) {
-  const Elements &dy = operands.srcs[0].elements, &x = operands.srcs[1].elements,
-                 &scale = operands.srcs[2].elements, &mean = operands.srcs[3].elements,
-                 &variance = operands.srcs[4].elements;
+  Elements dy = operands.srcs[0].elements;
+  for (size_t i = 0; gradient.forward.relu && i < dy.size(); ++i)
+    if (operands.srcs[5].elements[i] == 0) dy[i] = 0;
+  const Elements &x = operands.srcs[1].elements, &scale = operands.srcs[2].elements,
+                 &mean = operands.srcs[3].elements, &variance = operands.srcs[4].elements;
   std::vector<int64_t> channels;
   ForEachIndex(operands.dst, [&](const Dims& index) { channels.push_back(index[1]); });
   const double count = double(x.size()) / double(scale.size());
@@ -167,7 +169,10 @@ std::vector<Elements> ComputeAll(const network::BatchNormalizationGradient& grad
     dst.push_back(scale[c] / root(c) *
                   (dy[i] - (gradient.forward.uses_given_statistics ? 0 : of_batch)));
   }
-  return {dst, by_scale, by_shift};
+  std::vector<Elements> results = {dst};
+  if (gradient.by_parameters) results.insert(results.end(), {by_scale, by_shift});
+  if (gradient.by_addend) results.push_back(dy);
+  return results;
 }
 
 Elements Compute(const network::LrnGradient& gradient, const Operands& operands) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cmath>
 
 #include "tests/support/oracle/operations.h"
@@ -38,13 +39,17 @@ std::vector<Elements> ComputeAll(const network::BatchNormalization& norm,
   } else {
     ComputeStatistics(srcs[0], &mean, &variance);
   }
-  Elements dst = srcs[0].elements;
+  Elements dst = srcs[0].elements, passed;
   const std::vector<int64_t> channels = ChannelsOf(srcs[0].dims);
   for (size_t i = 0; i < dst.size(); ++i) {
     const int64_t c = channels[i];
     dst[i] = srcs[1].elements[c] * (dst[i] - mean[c]) / std::sqrt(variance[c] + norm.epsilon) +
              srcs[2].elements[c];
+    if (norm.adds) dst[i] += srcs.back().elements[i];
+    passed.push_back(dst[i] > 0 && dst[i] < norm.relu_limit ? 1 : 0);
+    if (norm.relu) dst[i] = std::min<double>(std::max(dst[i], 0.0), norm.relu_limit);
   }
+  if (norm.saves_passed) return {dst, mean, variance, passed};
   return {dst, mean, variance};
 }
 

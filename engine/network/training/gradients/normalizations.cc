@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "engine/network/training/gradients/gradients.h"
@@ -33,6 +35,17 @@ absl::Status AppendGradients(const LayerNormalization& norm, GradientContext& co
   return absl::OkStatus();
 }
 
+namespace {
+
+// The value of what the relu of a normalization lets through, which is saved from now on.
+ValueId PassedBy(const BatchNormalization& norm, GradientContext& context) {
+  if (norm.saves_passed) return context.more_dst(norm.uses_given_statistics ? 0 : 2);
+  std::get<BatchNormalization>(context.forward().params).saves_passed = true;
+  return context.AppendForwardResult(DataType::kU8, context.dims(context.src()));
+}
+
+}  // namespace
+
 // The parameters' gradients are sums that the gradient of src takes anyway.
 absl::Status AppendGradients(const BatchNormalization& norm, GradientContext& context) {
   const bool given = norm.uses_given_statistics;
@@ -41,15 +54,20 @@ absl::Status AppendGradients(const BatchNormalization& norm, GradientContext& co
   if (given && (context.Wants(3) || context.Wants(4)))
     return absl::UnimplementedError("statistics that are given have no gradients");
   const bool by_parameters = context.Wants(1) || context.Wants(2);
-  const ValueId by_src =
-      context.Append(BatchNormalizationGradient{norm, by_parameters},
-                     {context.gradient(), context.src(0), context.src(1), mean, variance},
-                     context.dims(context.src()));
+  const size_t addend = given ? 5 : 3;
+  const bool by_addend = norm.adds && context.Wants(addend);
+  BatchNormalizationGradient gradient{norm, by_parameters, by_addend && norm.relu};
+  std::vector<ValueId> srcs = {context.gradient(), context.src(0), context.src(1), mean, variance};
+  if (norm.relu) srcs.push_back(PassedBy(norm, context));
+  gradient.forward.saves_passed = norm.relu;
+  const Dims dims = context.dims(context.src());
+  const ValueId by_src = context.Append(gradient, std::move(srcs), dims);
   for (size_t i : {1, 2}) {
     if (!by_parameters) break;
     const ValueId by_parameter = context.AppendResult(context.dims(context.src(i)));
     if (context.Wants(i)) context.Add(i, by_parameter);
   }
+  if (by_addend) context.Add(addend, norm.relu ? context.AppendResult(dims) : context.gradient());
   if (context.Wants(0)) context.Add(0, by_src);
   return absl::OkStatus();
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/network/training/differentiate.h"
+#include "engine/network/training/fuse_normalization.h"
 #include "tests/engine/lowering/network_builder.h"
 #include "tests/engine/network/training/random_forward.h"
 
@@ -70,17 +71,21 @@ Network ConvolvedAndClassified() {
 
 namespace {
 
+ValueId Normalized(NetworkBuilder& b, const std::string& name, ValueId src) {
+  const Dims dims = b.dims(src), channels = {dims[1]};
+  const ValueId dst = b.AddOperation(
+      name, network::BatchNormalization{},
+      {src, b.Input(name + ".scale", channels), b.Input(name + ".shift", channels)}, dims);
+  b.AddResult(name + ".mean", channels);
+  b.AddResult(name + ".variance", channels);
+  return dst;
+}
+
 // ResNet's blocks: batch statistics, and a branch that is added.
 Network ResidualBranches() {
   NetworkBuilder b;
   const auto normalized = [&b](const std::string& name, ValueId src) {
-    const Dims dims = b.dims(src), channels = {dims[1]};
-    const ValueId dst = b.AddOperation(
-        name, network::BatchNormalization{},
-        {src, b.Input(name + ".scale", channels), b.Input(name + ".shift", channels)}, dims);
-    b.AddResult(name + ".mean", channels);
-    b.AddResult(name + ".variance", channels);
-    return dst;
+    return Normalized(b, name, src);
   };
   const ValueId x = b.Input("x", {3, 16, 7, 6});
   const ValueId first =
@@ -95,6 +100,32 @@ Network ResidualBranches() {
   const ValueId flat = b.Reshaped("flat", b.GlobalAverage("average", again), {3, 24});
   return b.Finish(
       {b.AddOperation("logits", network::Matmul{}, {flat, b.Input("w", {24, 5})}, {3, 5})});
+}
+
+// MobileNet's: relu with a limit, a sum of an input and a normalization that no relu follows, and a
+// normalization that is read twice.
+Network LimitedBranches() {
+  NetworkBuilder b;
+  const auto limited = [&b](const std::string& name, ValueId src) {
+    return b.Elementwise(name, src, {EltwiseAlgorithm::kClip, 0, 0.75f});
+  };
+  const ValueId x = b.Input("x", {3, 16, 5, 6});
+  const ValueId wide = limited(
+      "clip1", Normalized(b, "bn1", Convolved(b, "c1", x, {40, 16, 1, 1}, Square(1, 0), false)));
+  const ValueId narrow =
+      Normalized(b, "bn2", Convolved(b, "c2", wide, {16, 40, 3, 3}, Square(1, 1), false));
+  const ValueId sum = b.SumOf("sum", {x, narrow});
+  const ValueId second =
+      Normalized(b, "bn3", Convolved(b, "c3", sum, {16, 16, 3, 3}, Square(1, 1), false));
+  const ValueId twice = b.SumOf("twice", {second, sum, second});
+  return b.Finish({b.Elementwise("tanh", twice, {EltwiseAlgorithm::kTanh})});
+}
+
+template <Network (*make)()>
+Network Fused() {
+  Network network = make();
+  network::FuseNormalization(&network);
+  return network;
 }
 
 // GoogLeNet's: branches that are concatenated, one of them a maximum itself, and LRN.
@@ -315,6 +346,9 @@ constexpr ForwardCase CaseOf(const char* name) {
 absl::Span<const ForwardCase> ForwardCases() {
   static constexpr ForwardCase kCases[] = {CaseOf<ConvolvedAndClassified>("ConvolvedAndClassified"),
                                            CaseOf<ResidualBranches>("ResidualBranches"),
+                                           CaseOf<Fused<ResidualBranches>>("FusedResiduals"),
+                                           CaseOf<LimitedBranches>("LimitedBranches"),
+                                           CaseOf<Fused<LimitedBranches>>("FusedLimited"),
                                            CaseOf<ConcatenatedBranches>("ConcatenatedBranches"),
                                            CaseOf<OtherConvolutions>("OtherConvolutions"),
                                            CaseOf<BroadcastFunctions>("BroadcastFunctions"),

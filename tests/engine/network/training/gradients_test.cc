@@ -9,7 +9,9 @@
 #include <tuple>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "engine/base/status_macros.h"
 #include "gtest/gtest.h"
 #include "tests/engine/lowering/subject.h"
 #include "tests/engine/network/training/forward_networks.h"
@@ -133,6 +135,30 @@ using Parameters = std::tuple<ForwardCase, cpu::Isa>;
 
 class EngineTest : public ::testing::TestWithParam<Parameters> {};
 
+// The gradients of a case as the engine computes them.
+absl::StatusOr<std::vector<Tensor>> GradientsOf(const ForwardCase& forward,
+                                                const EngineOptions& options) {
+  const Network network = forward.differentiated(1);
+  std::vector<Tensor> numbers;
+  std::vector<InputTensor> tensors;
+  for (const Elements& input : InputsOf(network)) numbers.emplace_back(input.begin(), input.end());
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    tensors.push_back(
+        {network.values[network.inputs[i]].dims, Layout::kNchw, {BytesOf(numbers[i])}});
+  }
+  std::vector<OutputRequest> requests;
+  for (size_t i = 0; i < network.outputs.size(); ++i)
+    requests.push_back({static_cast<int>(i), Layout::kNchw});
+  const auto shared = std::make_shared<EngineShared>(options);
+  ABSL_ASSIGN_OR_RETURN(
+      const auto model,
+      LoadedModel::Create(network::HandMadeModel(forward.differentiated), shared));
+  ABSL_ASSIGN_OR_RETURN(const auto outputs, model->Run(tensors, requests, {}));
+  std::vector<Tensor> gradients;
+  for (const auto& output : outputs) gradients.push_back(FloatsOf(output.bytes));
+  return gradients;
+}
+
 TEST_P(EngineTest, GradientsAreTheOraclesWithTheSameBitsForAnyThreads) {
   const auto& [forward, isa] = GetParam();
   if (!cpu::Supports(isa)) GTEST_SKIP() << "the CPU lacks " << cpu::IsaName(isa);
@@ -140,43 +166,34 @@ TEST_P(EngineTest, GradientsAreTheOraclesWithTheSameBitsForAnyThreads) {
   const std::vector<Elements> inputs = InputsOf(network);
   const std::vector<Elements> want = Interpret(network, inputs);
   const std::vector<double> bounds = Bounds(network, inputs, want);
-  std::vector<Tensor> numbers;
-  std::vector<InputTensor> tensors;
-  for (const Elements& input : inputs) numbers.emplace_back(input.begin(), input.end());
-  for (size_t i = 0; i < numbers.size(); ++i) {
-    tensors.push_back(
-        {network.values[network.inputs[i]].dims, Layout::kNchw, {BytesOf(numbers[i])}});
-  }
-  std::vector<OutputRequest> requests;
-  for (size_t i = 0; i < want.size(); ++i) requests.push_back({static_cast<int>(i), Layout::kNchw});
   std::vector<Tensor> first;
   for (int threads : {1, 2}) {
-    const auto shared = std::make_shared<EngineShared>(Options(isa, threads));
-    const auto model = LoadedModel::Create(network::HandMadeModel(forward.differentiated), shared);
-    ASSERT_TRUE(model.ok()) << model.status();
-    const auto outputs = (*model)->Run(tensors, requests, {});
-    ASSERT_TRUE(outputs.ok()) << outputs.status();
+    const auto found = GradientsOf(forward, Options(isa, threads));
+    ASSERT_TRUE(found.ok()) << found.status();
+    if (threads == 1) first = *found;
     for (size_t i = 0; i < want.size(); ++i) {
-      const Tensor got = FloatsOf((*outputs)[i].bytes);
-      if (threads == 1) first.push_back(got);
-      EXPECT_LE(RelativeL2(got, want[i]), bounds[i])
-          << "of " << network.values[network.inputs[i]].name;
-      EXPECT_TRUE(BytesOf(got) == BytesOf(first[i]))
-          << "of " << network.values[network.inputs[i]].name << ", threads " << threads;
+      const std::string& name = network.values[network.inputs[i]].name;
+      EXPECT_LE(RelativeL2((*found)[i], want[i]), bounds[i]) << "of " << name;
+      EXPECT_TRUE(BytesOf((*found)[i]) == BytesOf(first[i]))
+          << "of " << name << ", threads " << threads;
     }
   }
 }
 
-// The steps of a plan for AVX2, whose rows every faster instruction set has, too.
-std::vector<PlanStep> StepsOf(absl::string_view name) {
+const ForwardCase& CaseNamed(absl::string_view name) {
   for (const ForwardCase& forward : ForwardCases()) {
-    if (forward.name != name) continue;
-    const auto shared = std::make_shared<EngineShared>(Options(cpu::Isa::kAvx2, 1));
-    const auto model = LoadedModel::Create(network::HandMadeModel(forward.differentiated), shared);
-    return model.value()->Explain({})->steps;
+    if (forward.name == name) return forward;
   }
   ADD_FAILURE() << "no case '" << name << "'";
-  return {};
+  return ForwardCases()[0];
+}
+
+// The steps of a plan for AVX2, whose rows every faster instruction set has, too.
+std::vector<PlanStep> StepsOf(absl::string_view name) {
+  const auto shared = std::make_shared<EngineShared>(Options(cpu::Isa::kAvx2, 1));
+  const auto model =
+      LoadedModel::Create(network::HandMadeModel(CaseNamed(name).differentiated), shared);
+  return model.value()->Explain({})->steps;
 }
 
 int64_t CountOf(const std::vector<PlanStep>& steps, absl::string_view node,
@@ -215,6 +232,41 @@ TEST(TrainingPlanTest, WeightsOfAProductAreTransposedByTheirStrides) {
     if (step.node != "turned backward") continue;
     EXPECT_EQ(step.primitive, "matmul");
   }
+}
+
+// A normalization that takes over the operations after it changes no bit of a gradient.
+TEST(FusedNormalizationTest, GradientsHaveTheBitsOfSteps) {
+  constexpr const char* kPairs[][2] = {{"ResidualBranches", "FusedResiduals"},
+                                       {"LimitedBranches", "FusedLimited"}};
+  for (cpu::Isa isa : {cpu::Isa::kBaseline, cpu::Isa::kAvx2, cpu::BestIsa()}) {
+    if (!cpu::Supports(isa)) continue;
+    for (const auto& [steps, fused] : kPairs) {
+      const auto want = GradientsOf(CaseNamed(steps), Options(isa, 1));
+      const auto found = GradientsOf(CaseNamed(fused), Options(isa, 1));
+      ASSERT_TRUE(want.ok() && found.ok()) << want.status() << found.status();
+      EXPECT_EQ(*found, *want) << fused << " " << cpu::IsaName(isa);
+    }
+  }
+}
+
+TEST(FusedNormalizationTest, RelusAndSumsTakeNoSteps) {
+  if (!cpu::Supports(cpu::Isa::kAvx2)) GTEST_SKIP() << "the CPU lacks avx2";
+  const auto count = [](const std::vector<PlanStep>& steps, absl::string_view primitive) {
+    return std::count_if(steps.begin(), steps.end(),
+                         [&](const PlanStep& step) { return step.primitive == primitive; });
+  };
+  const std::vector<PlanStep> steps = StepsOf("ResidualBranches"),
+                              fused = StepsOf("FusedResiduals");
+  EXPECT_EQ(count(steps, "eltwise"), 4);  // two relus and their gradients
+  EXPECT_EQ(count(fused, "eltwise"), 0);
+  EXPECT_EQ(CountOf(steps, "sum", "sum"), 1);
+  EXPECT_EQ(CountOf(fused, "sum", "sum"), 0);
+  for (const PlanStep& step : fused) {
+    if (step.primitive != "batch_normalization") continue;
+    EXPECT_FALSE(step.is_reference) << step.node << ": " << step.implementation;
+  }
+  EXPECT_EQ(CountOf(StepsOf("LimitedBranches"), "sum", "sum"), 1);
+  EXPECT_EQ(CountOf(StepsOf("FusedLimited"), "sum", "sum"), 0);
 }
 
 std::vector<cpu::Isa> Levels() { return {cpu::Isa::kBaseline, cpu::Isa::kAvx2, cpu::BestIsa()}; }

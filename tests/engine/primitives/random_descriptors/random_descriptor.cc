@@ -163,7 +163,11 @@ absl::StatusOr<OpDesc> RandomNormalization(TensorMaker& make) {
   desc.epsilon = make.Real();
   desc.use_global_stats = Chance(make.random(), 50);
   desc.use_scale_shift = Chance(make.random(), 50);
-  if constexpr (requires { desc.fuse_relu; }) desc.fuse_relu = Chance(make.random(), 50);
+  if constexpr (requires { desc.fuse_relu; }) {
+    desc.fuse_relu = Chance(make.random(), 50);
+    if (Chance(make.random(), 30)) desc.relu_limit = make.Real();
+    if (Chance(make.random(), 30)) desc.addend = desc.src;
+  }
   return desc;
 }
 
