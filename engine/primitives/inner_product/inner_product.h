@@ -15,7 +15,9 @@
 // Types    as convolution's; backward f32. weighted_gradients.h says what the fields of a
 //          descriptor are then, and which post-ops there are.
 // Layouts  Any tensor may be `any`: the primitive chooses.
-// Order    The rows of dst do not depend on N.
+// Order    Rows of dst and of diff_src do not depend on N. An element of diff_weights adds its N
+//          products in an order that depends on N alone, from 128 on in chains of 64: a batch that
+//          is cut gives other bits.
 // Source   tests/engine/rows.txt P05, Q08.
 #ifndef ENGINE_PRIMITIVES_INNER_PRODUCT_INNER_PRODUCT_H_
 #define ENGINE_PRIMITIVES_INNER_PRODUCT_INNER_PRODUCT_H_

@@ -28,7 +28,9 @@
 //          the product of these scales, times `scale`, take the place of the known ones.
 // Layouts  any; `any` is row-major. Post-ops: eltwise and sum.
 // Order    Products are added in an order of k that does not depend on M, N and the batch; for
-//          training in more and shorter chains, where that costs nothing, which round less.
+//          training in more and shorter chains, where that costs nothing, which round less. So are
+//          the sums over n and m of gradients: rows of diff_src do not depend on M and the batch,
+//          diff_weights of a batch that is cut have other bits.
 // Source   oneDNN, "Matrix Multiplication"; Goto & van de Geijn, "Anatomy of High-Performance
 //          Matrix Multiplication", ACM TOMS 34(3), 2008.
 #ifndef ENGINE_PRIMITIVES_MATMUL_MATMUL_H_

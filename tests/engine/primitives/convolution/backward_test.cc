@@ -8,8 +8,8 @@
 #include "engine/cpu/isa.h"
 #include "engine/cpu/machine.h"
 #include "engine/primitives/convolution/convolution.h"
+#include "tests/engine/primitives/batched_gradient_test.h"
 #include "tests/engine/primitives/convolution/convolution_cases.h"
-#include "tests/engine/primitives/gradient_test.h"
 
 namespace tilewire::testing {
 namespace {
@@ -72,9 +72,14 @@ GradientCase<ConvolutionDesc> GradientCaseOf(const ConvolutionCase& shape,
                                desc.strides, desc.dilations, desc.padding_left})};
 }
 
-class ConvolutionGradientTest : public GradientTest<ConvolutionDesc> {
+ConvolutionCase OfImages(ConvolutionCase shape, int64_t images) {
+  shape.batch = images;
+  return shape;
+}
+
+class ConvolutionGradientTest : public BatchedGradientTest<ConvolutionDesc> {
  protected:
-  ConvolutionGradientTest() : GradientTest(CreateConvolution) {}
+  ConvolutionGradientTest() : BatchedGradientTest(CreateConvolution) {}
 };
 
 // Plain loops take the smaller shapes.
@@ -130,46 +135,38 @@ TEST_P(ConvolutionGradientTest, AddsAndMasks) {
   CheckPostOps(GradientCaseOf(Case("owners", {2, 264, 3, 3}, 264, {2, 2})));
 }
 
-// Images one by one, each but the first added to the gradient before, give the bits of all at once.
+// One image after the other, and parts of several; more images than have sums of their own at once.
 TEST_P(ConvolutionGradientTest, CutsOfABatchGiveTheSameBits) {
-  if (KindsOf(GetParam()) != std::vector<PropKind>{PropKind::kBackwardWeights} ||
-      GetParam().traits.is_reference)
-    GTEST_SKIP()
-        << "a reference rounds the sum of each run; a gradient of src has no sum of images";
-  Attributes adds;
-  ASSERT_THAT(adds.post_ops.Append(SumPostOp{}), IsOk());
-  const auto shapes = [](int64_t images) {
-    return std::vector<ConvolutionCase>{
-        Case("by images", {images, 17, 5, 6}, 24, {3, 3}, {.left = {1, 1}}),
-        Case("by owners", {images, 264, 5, 6}, 272, {3, 3}, {.left = {1, 1}}),
-        Case("strided pixels", {images, 264, 5, 7}, 520, {1, 1}, {.strides = {2, 2}}),
-        Case("groups in parts of blocks", {images, 60, 5, 6}, 36, {1, 1}, {.groups = 3}),
-        Case("depthwise", {images, 20, 5, 6}, 20, {3, 3}, {.groups = 20, .left = {1, 1}})};
-  };
-  for (size_t i = 0; i < shapes(1).size(); ++i) {
-    const ConvolutionCase all_images = shapes(3)[i], one_image = shapes(1)[i];
-    const ConvolutionDesc all = Backward(DescOf(all_images), PropKind::kBackwardWeights);
-    const ConvolutionDesc one = Backward(DescOf(one_image), PropKind::kBackwardWeights);
-    const auto together = Create(all), first = Create(one), next = Create(one, adds);
-    ASSERT_EQ(together.has_value(), first.has_value() && next.has_value());
-    if (!together) continue;
-    const ByArgument operands = RandomOperands(/*integers=*/false, all.src.ElementCount(),
-                                               all.weights.ElementCount(), all.dst.ElementCount());
-    const auto image = [&](int arg, int64_t n) {
-      const std::vector<float>& values = operands.at(arg);
-      const auto begin = values.begin() + n * static_cast<int64_t>(values.size() / 3);
-      return std::vector<float>(begin, begin + static_cast<int64_t>(values.size() / 3));
-    };
-    ByArgument sums;
-    for (int64_t n = 0; n < 3; ++n) {
-      sums[kArgSrc] = image(kArgSrc, n);
-      sums[kArgDiffDst] = image(kArgDiffDst, n);
-      const ByArgument gradients = RunGradient(n == 0 ? *first : *next, sums);
-      for (const auto& [arg, values] : gradients) sums[arg] = values;
-    }
-    const ByArgument expected = RunGradient(*together, operands);
-    for (const auto& [arg, values] : expected)
-      EXPECT_EQ(BitsOf(sums.at(arg)), BitsOf(values)) << ArgName(arg);
+  const ImplementationTraits& traits = GetParam().traits;
+  if (!Runs(PropKind::kBackwardWeights) || traits.is_reference || traits.runs_another)
+    GTEST_SKIP() << "a reference rounds the sum of each run; post-ops may decide what runs inside";
+  const ConvolutionCase shapes[] = {
+      Case("by images", {1, 17, 5, 6}, 24, {3, 3}, {.left = {1, 1}}),
+      Case("by images in bands", {1, 8, 40, 70}, 24, {3, 3}, {.left = {1, 1}}),
+      Case("few channels", {1, 3, 9, 9}, 17, {3, 3}, {.strides = {2, 2}, .left = {1, 1}}),
+      Case("by owners", {1, 264, 5, 6}, 272, {3, 3}, {.left = {1, 1}}),
+      Case("strided pixels", {1, 264, 5, 7}, 520, {1, 1}, {.strides = {2, 2}}),
+      Case("groups in parts of blocks", {1, 60, 5, 6}, 36, {1, 1}, {.groups = 3}),
+      Case("depthwise", {1, 20, 5, 6}, 20, {3, 3}, {.groups = 20, .left = {1, 1}})};
+  for (const ConvolutionCase& shape : shapes) {
+    SCOPED_TRACE(shape.why);
+    for (const std::vector<int64_t>& parts : {std::vector<int64_t>{1, 1, 1}, {2, 3}})
+      ExpectBitsOfCuts(parts, [&](int64_t images) { return DescOf(OfImages(shape, images)); });
+  }
+  const ConvolutionCase large = Case("sums of 512 KB each", {1, 256, 1, 2}, 512, {1, 1});
+  ExpectBitsOfCuts({34, 3}, [&](int64_t images) { return DescOf(OfImages(large, images)); });
+}
+
+TEST_P(ConvolutionGradientTest, AnImageOfSrcDoesNotDependOnTheBatch) {
+  const ImplementationTraits& traits = GetParam().traits;
+  if (!Runs(PropKind::kBackwardData) || traits.is_reference || traits.runs_another)
+    GTEST_SKIP() << "a reference has a sum for each element; layouts may decide what runs inside";
+  std::vector<ConvolutionCase> shapes = ShapesFor(GetParam());
+  for (int64_t size : {7, 14, 28})
+    shapes.push_back(Case("for Winograd", {1, 64, size, size}, 64, {3, 3}, {.left = {1, 1}}));
+  for (const ConvolutionCase& shape : shapes) {
+    SCOPED_TRACE(shape.why);
+    ExpectBitsOfImagesAlone(3, [&](int64_t images) { return DescOf(OfImages(shape, images)); });
   }
 }
 

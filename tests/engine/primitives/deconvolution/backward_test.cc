@@ -2,7 +2,7 @@
 //
 // The rows of deconvolution that compute gradients.
 #include "engine/primitives/deconvolution/deconvolution.h"
-#include "tests/engine/primitives/gradient_test.h"
+#include "tests/engine/primitives/batched_gradient_test.h"
 
 namespace tilewire::testing {
 namespace {
@@ -67,9 +67,9 @@ GradientCase<DeconvolutionDesc> SpreadCase(const SpreadShape& shape) {
                                  shape.dilations, shape.left})};
 }
 
-class DeconvolutionBackwardTest : public GradientTest<DeconvolutionDesc> {
+class DeconvolutionBackwardTest : public BatchedGradientTest<DeconvolutionDesc> {
  protected:
-  DeconvolutionBackwardTest() : GradientTest(CreateDeconvolution) {}
+  DeconvolutionBackwardTest() : BatchedGradientTest(CreateDeconvolution) {}
 };
 
 TEST_P(DeconvolutionBackwardTest, IsTheOraclesGradient) {
@@ -87,6 +87,18 @@ TEST_P(DeconvolutionBackwardTest, TakesBlockedLayouts) {
 }
 
 TEST_P(DeconvolutionBackwardTest, AddsAndMasks) { CheckPostOps(SpreadCase(SpreadShapes()[4])); }
+
+TEST_P(DeconvolutionBackwardTest, AnImageOfSrcDoesNotDependOnTheBatch) {
+  if (!Runs(PropKind::kBackwardData)) GTEST_SKIP() << "is of weights";
+  for (const SpreadShape& shape : SpreadShapes()) {
+    SCOPED_TRACE(shape.why);
+    ExpectBitsOfImagesAlone(3, [&](int64_t images) {
+      SpreadShape of_images = shape;
+      of_images.src[0] = images;
+      return SpreadCase(of_images).desc;
+    });
+  }
+}
 
 TEST(DeconvolutionGradientErrorsTest, AreNamed) {
   const auto status = StatusOfCreating<DeconvolutionDesc>(CreateDeconvolution);

@@ -2,7 +2,7 @@
 //
 // The rows of inner product that compute gradients.
 #include "engine/primitives/inner_product/inner_product.h"
-#include "tests/engine/primitives/gradient_test.h"
+#include "tests/engine/primitives/batched_gradient_test.h"
 
 namespace tilewire::testing {
 namespace {
@@ -48,9 +48,9 @@ GradientCase<InnerProductDesc> ConnectedCase(const ConnectedShape& shape, bool b
   return {shape.why, desc, InnerProducts(shape.batch, shape.outputs, *ElementCount(shape.image))};
 }
 
-class InnerProductBackwardTest : public GradientTest<InnerProductDesc> {
+class InnerProductBackwardTest : public BatchedGradientTest<InnerProductDesc> {
  protected:
-  InnerProductBackwardTest() : GradientTest(CreateInnerProduct) {}
+  InnerProductBackwardTest() : BatchedGradientTest(CreateInnerProduct) {}
 };
 
 TEST_P(InnerProductBackwardTest, IsTheOraclesGradient) {
@@ -72,6 +72,25 @@ TEST_P(InnerProductBackwardTest, TakesNamedLayouts) {
 TEST_P(InnerProductBackwardTest, AddsAndMasks) {
   CheckPostOps(ConnectedCase({"vectors", {48}, 3, 24}));
   CheckPostOps(ConnectedCase({"tails", {7, 3, 3}, 5, 11}));
+}
+
+// Batches of fewer and of more rows than tiles and pieces have, and one whose gradient is so large
+// that it goes past the caches.
+TEST_P(InnerProductBackwardTest, AnImageOfSrcDoesNotDependOnTheBatch) {
+  if (!Runs(PropKind::kBackwardData)) GTEST_SKIP() << "is of weights";
+  std::vector<ConnectedShape> shapes = {{"a classifier", {160}, 9, 100},
+                                        {"images in a plane", {16, 3, 4}, 3, 40},
+                                        {"outputs in parts", {70}, 5, 300},
+                                        {"tails of parts", {33}, 131, 129}};
+  if (!GetParam().traits.is_reference) shapes.push_back({"much to write", {16384}, 257, 33});
+  for (const ConnectedShape& shape : shapes) {
+    SCOPED_TRACE(shape.why);
+    ExpectBitsOfImagesAlone(shape.batch, [&](int64_t images) {
+      ConnectedShape of_images = shape;
+      of_images.batch = images;
+      return ConnectedCase(of_images, /*bias=*/false).desc;
+    });
+  }
 }
 
 TEST(InnerProductGradientErrorsTest, AreNamed) {

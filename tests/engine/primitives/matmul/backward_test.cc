@@ -2,7 +2,7 @@
 //
 // The rows of matmul that compute gradients, of what is broadcast too.
 #include "engine/primitives/matmul/matmul.h"
-#include "tests/engine/primitives/gradient_test.h"
+#include "tests/engine/primitives/batched_gradient_test.h"
 
 namespace tilewire::testing {
 namespace {
@@ -38,9 +38,9 @@ GradientCase<MatmulDesc> MatrixCase(const MatrixShape& shape) {
           MatrixProducts(shape.src, shape.weights, shape.dst)};
 }
 
-class MatmulBackwardTest : public GradientTest<MatmulDesc> {
+class MatmulBackwardTest : public BatchedGradientTest<MatmulDesc> {
  protected:
-  MatmulBackwardTest() : GradientTest(CreateMatmul) {}
+  MatmulBackwardTest() : BatchedGradientTest(CreateMatmul) {}
 };
 
 TEST_P(MatmulBackwardTest, IsTheOraclesGradient) {
@@ -68,6 +68,28 @@ TEST_P(MatmulBackwardTest, TakesNamedLayouts) {
 TEST_P(MatmulBackwardTest, AddsAndMasks) {
   CheckPostOps(MatrixCase({"a batch", {2, 5, 33}, {2, 33, 24}, {2, 5, 24}}));
   CheckPostOps(MatrixCase({"shared weights", {2, 5, 16}, {1, 16, 24}, {2, 5, 24}}));
+}
+
+// Images are matrices with weights of their own or shared ones, or rows of one matrix.
+TEST_P(MatmulBackwardTest, AnImageOfSrcDoesNotDependOnTheBatch) {
+  if (!Runs(PropKind::kBackwardData) || GetParam().traits.runs_another)
+    GTEST_SKIP() << "layouts may decide what runs inside";
+  const auto expect_bits = [&](int64_t batch, const Dims& row, const Dims& weights) {
+    ExpectBitsOfImagesAlone(batch, [&](int64_t images) {
+      Dims src = {images}, dst = {images};
+      for (Dims* dims : {&src, &dst}) dims->insert(dims->end(), row.begin(), row.end());
+      src.push_back(weights[weights.size() - 2]);
+      dst.push_back(weights.back());
+      return MatrixCase({"", src, weights, dst}).desc;
+    });
+  };
+  for (int64_t n : {7, 48, 130, 300}) {
+    SCOPED_TRACE(::testing::Message() << n << " products");
+    expect_bits(5, {}, {33, n});
+    expect_bits(131, {}, {33, n});
+    expect_bits(3, {5}, {1, 33, n});
+    expect_bits(3, {70}, {1, 17, n});
+  }
 }
 
 TEST(MatmulGradientErrorsTest, AreNamed) {

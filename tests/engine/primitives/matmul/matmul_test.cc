@@ -174,10 +174,12 @@ TEST_P(MatmulTest, RowsAndColumnsDoNotDependOnEachOther) {
   // Not those that run another row, which one column may change, nor those of planes.
   const bool takes_columns =
       !GetParam().traits.runs_another && !GetParam().isa.Includes(cpu::Isa::kAmx);
-  for (const int64_t k : {37, 200}) {
+  for (const auto& [k, kind] : {std::pair{37, PropKind::kForwardInference},
+                                {200, PropKind::kForwardInference},
+                                {200, PropKind::kForwardTraining}}) {
     const auto src = RandomFloats(kRows * k, 1), weights = RandomFloats(k * kColumns, 2);
     for (const bool transposed : {false, true}) {
-      SCOPED_TRACE(absl::StrCat("k ", k, transposed ? ", transposed" : ""));
+      SCOPED_TRACE(absl::StrCat(PropKindName(kind), ", k ", k, transposed ? ", transposed" : ""));
       const auto multiply = [&](int64_t row, int64_t m, int64_t column, int64_t n) {
         Operands part{{src.begin() + row * k, src.begin() + (row + m) * k}, {}, {}, {}};
         part.before.resize(m * n);
@@ -186,8 +188,10 @@ TEST_P(MatmulTest, RowsAndColumnsDoNotDependOnEachOther) {
           part.weights.insert(part.weights.end(), first, first + n);
         }
         const Dims dims = {k, n};
-        return Multiply(
-            {Plain({m, k}), transposed ? Transposed(dims) : Plain(dims), {}, Plain({m, n})}, part);
+        MatmulDesc desc{
+            Plain({m, k}), transposed ? Transposed(dims) : Plain(dims), {}, Plain({m, n})};
+        desc.prop_kind = kind;
+        return Multiply(desc, part);
       };
       const auto all = multiply(0, kRows, 0, kColumns);
       ASSERT_TRUE(all);
