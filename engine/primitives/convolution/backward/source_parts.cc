@@ -4,14 +4,18 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/base/aligned_buffer.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/range.h"
 #include "engine/base/status_macros.h"
+#include "engine/cpu/cores.h"
 #include "engine/primitives/convolution/direct/tiling.h"
 #include "engine/primitives/convolution/geometry.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/reordered.h"
+#include "engine/primitives/verbose.h"
 #include "engine/primitives/weighted_gradients.h"
+#include "engine/threading/slots.h"
 #include "engine/threading/stop.h"
 
 namespace tilewire::convolution {
@@ -26,6 +30,9 @@ class BackwardDataInParts final : public Primitive {
     std::shared_ptr<const Primitive> whole, last;
     int64_t count = 0;
     int64_t weights_step = 0, diff_src_step = 0;
+    int64_t slots = 1, slot_bytes = 0;  // of the scratchpad, for parts at the same time
+
+    int64_t all() const { return count + (last == nullptr ? 0 : 1); }
   };
 
   BackwardDataInParts(PrimitiveInfo info, Parts parts, const PostOps& post_ops)
@@ -34,21 +41,37 @@ class BackwardDataInParts final : public Primitive {
  private:
   void Run(const ExecuteArgs& args, std::byte* scratchpad,
            const threading::Team& team) const override {
-    for (int64_t part = 0; part < parts_.count; ++part)
-      RunPart(*parts_.whole, part, args, scratchpad, team);
-    if (parts_.last != nullptr) RunPart(*parts_.last, 0, args, scratchpad, team);
+    if (SharesParts(team.threads())) {
+      const absl::string_view node = VerboseNode::Current();
+      const auto run = [&](int64_t part, int64_t slot) {
+        const VerboseNode named(node);
+        RunPart(part, args, scratchpad + slot * parts_.slot_bytes, threading::Team::Serial());
+      };
+      threading::ParallelForInSlots(team, parts_.all(), parts_.slots, run);
+    } else {
+      for (int64_t part = 0; part < parts_.all() && !threading::Stopped(); ++part)
+        RunPart(part, args, scratchpad, team);
+    }
     ApplyMask(post_ops_, Desc(kArgDiffSrc), First<const float>(args, kArgSrc1),
               First<float>(args, kArgDiffSrc), team);
   }
 
-  void RunPart(const Primitive& gradient, int64_t part, const ExecuteArgs& args,
-               std::byte* scratchpad, const threading::Team& team) const {
-    if (threading::Stopped()) return;
+  // Whether each thread has parts of its own: what one has copied is then read from its own caches
+  // alone. They have to keep all threads busy.
+  bool SharesParts(int64_t threads) const {
+    return threads > 1 && threads <= parts_.slots &&
+           9 * parts_.all() >= 8 * threads * DivUp(parts_.all(), threads);
+  }
+
+  void RunPart(int64_t part, const ExecuteArgs& args, std::byte* scratchpad,
+               const threading::Team& team) const {
+    const bool is_last = part == parts_.count;
+    const int64_t steps = is_last ? 0 : part;
     ExecuteArgs of_part;
     of_part.Set(kArgDiffDst, args.Find(kArgDiffDst));
-    of_part.Set(kArgWeights, args.Get<std::byte>(kArgWeights) + part * parts_.weights_step);
-    of_part.Set(kArgDiffSrc, args.Get<std::byte>(kArgDiffSrc) + part * parts_.diff_src_step);
-    ExecuteStage(gradient, of_part, scratchpad, team);
+    of_part.Set(kArgWeights, args.Get<std::byte>(kArgWeights) + steps * parts_.weights_step);
+    of_part.Set(kArgDiffSrc, args.Get<std::byte>(kArgDiffSrc) + steps * parts_.diff_src_step);
+    ExecuteStage(is_last ? *parts_.last : *parts_.whole, of_part, scratchpad, team);
   }
 
   const Parts parts_;
@@ -56,6 +79,7 @@ class BackwardDataInParts final : public Primitive {
 };
 
 constexpr int kChannels = 1;  // dimension of src and of weights
+constexpr int64_t kMostSlots = 4;
 
 absl::StatusOr<MemoryDesc> ChannelsOf(const MemoryDesc& tensor, const Range& channels) {
   Dims dims = tensor.dims(), offsets(dims.size(), 0);
@@ -117,9 +141,12 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateInParts(const Request<Convoluti
   PrimitiveInfo info = GradientInfoOf(request);
   for (const auto* part : {&parts.whole, &parts.last}) {
     if (*part == nullptr) continue;
-    info.scratchpad_bytes = std::max(info.scratchpad_bytes, (*part)->info().scratchpad_bytes);
+    parts.slot_bytes = std::max(parts.slot_bytes, (*part)->info().scratchpad_bytes);
     info.code_bytes += (*part)->info().code_bytes;
   }
+  parts.slot_bytes = RoundUp(parts.slot_bytes, AlignedBuffer::kAlignment);
+  parts.slots = std::min<int64_t>({kMostSlots, cpu::GrantedCores(), parts.all()});
+  info.scratchpad_bytes = parts.slots * parts.slot_bytes;
   info.traits.bits_depend_on_position = parts.whole->info().traits.bits_depend_on_position;
   return std::make_unique<BackwardDataInParts>(std::move(info), std::move(parts),
                                                request.attributes.post_ops);

@@ -326,7 +326,7 @@ TEST(ConvolutionGradientDispatchTest, PlanesAreForManyPixels) {
   EXPECT_LT(of_tiles, kWeights * (kF32 + kPlanes));
 }
 
-// Where weights exceed the second cache, no copy of all of them is made.
+// Where weights exceed the second cache, no copy of all of them is made, on as many cores either.
 TEST(ConvolutionGradientDispatchTest, FewPixelsCopyWeightsInParts) {
   if (!cpu::Supports(cpu::Isa::kAvx2)) GTEST_SKIP() << "the CPU lacks avx2";
   constexpr int64_t kWeights = 512 * 512 * 9 * 4;
@@ -336,7 +336,8 @@ TEST(ConvolutionGradientDispatchTest, FewPixelsCopyWeightsInParts) {
     const ConvolutionCase shape = Case("few pixels", {4, 512, 7, 7}, 512, {3, 3},
                                        {.strides = {stride, stride}, .left = {1, 1}});
     for (cpu::Isa isa : {cpu::Isa::kAvx2, cpu::Isa::kAvx512, cpu::Isa::kAmx})
-      EXPECT_LT(ScratchpadBytes(shape, isa), kWeights / 2) << stride << " " << cpu::IsaName(isa);
+      EXPECT_LT(ScratchpadBytes(shape, isa), kWeights / 4 * 3)
+          << stride << " " << cpu::IsaName(isa);
   }
 }
 
