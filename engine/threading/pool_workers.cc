@@ -5,9 +5,10 @@
 // supplies the threads (threads.h); how they wait is ours:
 //
 // A thread that runs out of work looks at the board for a while before it sleeps, since the next
-// loop of a request comes within microseconds. A caller that waits for helpers looks for a while,
-// too, and then sleeps: its core is free for a helper that has lost its own. Threads of normal
-// priority never yield: beside a busy process that gives the core away for milliseconds.
+// loop of a request comes within microseconds; no more threads look than there are cores. A caller
+// that waits for helpers looks for a while, too, and then sleeps: its core is free for a helper
+// that has lost its own. Threads of normal priority never yield: beside a busy process that gives
+// the core away for milliseconds. Sleepers are woken by a few: by a caller, and by those that come.
 //
 // A helper that lost its core in the middle of a piece makes its loop wait. Where cores are shared
 // that happens again and again, so a helper that was late rests, longer each time, and loops go on
@@ -28,6 +29,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/cpu/cores.h"
 #include "engine/threading/denormals.h"
 #include "engine/threading/priority.h"
 #include "engine/threading/threads.h"
@@ -43,6 +45,7 @@ constexpr Ticks kLookForHelpers = 100'000;  // before a loop's caller does
 constexpr Ticks kLate = 250'000;            // of a helper, beside the time of the caller's part
 constexpr Ticks kForgotten = 250'000'000;   // that it was late
 constexpr std::chrono::seconds kLongestBeginning{5};  // of all threads, where there are no more
+constexpr int64_t kWakenAtOnce = 2;
 constexpr int kLongestRest = 4;  // 2 to this power times as long as it was late
 
 Ticks Now() { return static_cast<Ticks>(__rdtsc()); }
@@ -172,9 +175,11 @@ class PoolWorkers final : public Workers {
     threads_->Join();
   }
 
-  // `more` tasks or runners are wanted. Those who look for work take some of them.
+  // `more` tasks or runners are wanted. Those who look for work take some of them. Few are woken
+  // for the others: they wake more when they come.
   void Offer(int more) {
     int64_t missing = offers_.fetch_add(more, std::memory_order_relaxed) + more - looking_;
+    missing = std::min(missing, kWakenAtOnce);
     const Ticks now = Now();
     for (auto i = asleep_.end(); i != asleep_.begin() && missing > 0;) {
       --i;
@@ -204,9 +209,12 @@ class PoolWorkers final : public Workers {
       } else if (stopping_) {
         return;
       } else if (self.Rests(Now())) {
+        Offer(0);  // no other was woken while this one was expected to look
         Sleep(self, lock);
       } else if (!loops_.empty()) {
         Help(self, lock);
+      } else if (looking_ >= cores_) {
+        Sleep(self, lock);  // it would take a core from one that computes
       } else {
         ++looking_;
         lock.unlock();
@@ -256,9 +264,11 @@ class PoolWorkers final : public Workers {
     lock.unlock();
     loop.body(runner);
     const Ticks now = Now(), late = loop.late.load(std::memory_order_relaxed);
+    looking_.fetch_add(1, std::memory_order_relaxed);      // before the caller's next loop
     const bool was_last = loop.running.fetch_sub(1) == 1;  // `loop` may be gone now
     const bool is_awaited = was_last && sleeping_callers_.load() > 0;
     TakeLock(lock);
+    --looking_;
     if (is_awaited) ended_.notify_all();
     self.CountHelp(now, late != 0 ? std::max<Ticks>(0, now - late) : 0);
   }
@@ -272,12 +282,15 @@ class PoolWorkers final : public Workers {
     sleeping_callers_.fetch_sub(1);
   }
 
+  const int64_t cores_ = cpu::GrantedCores();
   std::mutex mutex_;
   std::vector<Loop*> loops_;  // that want more runners
   std::deque<Task> tasks_;
   int64_t unended_tasks_ = 0;
   Sleepers asleep_;
-  int64_t looking_ = 0;              // threads that look for work, or have been woken to do so
+  // Threads that look for work, have been woken to do so, or come back from a loop: for them no
+  // others are woken. Without the lock it only grows.
+  std::atomic<int64_t> looking_{0};
   int unstarted_;                    // threads
   std::condition_variable started_;  // all threads
   bool stopping_ = false;
