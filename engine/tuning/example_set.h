@@ -25,8 +25,8 @@ struct ExampleSet {
                                            absl::Span<const TuningExample> examples,
                                            double hold_out, uint64_t seed);
 
-  // Leaves so many of `chosen` and `held_out`, evenly among all: neighbours may be alike. Both at
-  // least one, and at most what there is.
+  // Leaves so many of `chosen` and `held_out`, evenly among all: neighbours may be alike. At most
+  // what there is of each.
   void KeepOnly(int64_t chosen_count, int64_t held_out_count);
 };
 

@@ -11,6 +11,7 @@ namespace tilewire::tuning {
 namespace {
 
 constexpr int kRangesAsRuns = 3;  // of an example, whose tensors are all given and counted
+constexpr int kObservedAsTrials = 4;
 constexpr int kLoadsOfCheck = 6;
 constexpr double kPartOfTheLeast = 0.5;  // of the time; the rest is for choosing
 const absl::Duration kTimeOfTurns = absl::Milliseconds(500);  // of small models
@@ -27,6 +28,14 @@ std::string CountsText(const ExampleCounts& counts) {
 }  // namespace
 
 absl::Duration TimePlan::AtLeast(absl::Duration time) { return std::max(time, absl::Seconds(1)); }
+
+int64_t TimePlan::Observable(int64_t all, absl::Duration trial, absl::Duration time) {
+  const absl::Duration pass = trial * kObservedAsTrials;
+  if (pass <= time) return all;
+  const double share = std::max(absl::FDivDuration(time, pass), 0.0);
+  const auto count = static_cast<int64_t>(share * static_cast<double>(all));
+  return count < std::min(all, kLeastExamples) ? 0 : count;
+}
 
 absl::Duration TimePlan::Turns(int models) const {
   const absl::Duration most = MostOfTurns(time_), turn = run_ * models;

@@ -38,6 +38,10 @@ class TimePlan {
   // After so long, models are not run in further turns.
   static absl::Duration MostOfTurns(absl::Duration time) { return AtLeast(time) / 20; }
 
+  // As many of `all` examples as `time` has room to observe, with all tensors; `trial` is the time
+  // of a trial of all. 0: there is no room for kLeastExamples of them.
+  static int64_t Observable(int64_t all, absl::Duration trial, absl::Duration time);
+
   absl::Duration Trial(int64_t examples) const;
   absl::Duration Check(const ExampleCounts& counts) const;
   absl::Duration Least(const ExampleCounts& counts) const;

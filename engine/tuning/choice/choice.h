@@ -44,7 +44,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "engine/explanation.h"
 #include "engine/tuner.h"
 #include "engine/tuning/assignment.h"
 #include "engine/tuning/choice/choice_inputs.h"
@@ -138,6 +137,8 @@ class Choice {
   // The l2 where these layers alone are int8.
   absl::StatusOr<double> MeasureSome(const std::vector<int>& layers,
                                      const CorrectionSet& corrections);
+  // As many examples of the choice as half of the corrections' time has room for; none: too few.
+  ExampleSet ObservedForCorrections() const;
   bool HasTimeForCorrections() { return !IsEnding() && absl::Now() < end_of_corrections_; }
   absl::Status Descend();
   absl::Status TryAllBf16();

@@ -7,9 +7,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
 #include "engine/base/status_macros.h"
 #include "engine/tuning/choice/choice.h"
 #include "engine/tuning/corrections/bias_shift.h"
+#include "engine/tuning/time_plan.h"
 
 namespace tilewire::tuning {
 
@@ -23,9 +25,19 @@ absl::StatusOr<double> Choice::MeasureSome(const std::vector<int>& layers,
   return some.l2;
 }
 
+ExampleSet Choice::ObservedForCorrections() const {
+  ExampleSet observed = in_.set;
+  observed.KeepOnly(TimePlan::Observable(static_cast<int64_t>(observed.chosen.size()),
+                                         in_.trial_time, (end_of_corrections_ - absl::Now()) / 2),
+                    static_cast<int64_t>(observed.held_out.size()));
+  return observed;
+}
+
 absl::Status Choice::FindEqualized(CorrectionSet* set) {
   Report(kDoneByAlone, "channels of tensors between two layers");
-  ABSL_ASSIGN_OR_RETURN(set->tensors, Equalize(in_.source, in_.layers, in_.runs, in_.set));
+  const ExampleSet observed = ObservedForCorrections();
+  if (observed.chosen.empty()) return absl::OkStatus();
+  ABSL_ASSIGN_OR_RETURN(set->tensors, Equalize(in_.source, in_.layers, in_.runs, observed));
   if (!in_.spec.may_stay_exact) return absl::OkStatus();
   std::vector<EqualizedRange> taken;
   for (EqualizedRange& one : set->tensors) {
@@ -42,13 +54,15 @@ absl::Status Choice::FindEqualized(CorrectionSet* set) {
 
 absl::Status Choice::FindShifts(CorrectionSet* set) {
   Report(kDoneByAlone, "what rounding moves the mean of each output by");
+  const ExampleSet observed = ObservedForCorrections();
+  if (observed.chosen.empty()) return absl::OkStatus();
   const int layers = static_cast<int>(in_.layers.size());
   Assignment all{.precisions = Precisions(layers, TunedPrecision::kInt8),
                  .methods = methods_,
                  .corrections = std::make_shared<CorrectionSet>(*set)};
   ABSL_ASSIGN_OR_RETURN(
       auto shifts, MeasureShifts(in_.layers, ParamsOf(RangesOf(all)), CorrectionsOf(all).tensors,
-                                 in_.runs, in_.set, &writer_));
+                                 in_.runs, observed, &writer_));
   if (!in_.spec.may_stay_exact) {
     set->shifts = std::move(shifts);
     return absl::OkStatus();

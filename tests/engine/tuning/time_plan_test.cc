@@ -71,6 +71,17 @@ TEST(TimePlanTest, ASmallModelNeedsNoTime) {
   EXPECT_EQ(counts->held_out, 180);
 }
 
+// A pass over all tensors takes about four trials; on a busy machine, two passes of a ResNet-50
+// left nothing to the descent.
+TEST(TimePlanTest, FewerExamplesAreObservedWhereTimeIsShort) {
+  const absl::Duration trial = absl::Seconds(10);
+  EXPECT_EQ(TimePlan::Observable(300, trial, absl::Seconds(40)), 300);
+  EXPECT_EQ(TimePlan::Observable(300, trial, absl::Seconds(10)), 75);
+  EXPECT_EQ(TimePlan::Observable(300, trial, absl::Seconds(2)), 0);
+  EXPECT_EQ(TimePlan::Observable(300, trial, -absl::Seconds(2)), 0);
+  EXPECT_EQ(TimePlan::Observable(8, absl::ZeroDuration(), absl::InfiniteDuration()), 8);
+}
+
 TEST(TimePlanTest, TurnsOfSmallModelsTakeATwentiethAtMost) {
   EXPECT_EQ(TimePlan::MostOfTurns(absl::Minutes(5)), absl::Seconds(15));
   EXPECT_EQ(TimePlan::MostOfTurns(absl::Nanoseconds(1)), absl::Milliseconds(50));
