@@ -5,12 +5,15 @@
 //   terms      t = dy src u^(-beta - 1)                   and p = dy u^-beta
 //   gradient   diff_src = p - 2 scale beta src * sum of t
 //
-// A piece of work is a few pixels of all channels: block after block gets its terms, which stay in
-// the first cache, and then the block before it, whose neighbours are all there, its gradient. A
-// large diff_src is written past the caches: what is about to be overwritten need not be read.
+// A piece of work is some pixels of all channels, of which a few at a time go through all blocks:
+// block after block gets its terms, which stay in the first cache, and then the block before it,
+// whose neighbours are all there, its gradient. The core follows the blocks side by side then, and
+// fetches the next pixels of each. A large diff_src is written past the caches: what is about to be
+// overwritten need not be read.
+#include <emmintrin.h>
+
 #include <algorithm>
 #include <cstddef>
-#include <limits>
 #include <utility>
 
 #include "engine/base/status_macros.h"
@@ -28,7 +31,12 @@
 namespace tilewire::lrn {
 namespace {
 
-constexpr int64_t kGradientPixels = 64;       // of a piece
+constexpr int64_t kPiecePixels = 256;
+// The pixels that go through all blocks together: few where each is a line of memory, more where it
+// is half a line.
+constexpr int64_t kPixelsOfLines = 8, kPixelsOfHalfLines = 64;
+constexpr int64_t kMostElements = 512;        // of those of a block
+constexpr int kAheadBytes = 512;              // that are fetched, of each block
 constexpr int64_t kBlocksInWork = 3;          // whose terms are needed at a time
 constexpr int64_t kLarge = int64_t{8} << 20;  // bytes that no cache of a core holds
 
@@ -44,11 +52,10 @@ struct BlockGradientArgs {
 class BlockGradientGenerator final : public jit::Generator {
  public:
   BlockGradientGenerator(absl::string_view name, const NormalizerConfig& config, int reach,
-                         GradientPass pass, int next_block, bool streams)
+                         GradientPass pass, bool streams)
       : Generator(name),
         unit_(config.unit),
         pass_(pass),
-        next_block_(next_block),
         streams_(streams),
         factor_of_sums_(2 * config.beta * config.scale),
         neighbours_(this, unit_, reach, 1),
@@ -77,7 +84,6 @@ class BlockGradientGenerator final : public jit::Generator {
     for (const Xbyak::Reg64& pointer : {values_, other_, to_, terms_}) add(pointer, unit_.bytes());
     dec(pixels_);
     jnz(pixel, T_NEAR);
-    if (streams_) sfence();  // before other threads are told that the piece has ended
     vzeroupper();
     ret();
     normalizer_.EmitTable();
@@ -89,8 +95,8 @@ class BlockGradientGenerator final : public jit::Generator {
     vmulps(neighbours_.middle(), value_, value_);
     EmitSquares(neighbours_.low(), before_);
     EmitSquares(neighbours_.high(), after_);
-    prefetcht0(ptr[after_ + next_block_]);
-    prefetcht0(ptr[other_ + next_block_]);
+    prefetcht0(ptr[after_ + kAheadBytes]);
+    prefetcht0(ptr[other_ + kAheadBytes]);
     neighbours_.Emit();
     normalizer_.ToBase(sum);
     vmovups(second_, ptr[other_]);
@@ -131,7 +137,6 @@ class BlockGradientGenerator final : public jit::Generator {
   const Xbyak::Reg64 to_ = rdx, terms_ = r11, pixels_ = rcx;
   const VectorUnit unit_;
   const GradientPass pass_;
-  const int next_block_;  // bytes
   const bool streams_;
   const float factor_of_sums_;
   NeighbourSums neighbours_;
@@ -142,32 +147,36 @@ class BlockGradientGenerator final : public jit::Generator {
 };
 
 struct BlockedGradient {
-  static constexpr int64_t kMostLanes = 16;
   // The blocks in work have these in turn.
   struct InWork {
-    float terms[kBlocksInWork][kGradientPixels * kMostLanes];
-    float products[kBlocksInWork][kGradientPixels * kMostLanes];  // p
+    float terms[kBlocksInWork][kMostElements];
+    float products[kBlocksInWork][kMostElements];  // p
   };
-  // Some pixels of all blocks of an image.
-  struct Piece {
+  // A few pixels of all blocks of an image.
+  struct Pixels {
     const float *src, *diff_dst;
     float* diff_src;
     InWork* in_work;
-    int64_t pixels;
+    int64_t count;
   };
 
   void Run(const DrivenRun& run) const {
     const auto* const src = run.First<const float>(kArgSrc);
     const auto* const diff_dst = run.First<const float>(kArgDiffDst);
     auto* const diff_src = run.First<float>(kArgDiffSrc);
-    const int64_t pieces = DivUp(image_pixels, kGradientPixels);
+    const int64_t pieces = DivUp(image_pixels, kPiecePixels);
+    const int64_t together = lanes == 16 ? kPixelsOfLines : kPixelsOfHalfLines;
     run.team.ParallelFor(desc.src.dim(0) * pieces, [&](int64_t index) {
       alignas(64) InWork in_work;
-      const int64_t n = index / pieces, first = index % pieces * kGradientPixels;
-      RunPiece({src + n * desc.src.stride(0) + first * lanes,
-                diff_dst + n * desc.diff_dst.stride(0) + first * lanes,
-                diff_src + n * desc.diff_src.stride(0) + first * lanes, &in_work,
-                std::min(kGradientPixels, image_pixels - first)});
+      const int64_t n = index / pieces, begin = index % pieces * kPiecePixels;
+      const int64_t end = std::min(begin + kPiecePixels, image_pixels);
+      for (int64_t first = begin; first < end; first += together) {
+        RunPixels({src + n * desc.src.stride(0) + first * lanes,
+                   diff_dst + n * desc.diff_dst.stride(0) + first * lanes,
+                   diff_src + n * desc.diff_src.stride(0) + first * lanes, &in_work,
+                   std::min(together, end - first)});
+      }
+      if (gradient_code.streaming != nullptr) _mm_sfence();  // before others are told of its end
     });
     ZeroPadding(desc.diff_src, run.args.Find(kArgDiffSrc));
   }
@@ -175,39 +184,39 @@ struct BlockedGradient {
     return static_cast<int64_t>(terms_code->code_bytes() + gradient_code.code_bytes());
   }
 
-  void RunPiece(const Piece& piece) const {
+  void RunPixels(const Pixels& pixels) const {
     for (int64_t block = 0; block < blocks && !threading::Stopped(); ++block) {
-      RunTerms(piece, block);
-      if (block > 0) RunGradient(piece, block - 1);
+      RunTerms(pixels, block);
+      if (block > 0) RunGradient(pixels, block - 1);
     }
-    if (blocks > 0) RunGradient(piece, blocks - 1);
+    if (blocks > 0) RunGradient(pixels, blocks - 1);
   }
 
-  void RunTerms(const Piece& piece, int64_t block) const {
+  void RunTerms(const Pixels& pixels, int64_t block) const {
     const int64_t next = desc.src.stride(1);
-    const float* const src = piece.src + block * next;
+    const float* const src = pixels.src + block * next;
     BlockGradientArgs args =
         Between(block > 0 ? src - next : nullptr, src, block + 1 < blocks ? src + next : nullptr);
-    args.other = piece.diff_dst + block * desc.diff_dst.stride(1);
-    args.to = piece.in_work->products[block % kBlocksInWork];
-    args.terms = TermsOf(piece, block);
-    args.pixels = piece.pixels;
+    args.other = pixels.diff_dst + block * desc.diff_dst.stride(1);
+    args.to = pixels.in_work->products[block % kBlocksInWork];
+    args.terms = TermsOf(pixels, block);
+    args.pixels = pixels.count;
     terms_code->Run(args);
   }
 
-  void RunGradient(const Piece& piece, int64_t block) const {
+  void RunGradient(const Pixels& pixels, int64_t block) const {
     BlockGradientArgs args =
-        Between(block > 0 ? TermsOf(piece, block - 1) : nullptr, TermsOf(piece, block),
-                block + 1 < blocks ? TermsOf(piece, block + 1) : nullptr);
-    args.other = piece.src + block * desc.src.stride(1);
-    args.to = piece.diff_src + block * desc.diff_src.stride(1);
-    args.terms = piece.in_work->products[block % kBlocksInWork];
-    args.pixels = piece.pixels;
+        Between(block > 0 ? TermsOf(pixels, block - 1) : nullptr, TermsOf(pixels, block),
+                block + 1 < blocks ? TermsOf(pixels, block + 1) : nullptr);
+    args.other = pixels.src + block * desc.src.stride(1);
+    args.to = pixels.diff_src + block * desc.diff_src.stride(1);
+    args.terms = pixels.in_work->products[block % kBlocksInWork];
+    args.pixels = pixels.count;
     gradient_code.For(args.to).Run(args);
   }
 
-  float* TermsOf(const Piece& piece, int64_t block) const {
-    return piece.in_work->terms[block % kBlocksInWork];
+  float* TermsOf(const Pixels& pixels, int64_t block) const {
+    return pixels.in_work->terms[block % kBlocksInWork];
   }
 
   // A block and its neighbours. `before` and `after` are null at the first and the last block.
@@ -243,13 +252,9 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateBlockedBackward(const Request<L
   const LrnDesc& desc = request.desc;
   const NormalizerConfig config = {VectorUnit::Of(request.facts.isa), ScaleOf(desc), desc.beta,
                                    desc.k};
-  // The next block is fetched where a displacement in code reaches it.
-  const int64_t block_bytes = desc.src.stride(1) * static_cast<int64_t>(sizeof(float));
-  const int next_block =
-      block_bytes <= std::numeric_limits<int32_t>::max() ? static_cast<int>(block_bytes) : 0;
   const auto compile = [&](GradientPass pass, bool streams) {
-    return jit::Compile<BlockGradientGenerator>(
-        request.facts.name, config, static_cast<int>(ReachOf(desc)), pass, next_block, streams);
+    return jit::Compile<BlockGradientGenerator>(request.facts.name, config,
+                                                static_cast<int>(ReachOf(desc)), pass, streams);
   };
   BlockedGradient gradient;
   gradient.desc = desc;
