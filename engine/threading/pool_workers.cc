@@ -8,7 +8,8 @@
 // loop of a request comes within microseconds; no more threads look than there are cores. A caller
 // that waits for helpers looks for a while, too, and then sleeps: its core is free for a helper
 // that has lost its own. Threads of normal priority never yield: beside a busy process that gives
-// the core away for milliseconds. Sleepers are woken by a few: by a caller, and by those that come.
+// the core away for milliseconds. Sleepers are woken a few at a time: by a caller, and by each
+// thread that comes to help.
 //
 // A helper that lost its core in the middle of a piece makes its loop wait. Where cores are shared
 // that happens again and again, so a helper that was late rests, longer each time, and loops go on
@@ -45,7 +46,7 @@ constexpr Ticks kLookForHelpers = 100'000;  // before a loop's caller does
 constexpr Ticks kLate = 250'000;            // of a helper, beside the time of the caller's part
 constexpr Ticks kForgotten = 250'000'000;   // that it was late
 constexpr std::chrono::seconds kLongestBeginning{5};  // of all threads, where there are no more
-constexpr int64_t kWakenAtOnce = 2;
+constexpr int64_t kMostWokenAtOnce = 2;               // by a caller, or by one that comes
 constexpr int kLongestRest = 4;  // 2 to this power times as long as it was late
 
 Ticks Now() { return static_cast<Ticks>(__rdtsc()); }
@@ -179,7 +180,7 @@ class PoolWorkers final : public Workers {
   // for the others: they wake more when they come.
   void Offer(int more) {
     int64_t missing = offers_.fetch_add(more, std::memory_order_relaxed) + more - looking_;
-    missing = std::min(missing, kWakenAtOnce);
+    missing = std::min(missing, kMostWokenAtOnce);
     const Ticks now = Now();
     for (auto i = asleep_.end(); i != asleep_.begin() && missing > 0;) {
       --i;

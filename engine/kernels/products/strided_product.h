@@ -56,7 +56,7 @@ class StridedProduct {
     // A chain of additions for each part of K, of which there are as many whatever m is: rounds
     // less.
     bool adds_parts = false;
-    bool read_late = false;  // dst: not by what follows, so that a smaller one goes past the caches
+    bool read_late = false;  // dst, not by the next step: a smaller one goes past the caches
     PostOps post_ops;
   };
   // Addresses for the first row and column. `copies` are those of `weights`, where there are any.
@@ -106,7 +106,7 @@ class StridedProduct {
   absl::StatusOr<std::unique_ptr<const jit::Generator>> CompileTile(absl::string_view name,
                                                                     bool tail, int64_t rows,
                                                                     bool streams) const;
-  bool HasOpenChains() const { return shape_.adds_parts && part_ < chain_; }
+  bool HasOpenChains() const { return shape_.adds_parts && part_ < shape_.k && part_ < chain_; }
   int64_t totals_elements() const;
   void SetSums(int64_t begin, float* sums, StridedTileArgs* tile) const;
   void RunPart(int64_t begin, int64_t piece, const Operands& operands, float* sums) const;

@@ -20,10 +20,19 @@ absl::StatusOr<Place> BindParameters(const MemoryDesc& both, OperationContext& c
   return place;
 }
 
-// Over dy, which the primitive reads no more once it has written it, if nothing else reads that.
-Place PlaceOfAddend(const Place& dy, const Place& src, PlanBuilder& plan) {
-  const bool stands_alone = !plan.MayOverlap(dy.buffer, src.buffer);
-  return stands_alone && plan.MayOverwrite(dy) ? dy : plan.NewPlace(src.desc);
+BatchNormalizationDesc DescOf(const network::BatchNormalizationGradient& gradient,
+                              const MemoryDesc& src, const MemoryDesc& passed) {
+  BatchNormalizationDesc desc{
+      .prop_kind = gradient.by_parameters ? PropKind::kBackward : PropKind::kBackwardData,
+      .src = src,
+      .epsilon = gradient.forward.epsilon,
+      .use_global_stats = gradient.forward.uses_given_statistics,
+      .fuse_relu = gradient.forward.relu,
+      .diff_src = src,
+      .diff_dst = src};
+  if (gradient.forward.relu) desc.workspace = passed;
+  if (gradient.by_addend) desc.addend = src;
+  return desc;
 }
 
 }  // namespace
@@ -37,21 +46,11 @@ absl::Status LowerBatchNormalizationGradient(const network::BatchNormalizationGr
   ABSL_ASSIGN_OR_RETURN(const Place parameters, PackScaleAndShift(scale, scale, context));
   ABSL_ASSIGN_OR_RETURN(const Place mean, context.RowMajor(context.src(3)));
   ABSL_ASSIGN_OR_RETURN(const Place variance, context.RowMajor(context.src(4)));
-  BatchNormalizationDesc desc{
-      .prop_kind = gradient.by_parameters ? PropKind::kBackward : PropKind::kBackwardData,
-      .src = src.desc,
-      .epsilon = gradient.forward.epsilon,
-      .use_global_stats = gradient.forward.uses_given_statistics,
-      .fuse_relu = gradient.forward.relu,
-      .diff_src = src.desc,
-      .diff_dst = src.desc};
   Place passed;
   if (gradient.forward.relu) {
     ABSL_ASSIGN_OR_RETURN(passed, context.Home(context.src(5)));
-    desc.workspace = passed.desc;
   }
-  if (gradient.by_addend) desc.addend = src.desc;
-  ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc));
+  ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(DescOf(gradient, src.desc, passed.desc)));
   Bindings bindings = {{kArgDiffDst, dy.buffer},
                        {kArgSrc, src.buffer},
                        {kArgWeights, parameters.buffer},
@@ -65,7 +64,9 @@ absl::Status LowerBatchNormalizationGradient(const network::BatchNormalizationGr
   if (gradient.forward.relu) bindings.push_back({kArgWorkspace, passed.buffer});
   context.ConsumeSources();
   if (gradient.by_addend) {
-    const Place of_addend = PlaceOfAddend(dy, src, context.plan());
+    // Over dy, which the primitive reads no more once it has written it.
+    const auto dead = context.DeadGradient(*primitive, bindings, kArgDiffSrc1);
+    const Place of_addend = dead ? *dead : context.plan().NewPlace(src.desc);
     bindings.push_back({kArgDiffSrc1, of_addend.buffer});
     context.plan().Bind(context.more_dst(gradient.by_parameters ? 2 : 0), of_addend);
   }

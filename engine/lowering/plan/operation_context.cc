@@ -125,7 +125,7 @@ absl::Status OperationContext::EmitGradient(Created primitive, Bindings sources,
 }
 
 std::optional<Place> OperationContext::DeadGradient(const Primitive& primitive,
-                                                    const Bindings& sources) const {
+                                                    const Bindings& sources, int gradient) const {
   const MemoryDesc& desc = primitive.Desc(kArgDiffDst);
   const auto dy =
       absl::c_find_if(sources, [](const Binding& source) { return source.arg == kArgDiffDst; });
@@ -133,7 +133,7 @@ std::optional<Place> OperationContext::DeadGradient(const Primitive& primitive,
     return source.arg != kArgDiffDst && plan_.MayOverlap(source.buffer, dy->buffer);
   });
   const Place place = {dy->buffer, desc};
-  const bool fits = runtime::SameMemory(desc, primitive.Desc(kArgDiffSrc));
+  const bool fits = runtime::SameMemory(desc, primitive.Desc(gradient));
   if (!fits || !stands_alone || !plan_.MayOverwrite(place)) return std::nullopt;
   return place;
 }

@@ -100,6 +100,10 @@ class OperationContext {
   // The same for a primitive that works in place: it writes over diff_dst if that is dead.
   absl::Status EmitGradientInPlace(Created primitive, Bindings sources);
 
+  // The place of diff_dst among the arguments, if the result `gradient` may be written over it.
+  std::optional<Place> DeadGradient(const Primitive& primitive, const Bindings& sources,
+                                    int gradient = kArgDiffSrc) const;
+
   // The same for a primitive that adds the gradient to what `before` holds.
   absl::Status EmitGradientOnto(const Place& before, std::shared_ptr<const Primitive> primitive,
                                 Bindings sources, const PostOps& post_ops);
@@ -108,8 +112,6 @@ class OperationContext {
   absl::StatusOr<Place> Copy(const Place& from, const MemoryDesc& desc, absl::string_view remark);
 
  private:
-  // The place of diff_dst among the arguments, if diff_src may be written over it.
-  std::optional<Place> DeadGradient(const Primitive& primitive, const Bindings& sources) const;
   absl::Status EmitInto(const Place& dst, std::shared_ptr<const Primitive> primitive,
                         Bindings sources, int dst_arg = kArgDst);
 

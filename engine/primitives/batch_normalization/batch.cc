@@ -64,12 +64,13 @@ struct BatchDriver {
                  lines + block * line_elements());
     });
     blocks.ForEachPiece(run.team, [&](const PixelBlocks::Piece& piece) {
-      normalization->Run({.x = src + piece.offset,
-                          .dy = addend == nullptr ? nullptr : addend + piece.offset,
-                          .to = dst + piece.offset,
-                          .bits = bits == nullptr ? nullptr : bits + ByteOfPiece(piece),
-                          .lines = lines + piece.block * line_elements(),
-                          .pixels = piece.pixels});
+      normalization->Run(
+          {.x = src + piece.offset,
+           .dy = addend == nullptr ? nullptr : addend + piece.offset,
+           .to = dst + piece.offset,
+           .bits = bits == nullptr ? nullptr : bits + ByteOfPiece(desc, blocks, piece),
+           .lines = lines + piece.block * line_elements(),
+           .pixels = piece.pixels});
     });
   }
   size_t code_bytes() const { return statistics->code_bytes() + normalization->code_bytes(); }
@@ -80,10 +81,6 @@ struct BatchDriver {
     if (channels % kChannelsOfBits == 0) return;
     std::fill_n(bits + ByteOfChannel(desc, channels - channels % kChannelsOfBits),
                 blocks.pixels() * kBytesOfPixel, uint8_t{0});
-  }
-
-  int64_t ByteOfPiece(const PixelBlocks::Piece& piece) const {
-    return ByteOfChannel(desc, piece.block * blocks.lanes()) + piece.first_pixel * kBytesOfPixel;
   }
 
   void MergeBlock(const ExecuteArgs& args, const float* found, int64_t block, float* lines) const {

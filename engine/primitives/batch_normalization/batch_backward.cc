@@ -89,8 +89,7 @@ struct GradientDriver {
 
   uint8_t* BitsOfPiece(const Memory& memory, const PixelBlocks::Piece& piece) const {
     if (memory.bits == nullptr) return nullptr;
-    return memory.bits + ByteOfChannel(desc, piece.block * blocks.lanes()) +
-           piece.first_pixel * kBytesOfPixel;
+    return memory.bits + ByteOfPiece(desc, blocks, piece);
   }
 
   size_t code_bytes() const {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/primitives/batch_normalization/batch_normalization.h"
+#include "engine/primitives/batch_normalization/pixel_blocks.h"
 
 namespace tilewire::batch_normalization {
 
@@ -53,6 +54,10 @@ constexpr int64_t kChannelsOfBits = 16, kBytesOfPixel = kChannelsOfBits / 8;
 int64_t PixelsOf(const BatchNormalizationDesc& desc);  // of all images; 1 without elements
 // The byte with the bit of channel c at the first pixel, c % 8; kBytesOfPixel on at the next.
 int64_t ByteOfChannel(const BatchNormalizationDesc& desc, int64_t c);
+inline int64_t ByteOfPiece(const BatchNormalizationDesc& desc, const PixelBlocks& blocks,
+                           const PixelBlocks::Piece& piece) {
+  return ByteOfChannel(desc, piece.block * blocks.lanes()) + piece.first_pixel * kBytesOfPixel;
+}
 
 // The chain with the relu of `fuse_relu` and its limit, which come first.
 PostOps PostOpsOf(const BatchNormalizationDesc& desc, const Attributes& attributes);

@@ -57,7 +57,8 @@ class Formula {
       if (addend != nullptr) value += addend[addend_.Offset(index)];
       dst[dst_.Offset(index)] = ApplyPostOps(post_ops_, value, 0);
       if (byte == nullptr) return;
-      const bool passes = value > 0 && value < desc_.relu_limit;
+      const bool is_limited = std::isfinite(desc_.relu_limit);
+      const bool passes = value > 0 && (!is_limited || value < desc_.relu_limit);
       *byte |= static_cast<uint8_t>(passes << c % 8);
       byte += kBytesOfPixel;
     });

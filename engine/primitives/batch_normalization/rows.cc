@@ -78,7 +78,8 @@ absl::StatusOr<ElementwisePlan> PlanOf(const BatchNormalizationDesc& desc, const
 absl::StatusOr<BatchNormalizationDesc> ResolveRows(const Request<BatchNormalizationDesc>& request) {
   ABSL_ASSIGN_OR_RETURN(BatchNormalizationDesc resolved, ResolveReference(request));
   if (!request.desc.use_global_stats) return Unimplemented("statistics are not given");
-  if (SavesBits(request.desc)) return Unimplemented("saves no bits of what relu zeroes");
+  if (HasAddend(request.desc)) return Unimplemented("adds nothing");
+  if (SavesBits(request.desc)) return Unimplemented("saves no bits of what relu lets through");
   ABSL_ASSIGN_OR_RETURN(const MemoryDesc line, LineOf(resolved));
   ABSL_RETURN_IF_ERROR(PlanOf(resolved, line, request.facts.isa).status());
   return resolved;

@@ -41,7 +41,8 @@ absl::Status Validate(const BatchNormalizationDesc& desc, const Attributes&) {
   if (!std::isfinite(desc.epsilon)) {
     return InvalidArgument("batch_normalization: epsilon must be finite");
   }
-  if (!(desc.relu_limit > 0)) return InvalidArgument("batch_normalization: relu_limit above 0");
+  if (!(desc.relu_limit > 0))
+    return InvalidArgument("batch_normalization: relu_limit must be above 0");
   const bool reads_bits = IsBackward(desc.prop_kind) && SavesBits(desc);
   return CheckWorkspace(kName, desc.prop_kind, desc.workspace,
                         reads_bits ? BitsOf(desc) : MemoryDesc(), "dims");

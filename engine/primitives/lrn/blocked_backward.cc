@@ -35,7 +35,8 @@ constexpr int64_t kPiecePixels = 256;
 // The pixels that go through all blocks together: few where each is a line of memory, more where it
 // is half a line.
 constexpr int64_t kPixelsOfLines = 8, kPixelsOfHalfLines = 64;
-constexpr int64_t kMostElements = 512;        // of those of a block
+constexpr int64_t kMostElements = 512;  // of those of a block
+static_assert(kPixelsOfLines * 16 <= kMostElements && kPixelsOfHalfLines * 8 <= kMostElements);
 constexpr int kAheadBytes = 512;              // that are fetched, of each block
 constexpr int64_t kBlocksInWork = 3;          // whose terms are needed at a time
 constexpr int64_t kLarge = int64_t{8} << 20;  // bytes that no cache of a core holds

@@ -39,7 +39,7 @@ namespace {
 
 // The value of what the relu of a normalization lets through, which is saved from now on.
 ValueId PassedBy(const BatchNormalization& norm, GradientContext& context) {
-  if (norm.saves_passed) return context.more_dst(norm.uses_given_statistics ? 0 : 2);
+  if (norm.saves_passed) return context.more_dst(2);
   std::get<BatchNormalization>(context.forward().params).saves_passed = true;
   return context.AppendForwardResult(DataType::kU8, context.dims(context.src()));
 }
@@ -54,8 +54,8 @@ absl::Status AppendGradients(const BatchNormalization& norm, GradientContext& co
   if (given && (context.Wants(3) || context.Wants(4)))
     return absl::UnimplementedError("statistics that are given have no gradients");
   const bool by_parameters = context.Wants(1) || context.Wants(2);
-  const size_t addend = given ? 5 : 3;
-  const bool by_addend = norm.adds && context.Wants(addend);
+  constexpr size_t kAddend = 3;  // only where statistics are not given (network_check.cc)
+  const bool by_addend = norm.adds && context.Wants(kAddend);
   BatchNormalizationGradient gradient{norm, by_parameters, by_addend && norm.relu};
   std::vector<ValueId> srcs = {context.gradient(), context.src(0), context.src(1), mean, variance};
   if (norm.relu) srcs.push_back(PassedBy(norm, context));
@@ -67,7 +67,7 @@ absl::Status AppendGradients(const BatchNormalization& norm, GradientContext& co
     const ValueId by_parameter = context.AppendResult(context.dims(context.src(i)));
     if (context.Wants(i)) context.Add(i, by_parameter);
   }
-  if (by_addend) context.Add(addend, norm.relu ? context.AppendResult(dims) : context.gradient());
+  if (by_addend) context.Add(kAddend, norm.relu ? context.AppendResult(dims) : context.gradient());
   if (context.Wants(0)) context.Add(0, by_src);
   return absl::OkStatus();
 }

@@ -3,9 +3,10 @@
 // The gradient of src of a convolution in parts of src's channels. Weights are copied in every run
 // (exchanged_weights.h): the copy of a part's stays in the second cache until the part's products
 // have read it, where one of all weights would go to memory and come back. diff_dst is read once
-// for each part, so this pays for images of few pixels, which have the most weights. Threads take
-// parts of their own where these keep all of them busy, so that a copy is read by the core that
-// made it; else they share one part after the other. The bits are those of the whole. Thread-safe.
+// for each part, so this pays for images of few pixels, which have the most weights. Up to
+// four threads take parts of their own where these keep all of them busy, so that a copy is read by
+// the core that made it, each with a scratchpad of its own; else they share one part after the
+// other. The bits are those of the whole. Thread-safe.
 #ifndef ENGINE_PRIMITIVES_CONVOLUTION_BACKWARD_SOURCE_PARTS_H_
 #define ENGINE_PRIMITIVES_CONVOLUTION_BACKWARD_SOURCE_PARTS_H_
 

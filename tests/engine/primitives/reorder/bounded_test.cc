@@ -51,6 +51,21 @@ TEST(BoundedReorderTest, CopiesWhatKeepsTheBound) {
   }
 }
 
+// A smaller bound of src is believed, a larger one is not.
+TEST(BoundedReorderTest, LooksAtBoundedElementsOnlyForASmallerBound) {
+  const MemoryDesc plain = Weights({17, 20, 3, 3}, "abcd"), dst = *plain.WithBound(64);
+  ExpectSameBytes(*plain.WithBound(64), *Weights({17, 20, 3, 3}, "ABcd4b16a4b").WithBound(64));
+  for (const auto& [bound, code] :
+       {std::pair{63, absl::StatusCode::kOk}, std::pair{65, absl::StatusCode::kInvalidArgument}}) {
+    ASSERT_OK_AND_ASSIGN(const auto reorder, CreateReorder({*plain.WithBound(bound), dst}, {}, {}));
+    const std::vector<int8_t> weights(plain.SizeBytes(), 65);
+    std::vector<int8_t> bytes(dst.SizeBytes());
+    ExecuteArgs args;
+    args.Set(kArgSrc, weights.data()).Set(kArgDst, bytes.data());
+    EXPECT_EQ(reorder->Execute(args, Team::Serial()).code(), code) << bound;
+  }
+}
+
 // Whatever element it is, and not what lies between elements.
 TEST(BoundedReorderTest, RefusesWhatDoesNot) {
   const Dims dims = {5, 3};
