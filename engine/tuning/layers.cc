@@ -127,7 +127,9 @@ void FitWeightsTo(cpu::Isa isa, const ModelSource& source, std::vector<Layer>* l
   if (has_dot_products || !isa.Includes(cpu::Isa::kAvx2)) return;
   for (Layer& layer : *layers) {
     const Dims& dims = source.Initializer(layer.weights)->dims;
-    const bool is_depthwise = layer.op == "Conv" && dims[1] == 1;
+    // A first layer on grey pictures has one input, too, but one group.
+    const int64_t groups = IntOf(source.nodes()[layer.node].proto, "group");
+    const bool is_depthwise = groups > 1 && dims[1] == 1 && dims[0] == groups;
     if (!is_depthwise) layer.largest_weight = kLargestPaired;
   }
 }

@@ -13,8 +13,8 @@ namespace {
 constexpr int kRangesAsRuns = 3;  // of an example, whose tensors are all given and counted
 constexpr int kObservedAsTrials = 4;
 constexpr int kLoadsOfCheck = 6;
+const absl::Duration kShortestTime = absl::Seconds(1);
 constexpr double kPartOfTheLeast = 0.5;  // of the time; the rest is for choosing
-const absl::Duration kTimeOfTurns = absl::Milliseconds(500);  // of small models
 
 std::string SecondsText(absl::Duration time) {
   return absl::FormatDuration(absl::Ceil(time, absl::Seconds(1)));
@@ -27,7 +27,7 @@ std::string CountsText(const ExampleCounts& counts) {
 
 }  // namespace
 
-absl::Duration TimePlan::AtLeast(absl::Duration time) { return std::max(time, absl::Seconds(1)); }
+absl::Duration TimePlan::AtLeast(absl::Duration time) { return std::max(time, kShortestTime); }
 
 int64_t TimePlan::Observable(int64_t all, absl::Duration trial, absl::Duration time) {
   const absl::Duration pass = trial * kObservedAsTrials;
@@ -58,7 +58,8 @@ absl::Duration TimePlan::Least(const ExampleCounts& counts) const {
 }
 
 absl::StatusOr<ExampleCounts> TimePlan::Fit(const ExampleCounts& all, absl::Duration left) const {
-  const absl::Duration has = AtLeast(left), wanted = has * kPartOfTheLeast, alone = Least({});
+  const absl::Duration has = time_ <= kShortestTime ? AtLeast(left) : left;
+  const absl::Duration wanted = has * kPartOfTheLeast, alone = Least({});
   const double share = wanted > alone ? absl::FDivDuration(wanted - alone, Least(all) - alone) : 0;
   if (share >= 1) return all;
   const auto part = [&](int64_t count) {
@@ -69,12 +70,13 @@ absl::StatusOr<ExampleCounts> TimePlan::Fit(const ExampleCounts& all, absl::Dura
   const ExampleCounts fitting = {std::max(part(all.chosen), least.chosen),
                                  std::max(part(all.held_out), least.held_out)};
   if (Least(fitting) <= has) return fitting;
+  const absl::Duration spent = std::max(AtLeast(time_) - left, absl::ZeroDuration());
   return absl::DeadlineExceededError(absl::StrCat(
       "a time of ", absl::FormatDuration(time_), " is not enough: a run takes ",
       absl::StrFormat("%.3g ms", absl::ToDoubleMilliseconds(run_)), " and a file ",
       absl::StrFormat("%.3g ms", absl::ToDoubleMilliseconds(load_)), " to load, so that ",
-      CountsText(least), " need ", SecondsText(Least(least)), " at least, and all ", all.chosen,
-      " and ", all.held_out, " ", SecondsText(Least(all))));
+      CountsText(least), " need ", SecondsText(spent + Least(least)), " at least, and all ",
+      all.chosen, " and ", all.held_out, " ", SecondsText(spent + Least(all))));
 }
 
 }  // namespace tilewire::tuning

@@ -29,6 +29,10 @@ class TimePlan {
   // Fewer examples than these, or than there are, tell too little to begin with.
   static constexpr int64_t kLeastExamples = 16;
 
+  // How long the finals of a choice are at least, unless MostOfTurns() is less; of small models, as
+  // others take longer for kTurns.
+  static constexpr absl::Duration kTimeOfTurns = absl::Milliseconds(500);
+
   // `load`: to write and load a file and to plan its first run; `run`: of one example.
   TimePlan(absl::Duration time, absl::Duration load, absl::Duration run)
       : time_(time), load_(load), run_(run) {}
@@ -47,8 +51,10 @@ class TimePlan {
   absl::Duration Least(const ExampleCounts& counts) const;
 
   // `all`, or as large a share of both as half of `left` has room for: the other half is for
-  // choosing; kLeastExamples of both, or all, where only the whole of it has.
-  //   kDeadlineExceeded  not even for the least; with the time that would be enough
+  // choosing; kLeastExamples of both, or all, where only the whole of it has. Where the plan's time
+  // is a second or less, `left` counts as one, too, however long loading took.
+  //   kDeadlineExceeded  not even for the least; with the time that would be enough, with
+  //                      what is gone of it by now
   absl::StatusOr<ExampleCounts> Fit(const ExampleCounts& all, absl::Duration left) const;
 
  private:

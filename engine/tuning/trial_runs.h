@@ -58,7 +58,8 @@ class TrialRuns {
   absl::Status RunAll(const Model& model, int64_t example,
                       const std::function<absl::Status(const OutputTensor&)>& take) const;
   // Median times of runs of each model on the first example of the choice, in turns of at least
-  // `least` altogether. With one thread, times of the process on its core.
+  // `least` altogether, unless `most_of_turns` is over before. With one thread, times of the
+  // process on its core.
   absl::StatusOr<std::vector<absl::Duration>> TimeInTurns(absl::Span<const Model* const> models,
                                                           absl::Duration least) const;
   absl::Status TimeInTurns(const Model& a, const Model& b, absl::Duration* of_a,

@@ -60,7 +60,10 @@ std::string HeldOutText(const TuningSpec& spec, const TuningResult& result) {
 class Tuning {
  public:
   Tuning(Engine* engine, const std::string& path, const TuningSpec& spec)
-      : engine_(engine), path_(path), spec_(spec), deadline_(absl::Now() + spec.time) {}
+      : engine_(engine),
+        path_(path),
+        spec_(spec),
+        deadline_(absl::Now() + TimePlan::AtLeast(spec.time)) {}
 
   absl::StatusOr<TuningResult> Run(absl::Span<const TuningExample> examples) {
     ABSL_RETURN_IF_ERROR(

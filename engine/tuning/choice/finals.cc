@@ -6,11 +6,10 @@
 #include "absl/algorithm/container.h"
 #include "engine/base/status_macros.h"
 #include "engine/tuning/choice/choice.h"
+#include "engine/tuning/time_plan.h"
 
 namespace tilewire::tuning {
 namespace {
-
-const absl::Duration kTimeOfFinals = absl::Milliseconds(500);
 
 bool IsAll(const Precisions& precisions, TunedPrecision wanted) {
   return absl::c_all_of(precisions, [=](TunedPrecision one) { return one == wanted; });
@@ -87,7 +86,7 @@ absl::Status Choice::RunFinals() {
     models.push_back(loaded[i].get());
   }
   ABSL_ASSIGN_OR_RETURN(const std::vector<absl::Duration> times,
-                        in_.runs.TimeInTurns(models, kTimeOfFinals));
+                        in_.runs.TimeInTurns(models, TimePlan::kTimeOfTurns));
   const Precisions all_bf16 = AllBf16();
   for (size_t i = 0; i < entrants_.size(); ++i) {
     const Assignment& one = entrants_[i];

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
+#include "engine/tuning/byte_weights.h"
 #include "engine/tuning/choice/final_round.h"
 
 namespace tilewire::tuning {
@@ -94,7 +95,8 @@ std::string ReasonText(const TunedNode& node, const TuningSpec& spec, bool is_ch
   } else if (is_chosen && node.precision != TunedPrecision::kExact) {
     text = absl::StrCat("taken: ", ByItself(node, node.precision));
   }
-  if (is_chosen && node.precision == TunedPrecision::kInt8 && node.largest_weight < 127) {
+  if (is_chosen && node.precision == TunedPrecision::kInt8 &&
+      node.largest_weight < kLargestWeight) {
     AddTo(&text, absl::StrCat("its weights are within ", node.largest_weight,
                               ", for products in pairs, as this CPU has no VNNI"));
   }

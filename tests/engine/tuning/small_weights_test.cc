@@ -9,6 +9,9 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "engine/cpu/isa.h"
+#include "engine/jit/vector_unit.h"
+#include "engine/kernels/products/integer_tile.h"
 #include "engine/tuner.h"
 #include "engine/tuning/byte_weights.h"
 #include "engine/tuning/layers.h"
@@ -134,6 +137,34 @@ TEST(SmallWeightsTest, DepthwiseLayersAndCpusWithVnniHaveNoUseForThem) {
   EXPECT_THAT(largest_for(cpu::Isa::kAvx2Vnni), ElementsAre(127, 127));
   EXPECT_THAT(largest_for(cpu::Isa::kAvx512Vnni), ElementsAre(127, 127));
   EXPECT_THAT(largest_for(cpu::Isa::kAmx), ElementsAre(127, 127));
+}
+
+// They read one channel, too, but of one group: their products come in pairs. So do those of groups
+// of one input and more outputs.
+TEST(SmallWeightsTest, FirstLayersOnGreyPicturesAreNotDepthwise) {
+  OnnxBuilder model(13);
+  model.Input("x", {1, 1, 9, 9}).Floats("w", {8, 1, 5, 5}).Floats("v", {16, 1, 3, 3});
+  model.Node("Conv", {"x", "w"}, {"a"}).Node("Conv", {"a", "v"}, {"y"}, {Int("group", 8)});
+  const Opened opened = Open(model.Output("y").Serialize());
+  std::vector<tuning::Layer> layers = opened.layers;
+  ASSERT_EQ(layers.size(), 2u);
+  tuning::FitWeightsTo(cpu::Isa::kAvx2, *opened.source, &layers);
+  EXPECT_EQ(layers[0].largest_weight, 64);
+  EXPECT_EQ(layers[1].largest_weight, 64);
+}
+
+// The kernels decide what is multiplied in pairs, and a tuning has to make it so.
+TEST(SmallWeightsTest, AreAsSmallAsTheKernelsNeedThem) {
+  EXPECT_EQ(tuning::kLargestPaired, kPairBound);
+  const Opened opened = Open(ResidualModel().Serialize());
+  for (const cpu::NamedIsa& named : cpu::kNamedIsas) {
+    const cpu::Isa isa = named.isa;
+    std::vector<tuning::Layer> layers = opened.layers;
+    tuning::FitWeightsTo(isa, *opened.source, &layers);
+    const bool gains =
+        isa.Includes(cpu::Isa::kAvx2) && !jit::VectorUnit::Of(isa).has_dot_products();
+    EXPECT_EQ(layers[0].largest_weight, gains ? kPairBound : 127) << named.name;
+  }
 }
 
 }  // namespace

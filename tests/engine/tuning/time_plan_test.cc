@@ -71,6 +71,16 @@ TEST(TimePlanTest, ASmallModelNeedsNoTime) {
   EXPECT_EQ(counts->held_out, 180);
 }
 
+// The 12 s that loading took are needed again, and half a second for each of three turns.
+TEST(TimePlanTest, LoadingThatTookAllOfTheTimeIsRefused) {
+  const TimePlan plan(absl::Seconds(10), absl::Milliseconds(2), absl::Microseconds(50));
+  const auto none = plan.Fit({180, 180}, -absl::Seconds(2));
+  EXPECT_EQ(none.status().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(std::string(none.status().message()),
+              HasSubstr("16 to check with need 14s at least, and all 180 and 180 14s"));
+  EXPECT_TRUE(plan.Fit({180, 180}, absl::Seconds(2)).ok());
+}
+
 // A pass over all tensors takes about four trials; on a busy machine, two passes of a ResNet-50
 // left nothing to the descent.
 TEST(TimePlanTest, FewerExamplesAreObservedWhereTimeIsShort) {

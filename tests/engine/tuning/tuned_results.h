@@ -8,6 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "engine/cpu/isa.h"
 #include "engine/tuner.h"
 #include "tests/engine/tuning/tuned_models.h"
@@ -36,6 +39,15 @@ inline std::string WriteResidualModel() {
 
 inline TuningSpec SpecOf(const char* budget) {
   return TuningSpec(ErrorBudget::Parse(budget).value());
+}
+
+// Lets the time of a tuning, of which a second is the least, pass while all layers are int8 for the
+// first time: that trial is the only one.
+inline void LetTheTimePass(TuningSpec* spec) {
+  spec->time = absl::Nanoseconds(1);
+  spec->progress = [](const TuningProgress& progress) {
+    if (absl::StartsWith(progress.text, "all layers int8")) absl::SleepFor(absl::Seconds(1));
+  };
 }
 
 // The one that was taken; null: none.

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "engine/tuning/example_set.h"
 #include "engine/tuning/layer_times.h"
 #include "gmock/gmock.h"
@@ -166,12 +168,39 @@ TEST(TunerTest, AStopEndsItWithWhatWasFound) {
 TEST(TunerTest, TheTimeEndsIt) {
   const Examples made = MakeExamples(4);
   TuningSpec spec = SpecOf("l2<=1");
-  spec.time = absl::Nanoseconds(1);
+  LetTheTimePass(&spec);
   const auto result = Tune(&EngineOfTests(), WriteResidualModel(), made.examples, spec);
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_TRUE(result->is_out_of_time);
   EXPECT_EQ(result->tried, 1);
   EXPECT_TRUE(result->keeps_budget);
+}
+
+TEST(TunerTest, LessThanASecondCountsAsOne) {
+  const Examples made = MakeExamples(4);
+  TuningSpec spec = SpecOf("l2<=1");
+  spec.time = absl::Milliseconds(1);
+  const absl::Time start = absl::Now();
+  const auto result = Tune(&EngineOfTests(), WriteResidualModel(), made.examples, spec);
+  ASSERT_TRUE(result.ok()) << result.status();
+  // A slow machine may need most of the second for one trial and the check.
+  EXPECT_TRUE(!result->is_out_of_time || absl::Now() - start > absl::Milliseconds(400));
+  EXPECT_TRUE(result->keeps_budget);
+}
+
+// Where all of the time has passed before the first run, as with a slow load, it is refused.
+TEST(TunerTest, LoadingIsPartOfTheTime) {
+  const Examples made = MakeExamples(4);
+  TuningSpec spec = SpecOf("l2<=1");
+  spec.time = absl::Milliseconds(1100);
+  spec.progress = [](const TuningProgress& progress) {
+    if (progress.text == "the time of a run") absl::SleepFor(absl::Milliseconds(1100));
+  };
+  const auto result = Tune(&EngineOfTests(), WriteResidualModel(), made.examples, spec);
+  EXPECT_EQ(result.status().code(), absl::StatusCode::kDeadlineExceeded) << result.status();
+  EXPECT_THAT(std::string(result.status().message()),
+              AllOf(HasSubstr("a time of 1.1s is not enough"),
+                    HasSubstr("and 2 to check with need "), HasSubstr("s at least")));
 }
 
 // A model of which a single run takes much of a second.
