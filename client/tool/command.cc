@@ -2,6 +2,7 @@
 #include "client/tool/command.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -21,6 +22,7 @@
 #include "client/amount_text.h"
 #include "client/connection.h"
 #include "client/tool/model_place.h"
+#include "engine/onnx/file/new_file.h"
 
 namespace tilewire::client {
 namespace {
@@ -62,7 +64,7 @@ std::string WhyNotWritable(const std::string& path) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error))
     return absl::StrCat(path, " is a folder, not a file");
-  std::string folder = std::filesystem::path(path).parent_path().string();
+  std::string folder = std::filesystem::path(Followed(path)).parent_path().string();
   if (folder.empty()) folder = ".";
   if (!std::filesystem::is_directory(folder, error))
     return absl::StrCat("there is no folder ", folder);
@@ -75,10 +77,10 @@ absl::Status CannotWrite(const std::string& path, int error) {
   return absl::ErrnoToStatus(error, absl::StrCat("cannot write '", path, "'"));
 }
 
-// The bytes to a file that is opened so; 0 or an error number.
-int WriteTo(const std::string& path, int flags, absl::string_view bytes) {
-  const int descriptor = open(path.c_str(), flags, 0666);
-  if (descriptor < 0) return errno;
+// The bytes into what is there, which is opened with `flags` too.
+absl::Status WriteInPlace(const std::string& path, int flags, absl::string_view bytes) {
+  const int descriptor = open(path.c_str(), O_WRONLY | O_CLOEXEC | flags);
+  if (descriptor < 0) return CannotWrite(path, errno);
   int error = 0;
   while (!bytes.empty() && error == 0) {
     const ssize_t written = write(descriptor, bytes.data(), bytes.size());
@@ -87,7 +89,18 @@ int WriteTo(const std::string& path, int flags, absl::string_view bytes) {
   }
   // Some file systems report only now that a write failed.
   if (close(descriptor) != 0 && error == 0) error = errno;
-  return error;
+  return error == 0 ? absl::OkStatus() : CannotWrite(path, error);
+}
+
+// The bytes in a new file, with the permissions of what it replaces: `there`, if anything.
+absl::Status WriteNew(const std::string& path, const struct stat* there, absl::string_view bytes) {
+  auto file = reader::NewFile::Create(path);
+  if (!file.ok()) return file.status();
+  absl::Status status;
+  if (there != nullptr) status = file->SetMode(there->st_mode & 07777);
+  if (status.ok()) status = file->Append(bytes.data(), static_cast<int64_t>(bytes.size()));
+  if (status.ok()) status = file->Finish();
+  return status.ok() ? file->Publish(/*replaces=*/true) : status;
 }
 
 }  // namespace
@@ -223,24 +236,14 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
 
 absl::Status WriteFile(const std::string& path, absl::string_view bytes) {
   const std::string place = Followed(path);
-  std::error_code error;
-  const std::filesystem::file_status there = std::filesystem::status(place, error);
-  if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there)) {
-    const int failed = WriteTo(place, O_WRONLY | O_CLOEXEC, bytes);
-    return failed == 0 ? absl::OkStatus() : CannotWrite(path, failed);
-  }
+  struct stat there;
+  const bool exists = stat(place.c_str(), &there) == 0;
+  if (exists && !S_ISREG(there.st_mode)) return WriteInPlace(place, 0, bytes);
   // The folder alone would let a file be replaced that may not be written.
-  if (std::filesystem::exists(there) && access(place.c_str(), W_OK) != 0)
-    return CannotWrite(path, errno);
-  const std::string written = absl::StrCat(place, ".", getpid(), ".new");
-  int failed = WriteTo(written, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, bytes);
-  if (failed == EEXIST) return CannotWrite(path, failed);  // of another process
-  if (failed == 0 && std::filesystem::exists(there))
-    std::filesystem::permissions(written, there.permissions(), error);
-  if (failed == 0 && std::rename(written.c_str(), place.c_str()) != 0) failed = errno;
-  if (failed == 0) return absl::OkStatus();
-  unlink(written.c_str());
-  return CannotWrite(path, failed);
+  if (exists && access(place.c_str(), W_OK) != 0) return CannotWrite(path, errno);
+  const absl::Status written = WriteNew(place, exists ? &there : nullptr, bytes);
+  const bool stays = absl::IsPermissionDenied(written) || absl::IsFailedPrecondition(written);
+  return exists && stays ? WriteInPlace(place, O_TRUNC, bytes) : written;
 }
 
 Layout ParseLayout(const std::string& name) {

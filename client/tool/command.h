@@ -80,8 +80,10 @@ int Refuse(const absl::Status& status);
 void AddNormalizationOptions(CLI::App* command, Normalization* normalization);
 
 absl::StatusOr<std::string> ReadFile(const std::string& path);
-// Comes to its place once it is whole, with the permissions of what it replaces; a link stays one.
-// Devices and pipes are written as they are. Errors: those of the system.
+// Comes to its place once it is whole, with the permissions of what it replaces; a link stays one,
+// also where its file is new. Devices and pipes are written as they are, and so is a file that may
+// be written but not replaced, because its folder takes no files or it is a mount point: if that
+// fails, the old content is lost. Errors: those of reader::NewFile, or of the system.
 absl::Status WriteFile(const std::string& path, absl::string_view bytes);
 Layout ParseLayout(const std::string& name);  // of an option checked to be nchw or nhwc
 // kInvalidArgument  an input's first dimension, which is the batch, is fixed to another number; 1

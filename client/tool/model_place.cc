@@ -22,7 +22,7 @@ absl::Status CheckModelPlace(const std::string& flag, const std::string& path) {
         absl::StrCat(flag, "=", path, " is not a regular file, and would be replaced by one"));
   }
   // A name as long as that of the file that is written before it gets its own.
-  const std::string trial = absl::StrCat(path, ".", getpid(), ".trial.new");
+  const std::string trial = absl::StrCat(Followed(path), ".", getpid(), ".trial.new");
   const int descriptor = open(trial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (descriptor < 0) {
     return absl::InvalidArgumentError(
@@ -60,8 +60,17 @@ absl::Status CheckWrittenFiles(const NamedFiles& written, const NamedFiles& read
 
 std::string Followed(const std::string& path) {
   std::error_code error;
-  const std::filesystem::path file = std::filesystem::canonical(path, error);
-  return error ? path : file.string();
+  std::filesystem::path file = std::filesystem::canonical(path, error);
+  if (!error) return file.string();
+  if (std::filesystem::exists(path, error)) return path;  // /dev/stdout may be a pipe
+  constexpr int kMostLinks = 40;                          // as many as the system follows
+  file = path;
+  for (int i = 0; i < kMostLinks; ++i) {
+    const std::filesystem::path target = std::filesystem::read_symlink(file, error);
+    if (error) return file.string();  // no link
+    file = file.parent_path() / target;
+  }
+  return path;
 }
 
 }  // namespace tilewire::client

@@ -24,7 +24,8 @@ using NamedFiles = std::vector<std::pair<std::string, std::string>>;
 //   kInvalidArgument  it is so; `written` are flags, in the order of messages
 absl::Status CheckWrittenFiles(const NamedFiles& written, const NamedFiles& read);
 
-// The file itself where `path` is a symbolic link, which stays one.
+// The file itself where `path` is a symbolic link, which stays one, also where that file is not
+// there yet. Links that never end, or to a pipe of this process: `path`.
 std::string Followed(const std::string& path);
 
 }  // namespace tilewire::client

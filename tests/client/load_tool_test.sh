@@ -100,6 +100,56 @@ ln -s page.html "$TEST_TMPDIR/full/link" && chmod 600 "$TEST_TMPDIR/full/page.ht
 "$tilewire" report "$TEST_TMPDIR/a.json" --html="$TEST_TMPDIR/full/link" >/dev/null || failed 'no page'
 [[ -L $TEST_TMPDIR/full/link && $(stat -c %a "$TEST_TMPDIR/full/page.html") == 600 ]] || failed 'another file'
 grep -q '<html' "$TEST_TMPDIR/full/page.html" || failed 'no page in the place of the old one'
+# A link to a file that is not there yet, from another folder; links that never end are an error.
+mkdir "$TEST_TMPDIR/links" && cd "$TEST_TMPDIR/links" && ln -s ../full/new.html hop && ln -s hop page
+ln -s none/new.html lost && ln -s round round && cd "$OLDPWD" || exit 1
+expect 0 'p99' report "$TEST_TMPDIR/a.json" --html="$TEST_TMPDIR/links/page"
+[[ -L $TEST_TMPDIR/links/page && -L $TEST_TMPDIR/links/hop ]] || failed 'a dangling link was replaced'
+grep -qs '<html' "$TEST_TMPDIR/full/new.html" || failed 'no page where the link leads'
+expect 2 'there is no folder' report "$TEST_TMPDIR/a.json" --html="$TEST_TMPDIR/links/lost"
+expect 2 'Too many levels' report "$TEST_TMPDIR/a.json" --html="$TEST_TMPDIR/links/round"
+[[ -L $TEST_TMPDIR/links/round ]] || failed 'a link to itself was replaced'
+# A pipe that a link leads to, which has no name of its own.
+"$tilewire" report "$TEST_TMPDIR/a.json" --html=/dev/stdout 2>"$out" | cat >"$TEST_TMPDIR/piped"
+grep -q '</html>' "$TEST_TMPDIR/piped" || failed "no page in a pipe: $(cat "$out")"
+# Files that a killed process of the same number left.
+(
+  touch "$TEST_TMPDIR/full/page.html.$BASHPID".{new,1.new,2.new}
+  exec "$tilewire" report "$TEST_TMPDIR/a.json" --html="$TEST_TMPDIR/full/page.html"
+) >/dev/null || failed 'a leftover blocks the page'
+rm "$TEST_TMPDIR/full/"*.new
+
+# is_kept MODE COMMAND...: `COMMAND... tilewire` writes the page in a folder of this mode; whether it
+# is the same file as before.
+is_kept() {
+  local folder=$TEST_TMPDIR/held page=$TEST_TMPDIR/held/page.html before
+  mkdir -p "$folder" && echo 'old page' >"$page" && before=$(stat -c %i "$page") && chmod "$1" "$folder"
+  "${@:2}" "$tilewire" report "$TEST_TMPDIR/a.json" --html="$page" >"$out" 2>&1 || failed "$*: $(cat "$out")"
+  chmod 755 "$folder"
+  [[ $(ls "$folder") == page.html ]] || failed "$*: left $(ls "$folder")"
+  grep -q '</html>' "$page" && ! grep -q 'old page' "$page" || failed "$*: not the new page alone"
+  [[ $(stat -c %i "$page") == "$before" ]]
+}
+is_kept 755 env && failed 'a page was not written anew where it could be'
+# A page in a folder that takes no files, and one in a folder that cannot be listed. Root needs no
+# permission unless it lets go of those powers.
+as_user=(env)
+[[ $(id -u) -ne 0 ]] || as_user=(setpriv --bounding-set=-dac_override,-dac_read_search,-fowner)
+if "${as_user[@]}" true; then
+  is_kept 555 "${as_user[@]}" || failed 'a file came into a folder that takes none'
+  mkdir -m 333 "$TEST_TMPDIR/unlisted"
+  "${as_user[@]}" "$tilewire" report "$TEST_TMPDIR/a.json" --html="$TEST_TMPDIR/unlisted/page.html" \
+    >"$out" 2>&1 || failed "a folder that cannot be listed: $(cat "$out")"
+else
+  echo 'SKIPPED: folders that take no files; root may write everywhere'
+fi
+# A page that is a mount point, as containers have them.
+mounted=(unshare --mount bash -c 'mount --bind "$0/page.html" "$0/page.html" && "$@"' "$TEST_TMPDIR/held")
+if "${mounted[@]}" true 2>/dev/null; then
+  is_kept 755 "${mounted[@]}" || failed 'a mount point was replaced'
+else
+  echo 'SKIPPED: a page that is a mount point; only root may mount'
+fi
 
 # Callers that think: 4 of them with 20 ms each cannot send more than 200/s.
 expect 0 '^tiny.* 4 callers, think time 20.0 ms \(exponential\)' "${load[@]}" --concurrency=4 \

@@ -27,6 +27,9 @@ absl::StatusCode CodeOf(int error) {
     case EPERM:
     case EROFS:
       return absl::StatusCode::kPermissionDenied;
+    case EBUSY:
+    case EXDEV:
+      return absl::StatusCode::kFailedPrecondition;
     case ENOENT:
     case ENOTDIR:
     case EISDIR:
@@ -48,10 +51,11 @@ std::string FolderOfNew(const std::string& path) {
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
 }
 
-// The name of a renamed file is on the disk once its folder is.
+// The name of a renamed file is on the disk once its folder is. A folder that takes files but may
+// not be read is left to the system, which brings it there later.
 int SyncFolder(const std::string& path) {
   const int folder = open(FolderOfNew(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder < 0) return errno;
+  if (folder < 0) return errno == EACCES ? 0 : errno;
   const int error = fsync(folder) == 0 ? 0 : errno;
   close(folder);
   return error;
@@ -63,8 +67,10 @@ absl::StatusOr<NewFile> NewFile::Create(const std::string& path) {
   if (path.empty() || path.back() == '/')
     return InvalidArgument("'", path, "' is not a file's path");
   struct stat there;
-  if (stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode))
+  const bool exists = stat(path.c_str(), &there) == 0;
+  if (exists && !S_ISREG(there.st_mode))
     return InvalidArgument("'", path, "' is not a regular file, and would be replaced by one");
+  if (!exists && errno != ENOENT) return Failed(path, errno);  // such as links that never end
   static std::atomic<uint64_t> number = 0;
   while (true) {
     std::string written = absl::StrCat(path, ".", getpid(), ".", ++number, ".new");
@@ -89,6 +95,10 @@ NewFile::~NewFile() {
 }
 
 absl::Status NewFile::Error(int error) const { return Failed(path_, error); }
+
+absl::Status NewFile::SetMode(mode_t mode) {
+  return fchmod(descriptor_, mode) == 0 ? absl::OkStatus() : Error(errno);
+}
 
 absl::Status NewFile::Append(const void* bytes, int64_t count) {
   const char* from = static_cast<const char*>(bytes);

@@ -5,6 +5,8 @@
 #ifndef ENGINE_ONNX_FILE_NEW_FILE_H_
 #define ENGINE_ONNX_FILE_NEW_FILE_H_
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <string>
 
@@ -18,6 +20,7 @@ namespace tilewire::reader {
 //                       else is there and is not a regular file
 //   kResourceExhausted  no space, or a file larger than this process may write
 //   kPermissionDenied   the folder takes no files from this process
+//   kFailedPrecondition what is there cannot be replaced, because it is a mount point
 //   kUnavailable        whatever else the system says
 class NewFile {
  public:
@@ -27,6 +30,8 @@ class NewFile {
   // Removes the file, unless it is in its place.
   ~NewFile();
 
+  // Permissions other than those of all new files; before the first byte, which others might read.
+  absl::Status SetMode(mode_t mode);
   absl::Status Append(const void* bytes, int64_t count);
   // Brings all bytes to the disk.
   absl::Status Finish();

@@ -127,6 +127,9 @@ grep -q '<td>1<td>three' "$TEST_TMPDIR/classes.html" || failed 'no table of clas
 ln -s "$new" "$TEST_TMPDIR/link.onnx"
 expect 0 '^class 1: three$' train "$model" --folder="$TEST_TMPDIR/pictures" --epochs=1 -o "$TEST_TMPDIR/link.onnx"
 [[ -L $TEST_TMPDIR/link.onnx ]] || failed 'a symbolic link was replaced'
+mkdir "$TEST_TMPDIR/linked" && ln -s linked/new.onnx "$TEST_TMPDIR/early.onnx"
+expect 0 '^class 1: three$' train "$model" --folder="$TEST_TMPDIR/pictures" --epochs=1 -o "$TEST_TMPDIR/early.onnx"
+[[ -L $TEST_TMPDIR/early.onnx && -s $TEST_TMPDIR/linked/new.onnx ]] || failed 'a link to no file yet was replaced'
 ! ls "$TEST_TMPDIR"/*.new 2>/dev/null || failed 'a trial file is left'
 
 # Ctrl-C: what was learned by then is written.
