@@ -17,29 +17,43 @@
 namespace tilewire::pooling {
 namespace {
 
+// The part of a window that is not padding.
+struct InsideWindow {
+  Dims begin, taps;  // of each axis: in src, and how many
+};
+
+InsideWindow WindowOf(const PoolingDesc& desc, const Dims& index) {
+  InsideWindow window;
+  for (size_t d = 0; d < desc.kernel.size(); ++d) {
+    const int64_t start = index[d + 2] * desc.strides[d] - desc.padding_left[d];
+    const int64_t end = std::min(start + desc.kernel[d], desc.src.dim(d + 2));
+    window.begin.push_back(std::max<int64_t>(start, 0));
+    window.taps.push_back(std::max<int64_t>(end - window.begin.back(), 0));
+  }
+  return window;
+}
+
+// With the padding. All of them may be more than 64 bits count.
+float TapsOf(const PoolingDesc& desc) {
+  double taps = 1;
+  for (int64_t kernel : desc.kernel) taps *= static_cast<double>(kernel);
+  return static_cast<float>(taps);
+}
+
 // Pools the window of dst element `index`; its elements, of type T, in row-major order.
 template <typename T>
 void PoolWindow(const PoolingDesc& desc, const T* src, const Dims& index, void* dst) {
   using Number = std::conditional_t<std::is_same_v<T, Bf16Number>, float, T>;
   constexpr bool kIsFloat = std::is_same_v<Number, float>;
   const int64_t dst_offset = desc.dst.Offset(index);
-  const int spatial = static_cast<int>(desc.kernel.size());
-  Dims taps, begin;
-  int64_t window = 1;
-  for (int d = 0; d < spatial; ++d) {
-    const int64_t start = index[d + 2] * desc.strides[d] - desc.padding_left[d];
-    const int64_t end = std::min(start + desc.kernel[d], desc.src.dim(d + 2));
-    begin.push_back(std::max<int64_t>(start, 0));
-    taps.push_back(end - begin.back());
-    window *= desc.kernel[d];
-  }
+  const InsideWindow window = WindowOf(desc, index);
   using Limits = std::numeric_limits<Number>;
   Number highest = kIsFloat ? -Limits::infinity() : Limits::lowest();
   std::conditional_t<kIsFloat, float, uint32_t> sum = 0;  // s32 that may wrap around
   int64_t count = 0;
   Dims at = index;
-  ForEachOperation(taps, [&](const Dims& tap) {
-    for (int d = 0; d < spatial; ++d) at[d + 2] = begin[d] + tap[d];
+  ForEachOperation(window.taps, [&](const Dims& tap) {
+    for (size_t d = 0; d < tap.size(); ++d) at[d + 2] = window.begin[d] + tap[d];
     const Number value = src[desc.src.Offset(at)];
     // A NaN, once seen, stays: it compares false.
     highest = value <= highest || highest != highest ? highest : value;
@@ -55,28 +69,26 @@ void PoolWindow(const PoolingDesc& desc, const T* src, const Dims& index, void* 
     return;
   }
   const bool include = desc.algorithm == PoolingAlgorithm::kAvgIncludePadding;
-  const auto total = static_cast<std::conditional_t<kIsFloat, float, int32_t>>(sum);
-  StoreElement(desc.dst.data_type(),
-               static_cast<float>(total) / static_cast<float>(include ? window : count), dst,
-               dst_offset);
+  const auto total =
+      static_cast<float>(static_cast<std::conditional_t<kIsFloat, float, int32_t>>(sum));
+  const float divisor = include ? TapsOf(desc) : static_cast<float>(count);
+  StoreElement(desc.dst.data_type(), total / divisor, dst, dst_offset);
 }
 
 // The number of the maximum among the taps of the window of dst element `index`: the first of
 // equals, a NaN before all numbers.
 int64_t PlaceOfMaximum(const PoolingDesc& desc, const float* src, const Dims& index) {
-  const int spatial = static_cast<int>(desc.kernel.size());
+  const InsideWindow window = WindowOf(desc, index);
   Dims at = index;
   std::optional<float> highest;
   int64_t place = 0;
-  ForEachOperation(desc.kernel, [&](const Dims& tap) {
+  ForEachOperation(window.taps, [&](const Dims& tap) {
     int64_t number = 0;
-    bool inside = true;
-    for (int d = 0; d < spatial; ++d) {
-      at[d + 2] = index[d + 2] * desc.strides[d] - desc.padding_left[d] + tap[d];
-      inside = inside && at[d + 2] >= 0 && at[d + 2] < desc.src.dim(d + 2);
-      number = number * desc.kernel[d] + tap[d];
+    for (size_t d = 0; d < tap.size(); ++d) {
+      at[d + 2] = window.begin[d] + tap[d];
+      const int64_t start = index[d + 2] * desc.strides[d] - desc.padding_left[d];
+      number = number * desc.kernel[d] + at[d + 2] - start;
     }
-    if (!inside) return;
     const float value = src[desc.src.Offset(at)];
     if (highest && (value <= *highest || std::isnan(*highest))) return;
     highest = value;

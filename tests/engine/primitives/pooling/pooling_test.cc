@@ -16,6 +16,7 @@
 #include "gtest/gtest.h"
 #include "tests/engine/primitives/cases_taken.h"
 #include "tests/support/random_tensor.h"
+#include "tests/support/status_matchers.h"
 
 namespace tilewire::testing {
 namespace {
@@ -282,6 +283,42 @@ TEST(PoolingTest, ReferenceFollowsTheFormulas) {
     for (int i = 0; i < 3; ++i)
       EXPECT_EQ(dst[i], expected[algorithm][i]) << algorithm << " at " << i;
   }
+}
+
+// Padding is not walked through, however much there is of it, and its taps are counted as they are.
+TEST(PoolingTest, ReferencePassesOverPadding) {
+  constexpr int64_t kMost = int64_t{1} << 30;
+  const PoolingCase c = {"padding", {1, 1, 1, 1, 2},   {1, 1, 1},        {kMost, kMost, 2},
+                         {1, 1, 1}, {kMost - 1, 0, 0}, {0, kMost - 1, 0}};
+  const float expected[3] = {5, 4 * 0x1p-60f, 4};
+  for (int algorithm = 0; algorithm < 3; ++algorithm) {
+    ASSERT_OK_AND_ASSIGN(const auto pooling,
+                         CreatePooling(DescOf(c, kPoolingAlgorithms[algorithm], "abcde"), {},
+                                       {.reference_only = true}));
+    const float src[2] = {3, 5};
+    float dst = 0;
+    ExecuteArgs args;
+    args.Set(kArgSrc, src).Set(kArgDst, &dst);
+    ASSERT_THAT(pooling->Execute(args, threading::Team::Serial()), IsOk());
+    EXPECT_EQ(dst, expected[algorithm]) << algorithm;
+  }
+}
+
+TEST(PoolingTest, ReferenceSavesPlacesWithoutWalkingThroughPadding) {
+  constexpr int64_t kMost = int64_t{1} << 30;
+  const PoolingCase c = {"padding", {1, 1, 3}, {1}, {kMost}, {1}, {kMost - 3}, {0}};
+  PoolingDesc desc = DescOf(c, PoolingAlgorithm::kMax, "abc");
+  desc.prop_kind = PropKind::kForwardTraining;
+  ASSERT_OK_AND_ASSIGN(const auto pooling, CreatePooling(desc, {}, {.reference_only = true}));
+  const float src[3] = {3, 7, 5};
+  float dst = 0;
+  int32_t place = 0;
+  ASSERT_EQ(pooling->Desc(kArgWorkspace).SizeBytes(), sizeof(place));
+  ExecuteArgs args;
+  args.Set(kArgSrc, src).Set(kArgDst, &dst).Set(kArgWorkspace, &place);
+  ASSERT_THAT(pooling->Execute(args, threading::Team::Serial()), IsOk());
+  EXPECT_EQ(dst, 7);
+  EXPECT_EQ(place, kMost - 2);
 }
 
 TEST(PoolingTest, BitsDependNeitherOnThreadsNorOnTheBatch) {
