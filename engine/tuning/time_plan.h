@@ -43,7 +43,7 @@ class TimePlan {
   static absl::Duration MostOfTurns(absl::Duration time) { return AtLeast(time) / 20; }
 
   // As many of `all` examples as `time` has room to observe, with all tensors; `trial` is the time
-  // of a trial of all. 0: there is no room for kLeastExamples of them.
+  // of a trial of all. 0: the time is too short for kLeastExamples.
   static int64_t Observable(int64_t all, absl::Duration trial, absl::Duration time);
 
   absl::Duration Trial(int64_t examples) const;
