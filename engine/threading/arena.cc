@@ -17,8 +17,8 @@
 #include "engine/base/check.h"
 #include "engine/threading/core_time.h"
 #include "engine/threading/denormals.h"
-#include "engine/threading/priority.h"
 #include "engine/threading/stop.h"
+#include "engine/threading/urgent_work.h"
 #include "engine/threading/workers.h"
 
 namespace tilewire::threading {
@@ -55,16 +55,15 @@ thread_local bool loop_is_over = false;
 
 using Ranges = absl::InlinedVector<Range, 8>;
 
-// How long a thread of low priority computes at a stretch: a tenth of a millisecond or two.
+// How long a thread computes at a stretch beside urgent work: a tenth of a millisecond or two.
 constexpr uint64_t kStretchCycles = 500'000;
 
-// A thread whose priority was lowered is meant to leave its core to any other that wants it. The
-// system does not see to that alone: Linux since 6.6 often lets it run on until the next tick, up
-// to four milliseconds, because what has just woken had its fair share a moment ago. So such a
-// thread offers its core itself; where nothing else wants it, that costs less than a microsecond.
-// Threads of normal priority keep theirs.
+// Urgent work is to get a core from a thread that computes. The system does not see to that alone:
+// Linux since 6.6 often lets a thread run on until the next tick, up to four milliseconds, because
+// what has just woken had its fair share a moment ago. So the thread offers its core itself; where
+// nothing else wants it, that costs less than a microsecond.
 void GiveWay() {
-  if (!HasLowPriority()) return;
+  if (!UrgentWork::IsUnderWayElsewhere()) return;
   thread_local uint64_t since = 0;
   if (__rdtsc() - since < kStretchCycles) return;
   sched_yield();

@@ -10,9 +10,9 @@ class Arena;
 // that the calling thread may use; otherwise nothing changes, and it returns false. It waits until
 // they have begun; the arena should have nothing else to do.
 //
-// It is for threads of low priority that share their cores with others: they count so little that
-// the system may leave two of them on one core while another has nothing to do. Fewer threads than
-// cores, as under a CPU quota, are better moved by the system.
+// It is for threads that share their cores with others: the system may leave two of them on one
+// core while another has nothing to do. Fewer threads than cores, as under a CPU quota, are better
+// moved by the system.
 bool PinThreads(Arena* arena);
 
 }  // namespace tilewire::threading

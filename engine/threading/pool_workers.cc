@@ -7,8 +7,8 @@
 // A thread that runs out of work looks at the board for a while before it sleeps, since the next
 // loop of a request comes within microseconds; no more threads look than there are cores. A caller
 // that waits for helpers looks for a while, too, and then sleeps: its core is free for a helper
-// that has lost its own. Threads of normal priority never yield: beside a busy process that gives
-// the core away for milliseconds. Sleepers are woken a few at a time: by a caller, and by each
+// that has lost its own. They yield to urgent work alone: beside a busy process that gives the
+// core away for milliseconds. Sleepers are woken a few at a time: by a caller, and by each
 // thread that comes to help.
 //
 // A helper that lost its core in the middle of a piece makes its loop wait. Where cores are shared
@@ -32,8 +32,8 @@
 
 #include "engine/cpu/cores.h"
 #include "engine/threading/denormals.h"
-#include "engine/threading/priority.h"
 #include "engine/threading/threads.h"
+#include "engine/threading/urgent_work.h"
 #include "engine/threading/workers.h"
 
 namespace tilewire::threading {
@@ -51,14 +51,13 @@ constexpr int kLongestRest = 4;  // 2 to this power times as long as it was late
 
 Ticks Now() { return static_cast<Ticks>(__rdtsc()); }
 
-// Whether `found` within so many ticks. A thread of low priority offers its core meanwhile.
+// Whether `found` within so many ticks. Offers the core to urgent work meanwhile.
 template <typename Found>
 bool LookFor(Ticks longest, const Found& found) {
-  const bool gives_way = HasLowPriority();
   const Ticks start = Now();
   while (!found()) {
     if (Now() - start > longest) return false;
-    if (gives_way) sched_yield();
+    if (UrgentWork::IsUnderWayElsewhere()) sched_yield();
     _mm_pause();
   }
   return true;

@@ -8,6 +8,7 @@
 #include <new>
 #include <utility>
 
+#include "engine/threading/urgent_work.h"
 #include "service/observe/steady_time.h"
 #include "spdlog/spdlog.h"
 
@@ -94,7 +95,10 @@ void CallQueue::Serve(int index) {
     if (next == Next::TIMEOUT) continue;
     seat.steps.fetch_add(1);  // before it reads what Look() sets before it reads this
     if (looks_seldom_.load() && looks_seldom_.exchange(false)) look_early_();
-    Happen(static_cast<Event*>(tag), ok);
+    {
+      const threading::UrgentWork urgent;
+      Happen(static_cast<Event*>(tag), ok);
+    }
     seat.steps.fetch_add(1, std::memory_order_relaxed);
   }
 }

@@ -4,7 +4,11 @@
 #include <algorithm>
 #include <limits>
 #include <new>
+#include <optional>
 #include <utility>
+
+#include "engine/threading/urgent_work.h"
+#include "service/schedule/time_slice.h"
 
 namespace tilewire::service {
 namespace {
@@ -93,6 +97,8 @@ absl::Status Dispatcher::Submit(Work* work) {
     }
     new_token = !AllBusy();
     if (new_token) ++tokens_;
+    if (queue_.short_in_order() > 0 && AllBusy() && BusyFor(now) >= kExpressPatience)
+      threading::UrgentWork::Expect();
     if (new_token && RunsAtOnce(*work, measured)) here = Take(/*with_background=*/false);
   }
   if (here.work != nullptr) {
@@ -369,6 +375,7 @@ Dispatcher::Taken Dispatcher::TakeUntimed() {
 
 void Dispatcher::RunBeside(bool untimed) {
   const absl::Duration patience = untimed ? kUntimedPatience : kExpressPatience;
+  if (untimed) AskForOrdinarySlices();  // its work may take long
   const auto wanted = [this, untimed]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const int64_t waiting = untimed ? queue_.untimed_in_order() : queue_.short_in_order();
     return stopping_ || (waiting > 0 && AllBusy());
@@ -387,7 +394,12 @@ void Dispatcher::RunBeside(bool untimed) {
       }
       taken.place->beside = true;
     }
-    taken.work->Run(Lane::kExpress);
+    {
+      std::optional<threading::UrgentWork> urgent;
+      if (!untimed) urgent.emplace();
+      taken.work->Run(Lane::kExpress);
+      if (!untimed) threading::UrgentWork::Expect();
+    }
     int new_tokens = 0;
     {
       threading::MutexLock lock(&mutex_);

@@ -58,17 +58,18 @@ HEADERS = {
     "service/wire": ["engine/primitives/primitive_list.inc", "engine/threading/mutex.h",
                      "service/observe/steady_time.h"],
     "service/schedule": ["engine/threading/arena.h", "engine/threading/background_thread.h",
-                         "engine/threading/mutex.h"],
+                         "engine/threading/mutex.h", "engine/threading/urgent_work.h"],
     "service/models": ["engine/threading/background_thread.h", "engine/threading/mutex.h",
                        "service/wire/edit_distance.h", "service/wire/status_text.h",
                        "service/wire/tensor_layout.h"],
     "service/front": ["engine/threading/background_thread.h", "engine/threading/mutex.h",
+                      "engine/threading/urgent_work.h",
                       "service/wire/inflate.h"],
     "service/http": ["engine/base/control_groups.h", "engine/threading/background_thread.h"],
     "service/rpc": ["engine/longest_steps.h", "engine/threading/core_time.h", "engine/tuning_text.h",
                     "engine/threading/mutex.h", "service/version.h"],
     "service": ["engine/threading/background_thread.h", "engine/threading/mutex.h",
-                "engine/threading/pinning.h"],
+                "engine/threading/pinning.h", "engine/threading/urgent_work.h"],
 }
 
 # Rooms that see the engine through its door.

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/threading/urgent_work.h"
 #include "service/schedule/background_turn.h"
 #include "tests/service/schedule/dispatcher_fixture.h"
 
@@ -200,6 +201,24 @@ TEST_F(DispatcherTest, ShortWorkRunsBesideLongWorkThatHoldsEveryThread) {
   work->Wait();
   EXPECT_TRUE(work->ran());
   EXPECT_EQ(work->lane(), Lane::kExpress);
+  open_.Notify();
+}
+
+// So that the compute threads offer it their cores.
+TEST_F(DispatcherTest, WorkBesideLongWorkIsUrgentWhileItRuns) {
+  Start();
+  Learn("short", absl::Milliseconds(1));
+  Block(TermsOf("long"));
+  clock_.Advance(absl::Seconds(1));
+  bool on_its_thread = true, on_another = false;
+  RecordedWork* work = Make(TermsOf("short"), [&] {
+    on_its_thread = threading::UrgentWork::IsUnderWayElsewhere();
+    std::thread([&] { on_another = threading::UrgentWork::IsUnderWayElsewhere(); }).join();
+  });
+  ASSERT_TRUE(dispatcher_->Submit(work).ok());
+  work->Wait();
+  EXPECT_FALSE(on_its_thread);
+  EXPECT_TRUE(on_another);
   open_.Notify();
 }
 
