@@ -94,9 +94,9 @@ bool Loader::Wait() {
 }
 
 void Loader::Body() {
-  SetNiceness(kNicenessOfStart);
+  AskForOrdinarySlices();
   Start();
-  SetNiceness(kLowestPriority);
+  LowerPriorityOfThisThread(getpid());
   while (!Stopping()) {
     const bool asked = Wait();
     if (Stopping()) break;

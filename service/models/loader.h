@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Loads models on a thread of low priority, one at a time, as background work of the dispatcher,
+// Loads models on a thread of its own, one at a time, as background work of the dispatcher,
 // while the server already answers; then follows what lies on disk, or what clients ask for.
 //
 //   a file that was replaced   (renamed over: mv, rsync) is loaded beside the version that serves,

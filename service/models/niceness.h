@@ -1,24 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How nice threads that make models ready are to requests. Compute threads run at a niceness of 10
-// (service/engine_start.cc), which is about seven times the share of a core that a thread of the
-// lowest priority gets beside them. SCHED_IDLE would leave requests still more, but a thread that
-// gets no time keeps the locks that it holds.
+// How nice threads that make models ready are to requests: compute threads have the server's own
+// niceness (service/engine_start.h) and get about seven times their share of a core. SCHED_IDLE
+// would leave requests still more, but a thread that gets no time keeps the locks that it holds.
 #ifndef SERVICE_MODELS_NICENESS_H_
 #define SERVICE_MODELS_NICENESS_H_
 
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/types.h>
 #include <unistd.h>
+
+#include "service/schedule/time_slice.h"
 
 namespace tilewire::service {
 
-inline constexpr int kNicenessOfStart = 10;  // nothing serves yet, but for other processes
-inline constexpr int kLowestPriority = 19;
+inline constexpr int kNicenessToRequests = 9;
 
-// Takes effect on the thread that calls it, and on those that it makes later.
-inline void SetNiceness(int niceness) {
+// For the calling thread and those that it makes later: nicer to the requests of the process
+// `server`.
+inline void LowerPriorityOfThisThread(pid_t server) {
+  const int niceness = getpriority(PRIO_PROCESS, static_cast<id_t>(server)) + kNicenessToRequests;
   setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), niceness);
+  AskForOrdinarySlices();
 }
 
 }  // namespace tilewire::service

@@ -101,7 +101,7 @@ void BackgroundWarmUp::Add(const std::string& name, int64_t version) {
 }
 
 void BackgroundWarmUp::Body() {
-  SetNiceness(kLowestPriority);
+  LowerPriorityOfThisThread(getpid());
   const auto wanted = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return stopping_.load() || !waiting_.empty();
   };

@@ -37,7 +37,7 @@ void WarmUpOn(const ServedModel& served, const Shapes& shapes, const RunOptions&
 // than the batch, or asks for large inputs. Where the run fails, the log says so.
 bool WarmUp(const ServedModel& served, const RunOptions& options);
 
-// Warms up models that serve already, on a thread of the lowest priority, one after the other: each
+// Warms up models that serve already, on a thread of low priority, one after the other: each
 // step of a run begins while no request waits or runs, or after kLongestPause. A run ends early
 // where a request has done its work: it has run on the same shape, or needs the memory; and where
 // its model has been withdrawn. Thread-safe.

@@ -3,7 +3,7 @@
 // A thread that offers its core to others each quarter of a millisecond, whatever it computes: a
 // load holds up no request for longer, even where both want the same core.
 //
-// Linux since 6.6 lets a thread of the lowest priority run on until the next tick, 4 ms at 250 Hz,
+// Linux since 6.6 lets a thread of low priority run on until the next tick, 4 ms at 250 Hz,
 // although a compute thread waits for the core. Where nothing else wants it, an offer costs a
 // microsecond. A timer interrupts the thread with SIGURG, which is ignored where no thread asks for
 // it; calls to the system that it interrupts go on (SA_RESTART) or end with EINTR.

@@ -5,7 +5,7 @@
 // and the models that it serves, as they are.
 //
 // The process is this binary again (trial_process.h), with the same instruction sets and precision,
-// one thread, the lowest priority, an end to its memory, and no descriptor but a socket to here. It
+// one thread, low priority, an end to its memory, and no descriptor but a socket to here. It
 // dies with the thread that began it.
 #ifndef SERVICE_MODELS_TRIAL_TRIAL_H_
 #define SERVICE_MODELS_TRIAL_TRIAL_H_

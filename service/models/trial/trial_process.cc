@@ -206,7 +206,7 @@ bool TrialProcess::Begin() {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   mallopt(M_ARENA_MAX, kHeaps);
   SetLimit(RLIMIT_CORE, 0);
-  SetNiceness(kLowestPriority);
+  LowerPriorityOfThisThread(getppid());
   OfferToBeEnded();
   spdlog::set_level(spdlog::level::off);
   std::string bytes;
