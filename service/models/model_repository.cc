@@ -33,7 +33,8 @@ std::shared_ptr<const ServedModel> ModelRepository::Counted(ServedModel served) 
 
 void ModelRepository::Publish(ServedModel served) {
   threading::MutexLock lock(&writing_);
-  auto next = std::make_shared<Snapshot>(*snapshot());
+  const Kept now = snapshot();
+  auto next = std::make_shared<Snapshot>(*now);
   const Served shared = Counted(std::move(served));
   (*next)[shared->name][shared->version] = shared;
   snapshot_.store(std::move(next));
@@ -42,7 +43,8 @@ void ModelRepository::Publish(ServedModel served) {
 void ModelRepository::Change(const ServedModel& served,
                              absl::FunctionRef<void(ServedModel*)> change) {
   threading::MutexLock lock(&writing_);
-  auto next = std::make_shared<Snapshot>(*snapshot());
+  const Kept now = snapshot();
+  auto next = std::make_shared<Snapshot>(*now);
   const auto model = next->find(served.name);
   if (model == next->end()) return;
   const auto version = model->second.find(served.version);
@@ -55,7 +57,8 @@ void ModelRepository::Change(const ServedModel& served,
 
 void ModelRepository::Remove(const ServedModel& served) {
   threading::MutexLock lock(&writing_);
-  auto next = std::make_shared<Snapshot>(*snapshot());
+  const Kept now = snapshot();
+  auto next = std::make_shared<Snapshot>(*now);
   const auto model = next->find(served.name);
   if (model == next->end()) return;
   model->second.erase(served.version);
@@ -100,7 +103,7 @@ ModelRepository::Served ModelRepository::Best(const ModelVersions& versions) {
 }
 
 ModelRepository::Served ModelRepository::Peek(const std::string& name, int64_t version) const {
-  const std::shared_ptr<const Snapshot> models = snapshot();
+  const Kept models = snapshot();
   const auto versions = models->find(name);
   if (versions == models->end()) return nullptr;
   const auto found = versions->second.find(version);
@@ -110,7 +113,7 @@ ModelRepository::Served ModelRepository::Peek(const std::string& name, int64_t v
 absl::StatusOr<ModelRepository::Served> ModelRepository::Find(absl::string_view name,
                                                               absl::string_view version) const {
   if (name.empty()) return absl::InvalidArgumentError("the model's name is empty");
-  const std::shared_ptr<const Snapshot> models = snapshot();
+  const Kept models = snapshot();
   const auto versions = models->find(name);
   const Served best = versions == models->end() ? nullptr : Best(versions->second);
   if (best == nullptr) return absl::NotFoundError(absl::StrCat("no model ", Quoted(name)));
@@ -136,7 +139,7 @@ absl::StatusOr<ModelRepository::Served> ModelRepository::FindLoaded(
 
 void ModelRepository::CountUnserved(absl::string_view name, absl::StatusCode code,
                                     RequestRefusal refusal) {
-  const std::shared_ptr<const Snapshot> models = snapshot();
+  const Kept models = snapshot();
   const auto versions = models->find(name);
   const bool is_there = versions != models->end();
   FailureCounts* const counts =
@@ -146,7 +149,8 @@ void ModelRepository::CountUnserved(absl::string_view name, absl::StatusCode cod
 
 std::vector<std::string> ModelRepository::Names() const {
   std::vector<std::string> names;
-  for (const auto& [name, versions] : *snapshot()) {
+  const Kept models = snapshot();
+  for (const auto& [name, versions] : *models) {
     if (Best(versions) != nullptr) names.push_back(name);
   }
   return names;
@@ -154,7 +158,7 @@ std::vector<std::string> ModelRepository::Names() const {
 
 std::vector<int64_t> ModelRepository::Versions(absl::string_view name) const {
   std::vector<int64_t> numbers;
-  const std::shared_ptr<const Snapshot> models = snapshot();
+  const Kept models = snapshot();
   const auto versions = models->find(name);
   if (versions == models->end()) return numbers;
   for (const auto& [number, served] : versions->second) {
@@ -165,7 +169,8 @@ std::vector<int64_t> ModelRepository::Versions(absl::string_view name) const {
 
 std::vector<ModelRepository::Served> ModelRepository::All() const {
   std::vector<Served> all;
-  for (const auto& [name, versions] : *snapshot()) {
+  const Kept models = snapshot();
+  for (const auto& [name, versions] : *models) {
     for (const auto& [number, served] : versions) all.push_back(served);
   }
   return all;
@@ -173,7 +178,8 @@ std::vector<ModelRepository::Served> ModelRepository::All() const {
 
 std::vector<ModelRepository::Served> ModelRepository::NotReady() const {
   std::vector<Served> missing;
-  for (const auto& [name, versions] : *snapshot()) {
+  const Kept models = snapshot();
+  for (const auto& [name, versions] : *models) {
     const Served best = Best(versions);
     const bool has_stand_in =
         best != nullptr && best->state == ModelState::kReady && best->stands_in;

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -81,8 +82,22 @@ class ModelRepository {
   using ModelVersions = std::map<int64_t, Served>;
   using Snapshot = std::map<std::string, ModelVersions, std::less<>>;
 
+  // A snapshot for as long as the reader keeps this. Only one that has a name can be looked into: a
+  // loop over *snapshot() would go on in what the next writer has freed.
+  class Kept {
+   public:
+    explicit Kept(std::shared_ptr<const Snapshot> snapshot) : snapshot_(std::move(snapshot)) {}
+    const Snapshot& operator*() const& { return *snapshot_; }
+    const Snapshot* operator->() const& { return snapshot_.get(); }
+    void operator*() const&& = delete;
+    void operator->() const&& = delete;
+
+   private:
+    std::shared_ptr<const Snapshot> snapshot_;
+  };
+
   static Served Best(const ModelVersions& versions);
-  std::shared_ptr<const Snapshot> snapshot() const { return snapshot_.load(); }
+  Kept snapshot() const { return Kept(snapshot_.load()); }
 
   // Gives it its statistics, which outlive it.
   std::shared_ptr<const ServedModel> Counted(ServedModel served);
