@@ -15,6 +15,7 @@
 #include "service/observe/status.h"
 #include "service/observe/steady_time.h"
 #include "service/version.h"
+#include "spdlog/spdlog.h"
 
 namespace tilewire::service {
 namespace {
@@ -289,6 +290,9 @@ void Server::Drain() {
   server_->Shutdown(absl::ToChronoTime(absl::Now() + (end - SteadyNow())));
   server_->Wait();
   dispatcher_.WaitIdle();
+  const bool are_over = inference_.AwaitNoStreams();
+  if (!reflection_.AwaitNoStreams() || !are_over)
+    spdlog::warn("streams are left at the end of the drain");
   calls_->End();
   timer_ = nullptr;
   calls_ = nullptr;

@@ -72,6 +72,7 @@ class InferenceService final : public InferenceServiceBase {
   void SetModelControl(ModelControl* control) { control_.store(control); }
   // From now on streams end after what they have read.
   void DrainStreams() { streams_.Drain(); }
+  bool AwaitNoStreams() { return streams_.AwaitNone(); }
 
  private:
   void AddServer();

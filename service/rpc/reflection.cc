@@ -72,6 +72,11 @@ void Reflection::Drain() {
   v1_streams_.Drain();
 }
 
+bool Reflection::AwaitNoStreams() {
+  const bool is_alpha_empty = alpha_streams_.AwaitNone();
+  return v1_streams_.AwaitNone() && is_alpha_empty;
+}
+
 absl::Status Reflection::AddFile(const FileDescriptor* file, Response* response) const {
   if (file == nullptr || files_.count(file) == 0) return absl::NotFoundError("no such name");
   std::vector<const FileDescriptor*> files;

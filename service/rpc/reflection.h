@@ -35,6 +35,8 @@ class Reflection {
   void Tell(const std::vector<std::string>& services);
   void Await(CallQueue* queue);
   void Drain();
+  // As StreamMethod::AwaitNone(), of both.
+  bool AwaitNoStreams();
 
  private:
   using Request = grpc::reflection::v1alpha::ServerReflectionRequest;

@@ -104,6 +104,13 @@ void StreamMethod::Drain() {
   for (StreamCall* stream : streams_) stream->StopReading();
 }
 
+bool StreamMethod::AwaitNone() {
+  constexpr absl::Duration kMostPatience = absl::Seconds(10);
+  threading::MutexLock lock(&mutex_);
+  const auto is_empty = +[](std::set<StreamCall*>* streams) { return streams->empty(); };
+  return mutex_.AwaitWithTimeout(absl::Condition(is_empty, &streams_), kMostPatience);
+}
+
 void StreamCall::Ask(grpc::ServerCompletionQueue* queue) {
   context_.AsyncNotifyWhenDone(over_.tag());
   terms_.ask(&context_, &stream_, queue, &arrived_);

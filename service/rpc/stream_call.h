@@ -63,6 +63,9 @@ class StreamMethod {
   void Await(const CallHost* host, CallQueue* queue);
   // From now on no stream reads, and each ends after its last answer.
   void Drain() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Waits until no stream is left, before the queue ends: one that would be finished later ends the
+  // process. Whether none is left; false after ten seconds.
+  bool AwaitNone() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   friend class StreamCall;
