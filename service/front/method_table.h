@@ -67,19 +67,12 @@ inline constexpr Method kMethods[] = {
 #undef TILEWIRE_METHOD
 };
 
-// Null where the table has no such row.
-constexpr const Method* FindMethod(absl::string_view service, absl::string_view rpc) {
-  for (const Method& method : kMethods) {
-    if (method.service == service && method.rpc == rpc) return &method;
-  }
-  return nullptr;
-}
-
 // Does not compile where the table has no such row.
 consteval const Method& MethodNamed(absl::string_view service, absl::string_view rpc) {
-  const Method* const found = FindMethod(service, rpc);
-  if (found == nullptr) throw "service/front/method_table.inc has no row for this method";
-  return *found;
+  for (const Method& method : kMethods) {
+    if (method.service == service && method.rpc == rpc) return method;
+  }
+  throw "service/front/method_table.inc has no row for this method";
 }
 
 //   kPermissionDenied  the right is not open; the message names it and `what` takes it

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "engine/base/status_macros.h"
 #include "grpcpp/grpcpp.h"
+#include "grpcpp/impl/codegen/proto_utils.h"
 #include "service/rpc/call_host.h"
 #include "service/rpc/job.h"
 #include "service/wire/message_limits.h"

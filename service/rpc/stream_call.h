@@ -29,6 +29,7 @@
 #include "absl/time/time.h"
 #include "engine/threading/mutex.h"
 #include "grpcpp/grpcpp.h"
+#include "grpcpp/support/async_stream.h"
 #include "service/front/call_queue.h"
 #include "service/rpc/unary_call.h"
 
