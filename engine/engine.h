@@ -28,8 +28,7 @@ namespace threading {
 class Arena;
 }
 class PrimitiveEngine;
-class Trainer;                              // engine/trainer.h
-struct TrainingSpec;                        // engine/trainer.h
+struct EngineShared;                        // engine/facade/stage_plans.h
 enum class ConvolutionAlgorithm : uint8_t;  // engine/primitives/convolution/convolution.h
 enum class Precision : uint8_t;             // engine/base/precision.h
 
@@ -100,14 +99,6 @@ class Engine {
     return LoadModel(path, {});
   }
 
-  // The model of an ONNX file, to be trained.
-  //   kInvalidArgument  a spec out of range, an output that the file does not have, a pattern that
-  //                     matches no parameter; and those of reader::OnnxModel::Open
-  //   kUnimplemented    operations between a parameter and a loss that have no gradient, each with
-  //                     its node and the reason; quantized models
-  virtual absl::StatusOr<std::unique_ptr<Trainer>> CreateTrainer(const std::string& path,
-                                                                 const TrainingSpec& spec) = 0;
-
   virtual PrimitiveEngine& primitives() = 0;
   // Returns the memory of past runs that nothing has used for so long to the system. Zero is for
   // times when nothing runs, and takes longer.
@@ -120,8 +111,9 @@ class Engine {
   virtual void CountBesidePooled(int64_t /*more*/) {}
   virtual StageCounts stage_counts() const { return {}; }
   virtual PlanCounts plan_counts() const { return {}; }
-  virtual threading::Arena& arena() = 0;             // for the service's scheduler
-  virtual const EngineOptions& options() const = 0;  // with the zeros resolved
+  virtual threading::Arena& arena() = 0;               // for the service's scheduler
+  virtual std::shared_ptr<EngineShared> shared() = 0;  // for trainers (engine/trainer.h), or null
+  virtual const EngineOptions& options() const = 0;    // with the zeros resolved
 };
 
 }  // namespace tilewire

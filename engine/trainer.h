@@ -3,9 +3,11 @@
 // A model in training: the parameters of an ONNX file, the state of an optimizer, and updates that
 // change both.
 //
+//   #include "engine/base/status_macros.h"
+//
 //   TrainingSpec spec;
 //   spec.losses = {LossSpec()};
-//   ABSL_ASSIGN_OR_RETURN(auto trainer, engine->CreateTrainer("digits.onnx", spec));
+//   ABSL_ASSIGN_OR_RETURN(auto trainer, CreateTrainer(engine.get(), "digits.onnx", spec));
 //   ABSL_ASSIGN_OR_RETURN(UpdateResult result, trainer->Update(inputs, targets, {}));
 //   ABSL_RETURN_IF_ERROR(trainer->WriteModel("trained.onnx"));
 //
@@ -18,12 +20,15 @@
 #define ENGINE_TRAINER_H_
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "engine/engine.h"
 #include "engine/memory/tensor_spec.h"
 #include "engine/model.h"
 #include "engine/training/training_spec.h"
@@ -97,6 +102,17 @@ class Trainer {
   //   kNotFound  no such parameter
   virtual absl::StatusOr<std::vector<float>> Parameter(const std::string& name) const = 0;
 };
+
+// The model of an ONNX file, to be trained by `engine`, which may end before the trainer. A free
+// function, so that binaries which call it nowhere, as the server, are linked without all that
+// trains.
+//   kInvalidArgument  a spec out of range, an output that the file does not have, a pattern that
+//                     matches no parameter; and those of reader::OnnxModel::Open
+//   kResourceExhausted  memory
+//   kUnimplemented    operations between a parameter and a loss that have no gradient, each with
+//                     its node and the reason; quantized models
+absl::StatusOr<std::unique_ptr<Trainer>> CreateTrainer(Engine* engine, const std::string& path,
+                                                       const TrainingSpec& spec);
 
 }  // namespace tilewire
 

@@ -57,7 +57,7 @@ struct OpenTrainer {
 absl::StatusOr<OpenTrainer> CreateTrainerOf(const TrainFlags& flags, int64_t updates_of_epoch) {
   auto engine = Engine::Create({.threads = flags.threads});
   if (!engine.ok()) return engine.status();
-  auto trainer = (*engine)->CreateTrainer(flags.model, SpecOf(flags, updates_of_epoch));
+  auto trainer = CreateTrainer(engine->get(), flags.model, SpecOf(flags, updates_of_epoch));
   if (!trainer.ok()) return trainer.status();
   return OpenTrainer{*std::move(engine), *std::move(trainer)};
 }

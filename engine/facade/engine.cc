@@ -16,12 +16,10 @@
 #include "engine/base/status_macros.h"
 #include "engine/cpu/cores.h"
 #include "engine/facade/loaded_model.h"
-#include "engine/facade/model_trainer.h"
 #include "engine/facade/primitive_execution.h"
 #include "engine/jit/fma_peak.h"
 #include "engine/jit/generator.h"
 #include "engine/primitive_engine.h"
-#include "engine/trainer.h"
 #include "engine/tuning/tuned_source.h"
 #include "engine/tuning_text.h"
 #include "spdlog/spdlog.h"
@@ -77,12 +75,6 @@ class RealEngine final : public Engine, public PrimitiveEngine {
     return LoadedModel::Create(std::move(source), shared_, named);
   }
 
-  absl::StatusOr<std::unique_ptr<Trainer>> CreateTrainer(const std::string& path,
-                                                         const TrainingSpec& spec) override {
-    ABSL_ASSIGN_OR_RETURN(auto source, reader::OnnxModel::Open(path, reader::OpenedFor::kWriting));
-    return ModelTrainer::Create(std::move(source), shared_, spec);
-  }
-
   absl::StatusOr<PrimitiveCache::Found> GetPrimitive(const OpDesc& desc,
                                                      const Attributes& attributes) override {
     Attributes user_mode = attributes;
@@ -136,6 +128,7 @@ class RealEngine final : public Engine, public PrimitiveEngine {
   }
   PrimitiveEngine& primitives() override { return *this; }
   threading::Arena& arena() override { return shared_->arena; }
+  std::shared_ptr<EngineShared> shared() override { return shared_; }
   const EngineOptions& options() const override { return shared_->options; }
 
  private:

@@ -60,6 +60,14 @@ ModelTrainer::ModelTrainer(std::shared_ptr<const reader::OnnxModel> source,
       plans_({*source_, spec_, setup_.frozen, setup_.outputs}, shared_.get()),
       averages_(spec_.average, &plans_.store()) {}
 
+absl::StatusOr<std::unique_ptr<Trainer>> CreateTrainer(Engine* engine, const std::string& path,
+                                                       const TrainingSpec& spec) {
+  ABSL_ASSIGN_OR_RETURN(auto source, reader::OnnxModel::Open(path, reader::OpenedFor::kWriting));
+  std::shared_ptr<EngineShared> shared = engine->shared();
+  if (shared == nullptr) return absl::FailedPreconditionError("the engine makes no trainers");
+  return ModelTrainer::Create(std::move(source), std::move(shared), spec);
+}
+
 absl::StatusOr<std::unique_ptr<Trainer>> ModelTrainer::Create(
     std::shared_ptr<const reader::OnnxModel> source, std::shared_ptr<EngineShared> shared,
     const TrainingSpec& spec) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The trainer that Engine::CreateTrainer() returns: runs the plan of an update, which leaves
+// The trainer that CreateTrainer() returns: runs the plan of an update, which leaves
 // gradients in the store, looks at them, and then changes the parameters there. Until then nothing
 // else that outlives the run was written, so that an update may be stopped, or skipped.
 // Thread-compatible.
@@ -26,7 +26,7 @@ namespace tilewire {
 
 class ModelTrainer final : public Trainer {
  public:
-  // Errors are those of Engine::CreateTrainer().
+  // Errors are those of CreateTrainer().
   static absl::StatusOr<std::unique_ptr<Trainer>> Create(
       std::shared_ptr<const reader::OnnxModel> source, std::shared_ptr<EngineShared> shared,
       const TrainingSpec& spec);

@@ -78,7 +78,7 @@ USERS_OF_THE_ENGINE = ["service/wire", "service/models", "service/rpc", "service
 # The headers of the engine that the service may include; the path of a model's request needs the
 # narrow ones.
 NARROW_DOORS = ["engine/model.h", "engine/engine.h", "engine/explanation.h"]
-DOORS = NARROW_DOORS + ["engine/primitive_engine.h", "engine/trainer.h"]
+DOORS = NARROW_DOORS + ["engine/primitive_engine.h"]
 
 # Libraries that only some rooms may know.
 LIBRARIES = {

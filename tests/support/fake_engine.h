@@ -17,7 +17,6 @@
 #include "engine/engine.h"
 #include "engine/primitive_engine.h"
 #include "engine/threading/arena.h"
-#include "engine/trainer.h"
 #include "tests/support/fake_model.h"
 
 namespace tilewire::testing {
@@ -47,10 +46,6 @@ class FakeEngine final : public Engine, public PrimitiveEngine {
     }
     return std::make_shared<const FakeModel>(&on_run, &endless);
   }
-  absl::StatusOr<std::unique_ptr<Trainer>> CreateTrainer(const std::string&,
-                                                         const TrainingSpec&) override {
-    return absl::UnimplementedError("a fake engine trains nothing");
-  }
   absl::StatusOr<PrimitiveCache::Found> GetPrimitive(const OpDesc&, const Attributes&) override {
     return absl::UnimplementedError("a fake engine has no primitives");
   }
@@ -64,6 +59,7 @@ class FakeEngine final : public Engine, public PrimitiveEngine {
   Peak MeasurePeak() const override { return {}; }
   PrimitiveEngine& primitives() override { return *this; }
   threading::Arena& arena() override { return arena_; }
+  std::shared_ptr<EngineShared> shared() override { return nullptr; }
   const EngineOptions& options() const override { return options_; }
   void BoundPooledMemory(int64_t bytes) override { pooled_bytes_ = bytes; }
   int64_t pooled_bytes() const { return pooled_bytes_; }

@@ -40,7 +40,7 @@ TEST(AverageTrainingTest, WhatIsReadAndWrittenIsTheAverage) {
   }
   const std::string path = ::testing::TempDir() + "/averaged.onnx";
   ASSERT_THAT(trainer->WriteModel(path), IsOk());
-  ASSERT_OK_AND_ASSIGN(auto again, EngineOfThreads(1).CreateTrainer(path, CrossEntropy()));
+  ASSERT_OK_AND_ASSIGN(auto again, CreateTrainer(&EngineOfThreads(1), path, CrossEntropy()));
   EXPECT_EQ(ParametersOf(*again), ParametersOf(*trainer));
   const TrainingBatch batch = SomeRows(9);
   ASSERT_OK_AND_ASSIGN(const Evaluation of_file,

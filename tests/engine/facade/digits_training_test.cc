@@ -88,7 +88,7 @@ TEST(DigitsTrainingTest, LossesOfUpdatesAndOfAnEvaluationAreTorchs) {
   spec.optimizer = {.momentum = 0.9, .nesterov = true, .weight_decay = 5e-4};
   spec.schedule.kind = ScheduleSpec::Kind::kCosine;
   spec.schedule.updates = 72;
-  ASSERT_OK_AND_ASSIGN(auto trainer, EngineOfThreads(2).CreateTrainer(path, spec));
+  ASSERT_OK_AND_ASSIGN(auto trainer, CreateTrainer(&EngineOfThreads(2), path, spec));
   // In f32 torch itself is off by up to 2.3e-6.
   constexpr double kTolerance = 2e-5;
   int64_t begin = 0;

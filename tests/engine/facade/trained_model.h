@@ -107,7 +107,7 @@ inline std::string TrainedFile(const OnnxBuilder& model) {
 inline absl::StatusOr<std::unique_ptr<Trainer>> TrainerOf(const OnnxBuilder& model,
                                                           const TrainingSpec& spec,
                                                           int threads = 1) {
-  return EngineOfThreads(threads).CreateTrainer(TrainedFile(model), spec);
+  return CreateTrainer(&EngineOfThreads(threads), TrainedFile(model), spec);
 }
 
 // By name; running statistics too, where they are named.

@@ -289,7 +289,7 @@ TEST(TrainerTest, SettingsThatTheModelRefuses) {
   classes.Input("x", {-1, 6}).Floats("w", {6, 4}).Node("MatMul", {"x", "w"}, {"s"});
   classes.Node("ArgMax", {"s"}, {"y"}, {Int("axis", 1)}).Output("y", onnx::TensorProto::INT64);
   refused(classes, "output 'y' is of s64; a loss needs f32", [](TrainingSpec&) {});
-  EXPECT_THAT(EngineOfThreads(1).CreateTrainer("/no/such/file.onnx", CrossEntropy()),
+  EXPECT_THAT(CreateTrainer(&EngineOfThreads(1), "/no/such/file.onnx", CrossEntropy()),
               StatusIs(absl::StatusCode::kNotFound));
 }
 

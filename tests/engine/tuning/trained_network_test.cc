@@ -157,7 +157,7 @@ absl::Status Learn(const std::string& file, const Pictures& pictures, const std:
   spec.losses = {LossSpec()};
   spec.optimizer = {.kind = OptimizerSpec::Kind::kAdamW, .weight_decay = 0.02};
   spec.schedule = {.kind = ScheduleSpec::Kind::kCosine, .rate = 1e-2, .updates = kRounds * updates};
-  auto trainer = EngineOfTests().CreateTrainer(file, spec);
+  auto trainer = CreateTrainer(&EngineOfTests(), file, spec);
   if (!trainer.ok()) return trainer.status();
   for (int64_t update = 0; update < kRounds * updates; ++update) {
     const int64_t first = update % updates * kBatch;
