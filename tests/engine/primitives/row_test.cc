@@ -6,12 +6,13 @@ namespace tilewire::testing {
 Bytes ExecuteAllWays(const Created& primitive, const Inputs& inputs, int output,
                      const Bytes& before) {
   using threading::Team;
-  static threading::Arena* const arena = new threading::Arena(2);
+  static threading::Arena* const two = new threading::Arena(2);
+  static threading::Arena* const seven = new threading::Arena(7);
   const Bytes serial = Execute(*primitive.library, inputs, output, before, Team::Serial());
-  for (const auto& one : {primitive.library, primitive.user}) {
-    EXPECT_TRUE(serial == Execute(*one, inputs, output, before, Team(arena)))
-        << one->name() << ": other bytes on two threads";
-  }
+  EXPECT_TRUE(serial == Execute(*primitive.library, inputs, output, before, Team(two)))
+      << primitive.library->name() << ": other bytes on two threads";
+  EXPECT_TRUE(serial == Execute(*primitive.user, inputs, output, before, Team(seven)))
+      << primitive.user->name() << ": other bytes on seven threads";
   EXPECT_TRUE(serial == Execute(*primitive.user, inputs, output, before, Team::Serial()))
       << primitive.user->name() << ": other bytes in user mode";
   return serial;

@@ -29,7 +29,7 @@ struct Created {
   const MemoryDesc& Desc(int arg) const { return library->Desc(arg); }
 };
 
-// Executes in both modes, on one and on two threads, and expects the same bytes of all.
+// Executes in both modes, on 1, 2 and 7 threads, and expects the same bytes of all.
 Bytes ExecuteAllWays(const Created& primitive, const Inputs& inputs, int output,
                      const Bytes& before);
 

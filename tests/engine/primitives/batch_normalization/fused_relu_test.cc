@@ -123,7 +123,9 @@ class BatchNormalizationReluTest : public RowTest<BatchNormalizationDesc> {
       y = std::min(std::max(y, 0.0f), after.limit);
     }
     EXPECT_EQ(found.dst, want.dst);
-    if (after.relu) EXPECT_EQ(found.bits, PassedBits(md.dims(), passes));
+    if (after.relu) {
+      EXPECT_EQ(found.bits, PassedBits(md.dims(), passes));
+    }
   }
 };
 

@@ -65,14 +65,16 @@ class BinaryBackwardTest : public RowTest<BinaryDesc> {
       inputs.pop_back();
       const auto by_first = [&](const Doubles& x) { return forward(x, ToDoubles(b)); };
       ExpectGradient(Unpack<float>(desc.diff_src0, dx),
-                     CentralDifferences(ToDoubles(a), dy, by_first));
+                     CentralDifferences(ToDoubles(a), dy, by_first),
+                     GradientTolerance(GetParam().traits.is_reference));
     }
     if (desc.diff_src1.IsZero()) return;
     inputs.emplace_back(kArgDiffSrc, &other0);
     const Bytes db = ExecuteAllWays(*primitive, inputs, kArgDiffSrc1, Garbage(desc.diff_src1, 7));
     const auto by_second = [&](const Doubles& y) { return forward(ToDoubles(a), y); };
     ExpectGradient(Unpack<float>(desc.diff_src1, db),
-                   CentralDifferences(ToDoubles(b), dy, by_second));
+                   CentralDifferences(ToDoubles(b), dy, by_second),
+                   GradientTolerance(GetParam().traits.is_reference));
   }
 
   static BinaryDesc DescOf(BinaryAlgorithm algorithm, const MemoryDesc& src0,

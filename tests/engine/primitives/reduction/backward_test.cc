@@ -79,7 +79,8 @@ class ReductionBackwardTest : public RowTest<ReductionDesc> {
     const auto dx = Gradient(desc, x, dy);
     if (!dx) return;
     const auto forward = [&](const Doubles& at) { return ReductionOf(desc, at); };
-    ExpectGradient(*dx, CentralDifferences(ToDoubles(x), dy, forward, 1e-6), 2e-5);
+    ExpectGradient(*dx, CentralDifferences(ToDoubles(x), dy, forward),
+                   GradientTolerance(GetParam().traits.is_reference));
   }
 
   static ReductionDesc DescOf(Algorithm algorithm, const MemoryDesc& src, const MemoryDesc& dst,
