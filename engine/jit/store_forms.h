@@ -2,7 +2,8 @@
 //
 // Code that writes a tensor in two forms: through the caches, and past them, for a tensor that they
 // do not hold. What is about to be overwritten need not be read then, but only whole lines are
-// written so: code that streams begins at one. Immutable once filled; thread-safe.
+// written so: code that streams begins at one, and there is none where the strides of its vectors
+// do not KeepAligned(). Immutable once filled; thread-safe.
 #ifndef ENGINE_JIT_STORE_FORMS_H_
 #define ENGINE_JIT_STORE_FORMS_H_
 

@@ -26,8 +26,6 @@
 namespace tilewire::batch_normalization {
 namespace {
 
-constexpr int64_t kLarge = int64_t{8} << 20;  // bytes that no cache of a core holds
-
 struct GradientDriver {
   // A run's: the lines of all blocks, the sums of all pieces, and the tensors.
   struct Memory {
@@ -188,7 +186,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateBatchBackward(
   options = {.relu = desc.fuse_relu && !HasAddend(desc)};
   const Pass pass = desc.use_global_stats ? Pass::kScaling : Pass::kGradient;
   ABSL_ASSIGN_OR_RETURN(driver.gradient.plain, CompilePass(name, pass, isa, blocks, options));
-  if (desc.src.SizeBytes() > kLarge) {
+  if (Streams(desc.diff_src, isa, blocks)) {
     options.streams = true;
     ABSL_ASSIGN_OR_RETURN(driver.gradient.streaming, CompilePass(name, pass, isa, blocks, options));
   }

@@ -59,6 +59,9 @@ inline int64_t ByteOfPiece(const BatchNormalizationDesc& desc, const PixelBlocks
   return ByteOfChannel(desc, piece.block * blocks.lanes()) + piece.first_pixel * kBytesOfPixel;
 }
 
+// A tensor of more bytes, which no cache of a core holds, is written past the caches.
+constexpr int64_t kLarge = int64_t{8} << 20;
+
 // The chain with the relu of `fuse_relu` and its limit, which come first.
 PostOps PostOpsOf(const BatchNormalizationDesc& desc, const Attributes& attributes);
 

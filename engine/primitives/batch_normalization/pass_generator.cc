@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "engine/base/cache_line.h"
 #include "engine/jit/vector_math.h"
 
 namespace tilewire::batch_normalization {
@@ -222,6 +223,11 @@ Xbyak::Address PassGenerator::BitsAt(const Slot& slot) const {
 VectorUnit UnitOf(cpu::Isa isa, const PixelBlocks& blocks) {
   const VectorUnit widest = VectorUnit::Of(isa);
   return widest.WithBytes(std::min(widest.bytes(), static_cast<int>(blocks.lanes() * 4)));
+}
+
+bool Streams(const MemoryDesc& md, cpu::Isa isa, const PixelBlocks& blocks) {
+  return md.SizeBytes() > kLarge &&
+         KeepAligned({blocks.pixel_stride()}, UnitOf(isa, blocks).bytes());
 }
 
 absl::StatusOr<std::unique_ptr<const PassGenerator>> CompilePass(absl::string_view name, Pass pass,

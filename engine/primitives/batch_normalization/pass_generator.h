@@ -126,6 +126,9 @@ class PassGenerator final : public jit::Generator {
 // The vectors that a block is one or two of.
 VectorUnit UnitOf(cpu::Isa isa, const PixelBlocks& blocks);
 
+// Whether a tensor is written past the caches: it is large, and its pixels are aligned.
+bool Streams(const MemoryDesc& md, cpu::Isa isa, const PixelBlocks& blocks);
+
 absl::StatusOr<std::unique_ptr<const PassGenerator>> CompilePass(absl::string_view name, Pass pass,
                                                                  cpu::Isa isa,
                                                                  const PixelBlocks& blocks,

@@ -66,7 +66,9 @@ class LanesBackward final : public Primitive {
       : Primitive(std::move(info)), layout_(desc), algorithm_(desc.algorithm) {
     for (int d = 0; d < 3; ++d) windows_[d] = RangesOf(layout_.axes[d]);
     tiles_ = algorithm_ == PoolingAlgorithm::kMax && Tiles(layout_);
-    is_large_ = desc.src.SizeBytes() > kLargeGradient;
+    const auto& [depth, height, width] = layout_.axes;
+    may_stream_ = desc.src.SizeBytes() > kLargeGradient && width.src_stride == kLanesOfPair &&
+                  KeepAligned({depth.src_stride, height.src_stride}, sizeof(__m128));
   }
 
  private:
@@ -127,8 +129,7 @@ class LanesBackward final : public Primitive {
   // A pair of groups, window by window.
   void RunBlock(const Operands& operands) const {
     const auto& [depth, height, width] = layout_.axes;
-    const bool streams =
-        is_large_ && width.src_stride == kLanesOfPair && BeginsLine(operands.diff_src);
+    const bool streams = may_stream_ && BeginsLine(operands.diff_src);
     for (int64_t d = 0; d < depth.out; ++d) {
       for (int64_t h = 0; h < height.out && !threading::Stopped(); ++h)
         streams ? RunWindows<true>(operands, d, h) : RunWindows<false>(operands, d, h);
@@ -250,7 +251,7 @@ class LanesBackward final : public Primitive {
   const LaneLayout layout_;
   const PoolingAlgorithm algorithm_;
   std::array<std::vector<WindowRange>, 3> windows_;
-  bool tiles_, is_large_;
+  bool tiles_, may_stream_;
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/base/cache_line.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 #include "engine/jit/store_forms.h"
@@ -113,7 +114,9 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateMaximumBackward(
     return jit::Compile<MaximumGradientGenerator>(request.facts.name, plane);
   };
   ABSL_ASSIGN_OR_RETURN(driver.code.plain, compile());
-  if (desc.src.SizeBytes() > kLargeGradient && width.src_stride == kBlock) {
+  const bool is_aligned =
+      width.src_stride == kBlock && KeepAligned({height.src_stride}, kBlock * sizeof(float));
+  if (desc.src.SizeBytes() > kLargeGradient && is_aligned) {
     plane.streams = true;
     ABSL_ASSIGN_OR_RETURN(driver.code.streaming, compile());
   }

@@ -18,4 +18,19 @@ Bytes ExecuteAllWays(const Created& primitive, const Inputs& inputs, int output,
   return serial;
 }
 
+std::vector<std::vector<float>> WrittenWhereverItBegins(const Created& primitive, ExecuteArgs args,
+                                                        int output, const MemoryDesc& md) {
+  std::vector<std::vector<float>> found;
+  for (size_t offset : {0, 16}) {
+    auto lines = AlignedBuffer::Allocate(md.SizeBytes() + offset);
+    EXPECT_TRUE(lines.ok());
+    if (!lines.ok()) continue;
+    args.Set(output, lines->data() + offset);
+    EXPECT_THAT(primitive.library->Execute(args, threading::Team::Serial()), IsOk());
+    const auto* const begin = reinterpret_cast<const uint8_t*>(lines->data() + offset);
+    found.push_back(Unpack<float>(md, Bytes(begin, begin + md.SizeBytes())));
+  }
+  return found;
+}
+
 }  // namespace tilewire::testing

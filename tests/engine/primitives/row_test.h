@@ -33,6 +33,12 @@ struct Created {
 Bytes ExecuteAllWays(const Created& primitive, const Inputs& inputs, int output,
                      const Bytes& before);
 
+// The elements of `output`, f32 in the layout `md`, which a tensor has that begins with a line and
+// one that begins 16 bytes further, where nothing can be written past the caches. `args` are all
+// others.
+std::vector<std::vector<float>> WrittenWhereverItBegins(const Created& primitive, ExecuteArgs args,
+                                                        int output, const MemoryDesc& md);
+
 template <typename Desc>
 class RowTest : public ::testing::TestWithParam<Implementation<Desc>> {
  protected:

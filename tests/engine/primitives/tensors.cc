@@ -123,6 +123,11 @@ std::vector<Layout> LayoutsOf(const Dims& dims, DataType type) {
   };
 }
 
+MemoryDesc ChannelsLastWithGaps(const Dims& dims, int64_t gap, int64_t row_gap) {
+  const int64_t pixel = dims[1] + gap, row = dims[3] * pixel + row_gap;
+  return *MemoryDesc::CreateStrided(dims, DataType::kF32, {dims[2] * row, 1, row, pixel});
+}
+
 std::vector<Dims> ImageDims() {
   std::vector<Dims> all;
   for (int64_t channels : {1, 3, 15, 16, 17, 24, 33, 40}) {

@@ -107,6 +107,9 @@ MemoryDesc Plain(const Dims& dims, DataType type = DataType::kF32);
 // By the name of a tag: "nChw16c".
 MemoryDesc Tagged(const Dims& dims, absl::string_view tag, DataType type = DataType::kF32);
 
+// A nhwc tensor of f32 with `gap` elements after each pixel and `row_gap` more after each row.
+MemoryDesc ChannelsLastWithGaps(const Dims& dims, int64_t gap, int64_t row_gap);
+
 // Channel counts around the blocks of 8 and 16, in one, two and three spatial dimensions.
 std::vector<Dims> ImageDims();
 
