@@ -4,13 +4,16 @@
 // read twice, the second time from the first cache: for its mean, and for the squares of what
 // differs from it. Pieces are merged in their order, in double, as Chan, Golub and LeVeque have it
 // ("Updating formulae and a pairwise algorithm for computing sample variances", 1979): nothing
-// cancels, whatever the mean, and bits do not depend on threads. A pass over all normalizes.
+// cancels, whatever the mean, and bits do not depend on threads. Another pass normalizes. Where
+// blocks lie apart, a block has both passes before the next one, the second from its last piece on,
+// so that caches hold much of what it reads again; a large dst is written past them.
 #include <algorithm>
 #include <cmath>
 #include <memory>
 #include <utility>
 
 #include "engine/base/status_macros.h"
+#include "engine/jit/store_forms.h"
 #include "engine/primitives/batch_normalization/implementations.h"
 #include "engine/primitives/batch_normalization/pass_generator.h"
 #include "engine/primitives/batch_normalization/pixel_blocks.h"
@@ -27,12 +30,15 @@ class Merged {
   void Add(double pixels, const float* found, int64_t lanes) {
     const double all = count_ + pixels, over_pixels = 1 / pixels;
     const double part = pixels / all, weight = count_ * part;
-    for (int64_t lane = 0; lane < lanes; ++lane) {
-      const double rest = found[lanes + lane];  // that the rounded mean leaves
-      const double step = found[lane] + rest * over_pixels - mean_[lane];
-      const double squares = found[2 * lanes + lane] - rest * rest * over_pixels;
-      squares_[lane] += std::max(squares, 0.0) + step * step * weight;
-      mean_[lane] += step * part;
+    for (int64_t first = 0; first < lanes; first += PixelBlocks::kLeastLanes) {
+      for (int64_t i = 0; i < PixelBlocks::kLeastLanes; ++i) {  // a count that becomes vectors
+        const int64_t lane = first + i;
+        const double rest = found[lanes + lane];  // that the rounded mean leaves
+        const double step = found[lane] + rest * over_pixels - mean_[lane];
+        const double squares = found[2 * lanes + lane] - rest * rest * over_pixels;
+        squares_[lane] += std::max(squares, 0.0) + step * step * weight;
+        mean_[lane] += step * part;
+      }
     }
     count_ = all;
   }
@@ -52,28 +58,31 @@ struct BatchDriver {
     const auto* addend = HasAddend(desc) ? run.First<const float>(kArgSrc1) : nullptr;
     auto* const bits = SavesBits(desc) ? run.args.Get<uint8_t>(kArgWorkspace) : nullptr;
     if (bits != nullptr) ClearLastBits(bits);
-    blocks.ForEachPiece(run.team, [&](const PixelBlocks::Piece& piece) {
+    const auto find = [&](const PixelBlocks::Piece& piece) {
       float* to = found + (piece.block * blocks.pieces() + piece.index) * found_elements();
       statistics->Run({.x = src + piece.offset,
                        .to = to,
                        .over_pixels = 1 / static_cast<float>(piece.pixels),
                        .pixels = piece.pixels});
-    });
-    run.team.ParallelFor(blocks.blocks(), [&](int64_t block) {
-      MergeBlock(run.args, found + block * blocks.pieces() * found_elements(), block,
+    };
+    const Channels channels = {ParametersOf(desc, run.args), run.args.Get<float>(kArgMean),
+                               run.args.Get<float>(kArgVariance)};
+    const auto merge = [&](int64_t block) {
+      MergeBlock(channels, found + block * blocks.pieces() * found_elements(), block,
                  lines + block * line_elements());
-    });
-    blocks.ForEachPiece(run.team, [&](const PixelBlocks::Piece& piece) {
-      normalization->Run(
-          {.x = src + piece.offset,
-           .dy = addend == nullptr ? nullptr : addend + piece.offset,
-           .to = dst + piece.offset,
-           .bits = bits == nullptr ? nullptr : bits + ByteOfPiece(desc, blocks, piece),
-           .lines = lines + piece.block * line_elements(),
-           .pixels = piece.pixels});
-    });
+    };
+    const auto normalize = [&](const PixelBlocks::Piece& piece) {
+      normalization.For(dst + piece.offset)
+          .Run({.x = src + piece.offset,
+                .dy = addend == nullptr ? nullptr : addend + piece.offset,
+                .to = dst + piece.offset,
+                .bits = bits == nullptr ? nullptr : bits + ByteOfPiece(desc, blocks, piece),
+                .lines = lines + piece.block * line_elements(),
+                .pixels = piece.pixels});
+    };
+    blocks.ForEachPieceTwice(run.team, find, merge, normalize);
   }
-  size_t code_bytes() const { return statistics->code_bytes() + normalization->code_bytes(); }
+  size_t code_bytes() const { return statistics->code_bytes() + normalization.code_bytes(); }
 
   // Channels without a block have bits, too, where blocks are of 8.
   void ClearLastBits(uint8_t* bits) const {
@@ -83,7 +92,11 @@ struct BatchDriver {
                 blocks.pixels() * kBytesOfPixel, uint8_t{0});
   }
 
-  void MergeBlock(const ExecuteArgs& args, const float* found, int64_t block, float* lines) const {
+  struct Channels {
+    ChannelParameters parameters;
+    float *mean, *variance;  // which are written
+  };
+  void MergeBlock(const Channels& channels, const float* found, int64_t block, float* lines) const {
     const int64_t lanes = blocks.lanes();
     Merged merged;
     for (int64_t piece = 0; piece < blocks.pieces(); ++piece) {
@@ -93,7 +106,8 @@ struct BatchDriver {
     std::fill_n(lines, line_elements(), 0.0f);
     const int64_t first = block * lanes;
     for (int64_t lane = 0; lane < std::min(lanes, desc.src.dim(1) - first); ++lane) {
-      FinishChannel(args, {merged.mean(lane), merged.variance(lane)}, first + lane, lines + lane);
+      FinishChannel(channels, {merged.mean(lane), merged.variance(lane)}, first + lane,
+                    lines + lane);
     }
   }
 
@@ -101,12 +115,12 @@ struct BatchDriver {
     double mean, variance;
   };
   // The shift takes what the rounded mean leaves of the mean.
-  void FinishChannel(const ExecuteArgs& args, const Statistics& batch, int64_t c,
+  void FinishChannel(const Channels& channels, const Statistics& batch, int64_t c,
                      float* line) const {
-    const ChannelParameters parameters = ParametersOf(desc, args);
+    const ChannelParameters& parameters = channels.parameters;
     const auto mean = static_cast<float>(batch.mean);
-    args.Get<float>(kArgMean)[c] = mean;
-    args.Get<float>(kArgVariance)[c] = static_cast<float>(batch.variance);
+    channels.mean[c] = mean;
+    channels.variance[c] = static_cast<float>(batch.variance);
     const double scale = (parameters.scale == nullptr ? 1 : parameters.scale[c]) /
                          std::sqrt(batch.variance + desc.epsilon);
     const double shift = parameters.shift == nullptr ? 0 : parameters.shift[c];
@@ -123,7 +137,8 @@ struct BatchDriver {
 
   BatchNormalizationDesc desc;
   PixelBlocks blocks;
-  std::unique_ptr<const PassGenerator> statistics, normalization;
+  std::unique_ptr<const PassGenerator> statistics;
+  jit::StoreForms<PassGenerator> normalization;
 };
 
 }  // namespace
@@ -143,12 +158,19 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateBatch(
     const Request<BatchNormalizationDesc>& request) {
   const auto& [name, isa, traits] = request.facts;
   ABSL_ASSIGN_OR_RETURN(const PixelBlocks blocks, PixelBlocks::Create(request.desc.src));
-  BatchDriver driver{request.desc, blocks, nullptr, nullptr};
+  BatchDriver driver{request.desc, blocks, nullptr, {}};
   ABSL_ASSIGN_OR_RETURN(driver.statistics, CompilePass(name, Pass::kStatistics, isa, blocks));
-  ABSL_ASSIGN_OR_RETURN(driver.normalization, CompilePass(name, Pass::kNormalization, isa, blocks,
-                                                          {.relu = request.desc.fuse_relu,
-                                                           .addend = HasAddend(request.desc),
-                                                           .limit = request.desc.relu_limit}));
+  PassOptions options = {.relu = request.desc.fuse_relu,
+                         .addend = HasAddend(request.desc),
+                         .limit = request.desc.relu_limit};
+  const auto compile = [&] {
+    return CompilePass(name, Pass::kNormalization, isa, blocks, options);
+  };
+  ABSL_ASSIGN_OR_RETURN(driver.normalization.plain, compile());
+  if (Streams(request.desc.dst, isa, blocks)) {
+    options.streams = true;
+    ABSL_ASSIGN_OR_RETURN(driver.normalization.streaming, compile());
+  }
   PrimitiveInfo info = InfoOf(request);
   info.scratchpad_bytes = driver.scratchpad_elements() * static_cast<int64_t>(sizeof(float));
   return MakeDriven(std::move(info), std::move(driver));

@@ -50,17 +50,8 @@ struct GradientDriver {
     const auto add = [&](const PixelBlocks::Piece& piece) { AddPiece(memory, piece); };
     const auto write = [&](const PixelBlocks::Piece& piece) { WritePiece(memory, piece); };
     if (sums == nullptr) return blocks.ForEachPiece(run.team, write);
-    if (blocks.GoesByBlocks(run.team.threads())) {
-      return run.team.ParallelFor(blocks.blocks(), [&](int64_t block) {
-        blocks.ForEachPieceOf(block, /*backwards=*/false, add);
-        AddPieces(run.args, memory, block);
-        blocks.ForEachPieceOf(block, /*backwards=*/true, write);
-      });
-    }
-    blocks.ForEachPiece(run.team, add);
-    run.team.ParallelFor(blocks.blocks(),
-                         [&](int64_t block) { AddPieces(run.args, memory, block); });
-    blocks.ForEachPiece(run.team, write);
+    blocks.ForEachPieceTwice(
+        run.team, add, [&](int64_t block) { AddPieces(run.args, memory, block); }, write);
   }
 
   void AddPiece(const Memory& memory, const PixelBlocks::Piece& piece) const {
@@ -111,27 +102,35 @@ struct GradientDriver {
     double total[kGradientSumsLines * PixelBlocks::kMostLanes] = {};
     double pixels = 0;
     for (int64_t piece = 0; piece < blocks.pieces(); ++piece) {
-      for (int64_t i = 0; i < found_elements(); ++i)
-        total[i] += found[piece * found_elements() + i];
+      const float* const of_piece = found + piece * found_elements();
+      for (int64_t first = 0; first < found_elements(); first += PixelBlocks::kLeastLanes) {
+        for (int64_t i = 0; i < PixelBlocks::kLeastLanes; ++i)  // a count that becomes vectors
+          total[first + i] += of_piece[first + i];
+      }
       pixels += static_cast<double>(blocks.PixelsOf(piece));
     }
+    const Channels channels = {ParametersOf(desc, args), WritesParameterGradients(desc)
+                                                             ? args.Get<float>(kArgDiffWeights)
+                                                             : nullptr};
     for (int64_t lane = 0; lane < ChannelsOf(block); ++lane) {
-      FinishChannel(args, block * blocks.lanes() + lane,
+      FinishChannel(channels, block * blocks.lanes() + lane,
                     {total[lane], total[blocks.lanes() + lane]}, pixels, lines + lane);
     }
   }
 
+  struct Channels {
+    ChannelParameters parameters;
+    float* diff_weights;  // may be null
+  };
   struct Sums {
     double dy, products;  // with src - mean
   };
-  void FinishChannel(const ExecuteArgs& args, int64_t c, const Sums& total, double pixels,
+  void FinishChannel(const Channels& channels, int64_t c, const Sums& total, double pixels,
                      float* line) const {
-    const ChannelParameters parameters = ParametersOf(desc, args);
-    const double r = RootOf(parameters, c), factor = FactorOf(parameters, c);
-    if (WritesParameterGradients(desc)) {
-      auto* diff_weights = args.Get<float>(kArgDiffWeights);
-      diff_weights[c] = static_cast<float>(total.products * r);
-      diff_weights[desc.src.dim(1) + c] = static_cast<float>(total.dy);
+    const double r = RootOf(channels.parameters, c), factor = FactorOf(channels.parameters, c);
+    if (channels.diff_weights != nullptr) {
+      channels.diff_weights[c] = static_cast<float>(total.products * r);
+      channels.diff_weights[desc.src.dim(1) + c] = static_cast<float>(total.dy);
     }
     line[2 * blocks.lanes()] = static_cast<float>(-factor * r * r * total.products / pixels);
     line[3 * blocks.lanes()] = static_cast<float>(-factor * total.dy / pixels);

@@ -23,7 +23,7 @@ namespace tilewire::batch_normalization {
 
 class PixelBlocks {
  public:
-  static constexpr int64_t kMostLanes = 16;
+  static constexpr int64_t kLeastLanes = 8, kMostLanes = 16;
 
   struct Piece {
     int64_t block, index;  // the index counts the pieces of a block
@@ -54,20 +54,30 @@ class PixelBlocks {
                                 [&](int64_t item) { body(PieceAt(item)); });
   }
 
-  // Whether pieces of a block are to be read twice before the next block's: neighbours in memory,
-  // and blocks keep all threads busy.
-  bool GoesByBlocks(int64_t threads) const {
-    return block_stride_ > pixel_stride_ && 9 * blocks_ >= 8 * threads * DivUp(blocks_, threads);
-  }
-  // Calls body(piece) for the pieces of a block, the last one first where `backwards`: what was
-  // read last is in a cache still.
-  template <typename Body>
-  void ForEachPieceOf(int64_t block, bool backwards, const Body& body) const {
-    for (int64_t i = 0; i < pieces() && !threading::Stopped(); ++i)
-      body(PieceOf(block, backwards ? pieces() - 1 - i : i));
+  // Calls first(piece) for all pieces of a block, then between(block), then second(piece) for all
+  // of them. Where pixels of a block are neighbours in memory and blocks keep all threads busy, a
+  // block is done before the next one, its last piece first the second time: what was read last is
+  // in a cache still.
+  template <typename First, typename Between, typename Second>
+  void ForEachPieceTwice(const threading::Team& team, const First& first, const Between& between,
+                         const Second& second) const {
+    if (!GoesByBlocks(team.threads())) {
+      ForEachPiece(team, first);
+      team.ParallelFor(blocks_, between);
+      return ForEachPiece(team, second);
+    }
+    team.ParallelFor(blocks_, [&](int64_t block) {
+      for (int64_t i = 0; i < pieces() && !threading::Stopped(); ++i) first(PieceOf(block, i));
+      between(block);
+      for (int64_t i = pieces() - 1; i >= 0 && !threading::Stopped(); --i)
+        second(PieceOf(block, i));
+    });
   }
 
  private:
+  bool GoesByBlocks(int64_t threads) const {
+    return block_stride_ > pixel_stride_ && 9 * blocks_ >= 8 * threads * DivUp(blocks_, threads);
+  }
   static constexpr int64_t kPixelsOfPiece = 256, kPixelsOfTask = 1024;
 
   // Pixels at one distance, images among them where they follow each other likewise.

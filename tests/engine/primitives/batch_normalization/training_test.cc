@@ -4,7 +4,9 @@
 // statistics of the batch, on 1, 2 and 7 threads.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "engine/base/aligned_buffer.h"
 #include "engine/primitives/batch_normalization/batch_normalization.h"
 #include "tests/engine/primitives/gradient_test.h"
 
@@ -140,6 +142,51 @@ TEST_P(BatchNormalizationTrainingRowsTest, MayRunInPlace) {
     args.Set(kArgVariance, variance.data()).Set(kArgWeights, weights.data());
     ASSERT_THAT(primitive->library->Execute(args, threading::Team::Serial()), IsOk());
     EXPECT_EQ(Unpack<float>(desc.src, both), apart.at(kArgDst));
+  }
+}
+
+// The elements of dst.
+std::vector<std::vector<float>> NormalizedWhereverItBegins(const Created& primitive,
+                                                           const MemoryDesc& md) {
+  const Bytes src = Pack(md, RandomFloats(md.ElementCount(), 1));
+  Bytes mean = Pack(Plain({md.dim(1)}), RandomFloats(md.dim(1), 2));
+  Bytes variance = Pack(Plain({md.dim(1)}), RandomFloats(md.dim(1), 3, 0.5f, 2));
+  ExecuteArgs args;
+  args.Set(kArgSrc, src.data()).Set(kArgMean, mean.data()).Set(kArgVariance, variance.data());
+  return WrittenWhereverItBegins(primitive, args, kArgDst, md);
+}
+
+// A dst larger than caches is written past them where it begins with a line.
+TEST_P(BatchNormalizationTrainingRowsTest, LargeTensorsHaveTheSameBitsWhereverTheyBegin) {
+  if (GetParam().traits.is_reference) GTEST_SKIP() << "has one way to write";
+  const MemoryDesc md = Tagged({2, 48, 150, 150}, "nChw16c");
+  BatchNormalizationDesc desc = TrainingOf(md);
+  desc.use_scale_shift = false;
+  for (bool global : {false, true}) {
+    desc.use_global_stats = global;
+    ExpectTraining(desc, 0);
+    const auto primitive = Create(desc);
+    if (!primitive) continue;
+    const auto found = NormalizedWhereverItBegins(*primitive, md);
+    EXPECT_TRUE(found.at(0) == found.at(1));
+  }
+}
+
+// Vectors of such pixels are not aligned, though the first one is.
+TEST_P(BatchNormalizationTrainingRowsTest, LargeTensorsMayHaveGapsBetweenPixels) {
+  if (GetParam().traits.is_reference) GTEST_SKIP() << "has one way to write";
+  for (bool global : {false, true}) {
+    std::vector<std::vector<float>> found;
+    for (int64_t gap : {0, 4}) {
+      BatchNormalizationDesc desc = TrainingOf(ChannelsLastWithGaps({1, 48, 210, 210}, gap, 0));
+      desc.use_scale_shift = false;
+      desc.use_global_stats = global;
+      const auto primitive = Create(desc);
+      if (!primitive) continue;
+      for (auto& elements : NormalizedWhereverItBegins(*primitive, desc.src))
+        found.push_back(std::move(elements));
+    }
+    for (const auto& elements : found) EXPECT_TRUE(elements == found[0]);
   }
 }
 
