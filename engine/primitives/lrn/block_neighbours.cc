@@ -31,16 +31,17 @@ NeighbourSums::NeighbourSums(Xbyak::CodeGenerator* generator, const VectorUnit& 
     : g_(generator),
       unit_(unit),
       reach_(reach),
-      low_(unit.Vector(first)),
-      middle_(unit.Vector(first + 1)),
-      high_(unit.Vector(first + 2)),
-      sum_(unit.Vector(first + 3)),
+      middle_(unit.Vector(first)),
+      sum_(unit.Vector(first + 1)),
+      low_(unit.Vector(first + 2)),
+      high_(unit.Vector(first + 3)),
       shifted_(unit.Vector(first + 4)),
       low_middle_(unit.Vector(first + 5)),
       middle_high_(unit.Vector(first + 6)) {}
 
-void NeighbourSums::Emit() {
-  g_->vmovaps(sum_, middle_);
+void NeighbourSums::EmitSum(bool squares) {
+  squares_ = squares;
+  squares ? g_->vmulps(sum_, middle_, middle_) : g_->vmovaps(sum_, middle_);
   if (!ShiftsVectors()) {
     // The high half of one and the low half of the next.
     g_->vperm2f128(AsYmm(low_middle_), AsYmm(low_), AsYmm(middle_), 0x21);
@@ -54,9 +55,9 @@ void NeighbourSums::EmitNeighbours(int shift) {
   if (ShiftsVectors()) {
     const int lanes = unit_.lanes();
     g_->valignd(shifted_, middle_, low_, (lanes - shift) % lanes);
-    g_->vaddps(sum_, sum_, shift == lanes ? low_ : shifted_);
+    Add(shift == lanes ? low_ : shifted_);
     g_->valignd(shifted_, high_, middle_, shift % lanes);
-    g_->vaddps(sum_, sum_, shift == lanes ? high_ : shifted_);
+    Add(shift == lanes ? high_ : shifted_);
     return;
   }
   AddShifted(shift, low_, low_middle_, middle_);
@@ -67,7 +68,7 @@ void NeighbourSums::EmitNeighbours(int shift) {
 void NeighbourSums::AddShifted(int shift, const Xbyak::Xmm& left, const Xbyak::Xmm& between,
                                const Xbyak::Xmm& right) {
   if (shift % 4 == 0) {
-    g_->vaddps(sum_, sum_, shift == 0 ? right : shift == 4 ? between : left);
+    Add(shift == 0 ? right : shift == 4 ? between : left);
     return;
   }
   if (shift < 4) {
@@ -75,7 +76,11 @@ void NeighbourSums::AddShifted(int shift, const Xbyak::Xmm& left, const Xbyak::X
   } else {
     g_->vpalignr(shifted_, between, left, 32 - 4 * shift);
   }
-  g_->vaddps(sum_, sum_, shifted_);
+  Add(shifted_);
+}
+
+void NeighbourSums::Add(const Xbyak::Xmm& values) {
+  squares_ ? g_->vfmadd231ps(sum_, values, values) : g_->vaddps(sum_, sum_, values);
 }
 
 absl::Status RequireBlocked(const LrnDesc& desc, std::initializer_list<const MemoryDesc*> tensors,

@@ -6,6 +6,8 @@
 //
 //   sum[c] = sum of the values of the channels c - reach to c + reach, 0 <= reach <= lanes
 //
+// or the sum of their squares.
+//
 // Used while generating; thread-compatible.
 #ifndef ENGINE_PRIMITIVES_LRN_BLOCK_NEIGHBOURS_H_
 #define ENGINE_PRIMITIVES_LRN_BLOCK_NEIGHBOURS_H_
@@ -24,8 +26,9 @@ alignas(64) inline constexpr float kZeroBlock[16] = {};
 
 class NeighbourSums {
  public:
-  // Takes the vector registers from `first` on, kVectors of them.
-  static constexpr int kVectors = 7;
+  // Takes the vector registers from `first` on, kVectors of them: middle() and sum() are the first
+  // two, and the spare ones after them are free once there is a sum.
+  static constexpr int kVectors = 7, kSpare = 5;
   NeighbourSums(Xbyak::CodeGenerator* generator, const VectorUnit& unit, int reach, int first);
 
   // The values: of the block before, of this one, of the one after. They are left as they are.
@@ -33,9 +36,12 @@ class NeighbourSums {
   const Xbyak::Xmm& middle() const { return middle_; }
   const Xbyak::Xmm& high() const { return high_; }
   const Xbyak::Xmm& sum() const { return sum_; }
-  void Emit();
+  void Emit() { EmitSum(/*squares=*/false); }
+  void EmitOfSquares() { EmitSum(/*squares=*/true); }
 
  private:
+  void EmitSum(bool squares);
+  void Add(const Xbyak::Xmm& values);
   // valignd shifts whole vectors by lanes; without it halves have to be shifted on their own.
   bool ShiftsVectors() const { return unit_.has_masks(); }
   void EmitNeighbours(int shift);
@@ -45,7 +51,8 @@ class NeighbourSums {
   Xbyak::CodeGenerator* const g_;
   const VectorUnit unit_;
   const int reach_;
-  const Xbyak::Xmm low_, middle_, high_, sum_, shifted_, low_middle_, middle_high_;
+  bool squares_ = false;  // what is being summed up
+  const Xbyak::Xmm middle_, sum_, low_, high_, shifted_, low_middle_, middle_high_;
 };
 
 //   kUnimplemented  not across channels; neighbours beyond the next block; a tensor that is not in

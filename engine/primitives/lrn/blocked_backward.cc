@@ -15,11 +15,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <utility>
+#include <vector>
 
 #include "engine/base/status_macros.h"
 #include "engine/jit/generator.h"
 #include "engine/jit/loop_count.h"
 #include "engine/jit/store_forms.h"
+#include "engine/kernels/products/counted_loop.h"
 #include "engine/memory/zero_padding.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/driven_primitive.h"
@@ -32,24 +34,24 @@ namespace tilewire::lrn {
 namespace {
 
 constexpr int64_t kPiecePixels = 256;
-// The pixels that go through all blocks together: few where each is a line of memory, more where it
-// is half a line.
-constexpr int64_t kPixelsOfLines = 8, kPixelsOfHalfLines = 64;
-constexpr int64_t kMostElements = 512;  // of those of a block
-static_assert(kPixelsOfLines * 16 <= kMostElements && kPixelsOfHalfLines * 8 <= kMostElements);
-constexpr int kAheadBytes = 512;              // that are fetched, of each block
-constexpr int64_t kBlocksInWork = 3;          // whose terms are needed at a time
-constexpr int64_t kLarge = int64_t{8} << 20;  // bytes that no cache of a core holds
+constexpr int kPixelsTogether = 16;                      // that go through all blocks
+constexpr int64_t kMostElements = kPixelsTogether * 16;  // of those of a block
+constexpr int64_t kBlocksInWork = 3;                     // whose terms are needed at a time
+constexpr int64_t kLarge = int64_t{16} << 20;            // bytes, which no cache of a core holds
+
+// Stand for the block before the first and after the last.
+alignas(64) constexpr float kZeros[kMostElements] = {};
 
 struct BlockGradientArgs {
-  const float *before, *values, *after;         // of one pixel: of src; of the terms
-  int64_t before_step_bytes, after_step_bytes;  // to the next pixel: a vector, or 0 for kZeroBlock
-  const float* other;                           // diff_dst; src
+  const float *before, *values, *after;  // of one pixel: of src; of the terms
+  const float* other;                    // diff_dst; src
   // Where terms are computed, p and they; where a gradient is, diff_src, and p which is read.
   float *to, *terms;
   jit::LoopCount pixels;
 };
 
+// Each pixel waits for its own results most of the time: a few of them are computed side by side,
+// every one as if it were alone.
 class BlockGradientGenerator final : public jit::Generator {
  public:
   BlockGradientGenerator(absl::string_view name, const NormalizerConfig& config, int reach,
@@ -59,14 +61,20 @@ class BlockGradientGenerator final : public jit::Generator {
         pass_(pass),
         streams_(streams),
         factor_of_sums_(2 * config.beta * config.scale),
-        neighbours_(this, unit_, reach, 1),
-        normalizer_(this, config, rax, 1 + NeighbourSums::kVectors) {}
+        normalizer_(this, config, rax, NeighbourSums::kVectors - NeighbourSums::kSpare) {
+    for (int pixel = 0; pixel < SideBySide(); ++pixel)
+      neighbours_.emplace_back(this, unit_, reach, pixel * NeighbourSums::kVectors);
+  }
 
   void Run(const BlockGradientArgs& args) const {
     entry<void (*)(const BlockGradientArgs*)>()(&args);
   }
 
  private:
+  // To the next pixels of a block, which are fetched while these are computed.
+  int ahead_bytes() const { return kPixelsTogether * unit_.bytes(); }
+  int SideBySide() const { return (unit_.registers() - kOthers) / NeighbourSums::kVectors; }
+
   void Emit() override {
     mov(values_, ptr[rdi + offsetof(BlockGradientArgs, values)]);
     mov(before_, ptr[rdi + offsetof(BlockGradientArgs, before)]);
@@ -74,77 +82,87 @@ class BlockGradientGenerator final : public jit::Generator {
     mov(other_, ptr[rdi + offsetof(BlockGradientArgs, other)]);
     mov(to_, ptr[rdi + offsetof(BlockGradientArgs, to)]);
     mov(terms_, ptr[rdi + offsetof(BlockGradientArgs, terms)]);
-    mov(pixels_, ptr[rdi + offsetof(BlockGradientArgs, pixels)]);
-    unit_.Broadcast(this, factor_, factor_of_sums_, rax);
+    mov(left_, ptr[rdi + offsetof(BlockGradientArgs, pixels)]);
+    if (pass_ == GradientPass::kGradient) unit_.Broadcast(this, factor_, factor_of_sums_, rax);
     normalizer_.LoadTable();
-    Xbyak::Label pixel;
-    L(pixel);
-    pass_ == GradientPass::kTerms ? EmitTerms() : EmitGradient();
-    add(before_, ptr[rdi + offsetof(BlockGradientArgs, before_step_bytes)]);
-    add(after_, ptr[rdi + offsetof(BlockGradientArgs, after_step_bytes)]);
-    for (const Xbyak::Reg64& pointer : {values_, other_, to_, terms_}) add(pointer, unit_.bytes());
-    dec(pixels_);
-    jnz(pixel, T_NEAR);
+    for (int pixels : {SideBySide(), 1}) {
+      EmitWhileLeft(this, left_, pixels, [&] {
+        pass_ == GradientPass::kTerms ? EmitTerms(pixels) : EmitGradients(pixels);
+        for (const Xbyak::Reg64& pointer : {values_, before_, after_, other_, to_, terms_})
+          add(pointer, pixels * unit_.bytes());
+      });
+    }
     vzeroupper();
     ret();
     normalizer_.EmitTable();
   }
 
-  void EmitTerms() {
-    const Xbyak::Xmm& sum = neighbours_.sum();
-    vmovups(value_, ptr[values_]);
-    vmulps(neighbours_.middle(), value_, value_);
-    EmitSquares(neighbours_.low(), before_);
-    EmitSquares(neighbours_.high(), after_);
-    prefetcht0(ptr[after_ + kAheadBytes]);
-    prefetcht0(ptr[other_ + kAheadBytes]);
-    neighbours_.Emit();
+  void EmitTerms(int pixels) {
+    for (int i = 0; i < pixels; ++i) {
+      LoadNeighbours(i);
+      neighbours_[i].EmitOfSquares();
+    }
+    // The spare vectors of pixel 0 are the normalizer's scratch from here on.
+    for (int i = 0; i < pixels; ++i) {
+      prefetcht0(At(values_, i, ahead_bytes()));
+      prefetcht0(At(other_, i, ahead_bytes()));
+      EmitTerm(neighbours_[i].sum(), neighbours_[i].middle(), i);
+    }
+  }
+
+  void EmitTerm(const Xbyak::Xmm& sum, const Xbyak::Xmm& value, int pixel) {
     normalizer_.ToBase(sum);
-    vmovups(second_, ptr[other_]);
     if (normalizer_.HasPowers()) {
       normalizer_.Powers(sum, base_);
-      vmulps(sum, sum, second_);
-      vmulps(base_, base_, value_);
+      vmulps(sum, sum, At(other_, pixel));
+      vmulps(base_, base_, value);
     } else {
       vmovaps(base_, sum);
-      normalizer_.Normalize(sum, second_);
-      vdivps(base_, value_, base_);
+      vmovups(factor_, At(other_, pixel));
+      normalizer_.Normalize(sum, factor_);
+      vdivps(base_, value, base_);
     }
-    vmovups(ptr[to_], sum);
+    vmovups(At(to_, pixel), sum);
     vmulps(sum, sum, base_);
-    vmovups(ptr[terms_], sum);
+    vmovups(At(terms_, pixel), sum);
   }
 
-  void EmitGradient() {
-    const Xbyak::Xmm& sum = neighbours_.sum();
-    vmovups(neighbours_.middle(), ptr[values_]);
-    vmovups(neighbours_.low(), ptr[before_]);
-    vmovups(neighbours_.high(), ptr[after_]);
-    neighbours_.Emit();
-    vmulps(sum, sum, factor_);
-    vmovups(second_, ptr[other_]);
-    vmovups(value_, ptr[terms_]);
-    vfnmadd231ps(value_, sum, second_);
-    streams_ ? vmovntps(ptr[to_], value_) : vmovups(ptr[to_], value_);
+  void EmitGradients(int pixels) {
+    for (int i = 0; i < pixels; ++i) {
+      const Xbyak::Xmm &sum = neighbours_[i].sum(), &value = neighbours_[i].middle();
+      LoadNeighbours(i);
+      if (!streams_) prefetchw(At(to_, i, ahead_bytes()));
+      neighbours_[i].Emit();
+      vmulps(sum, sum, factor_);
+      vmovups(value, At(terms_, i));
+      vfnmadd231ps(value, sum, At(other_, i));
+      streams_ ? vmovntps(At(to_, i), value) : vmovups(At(to_, i), value);
+    }
   }
 
-  void EmitSquares(const Xbyak::Xmm& to, const Xbyak::Reg64& from) {
-    vmovups(to, ptr[from]);
-    vmulps(to, to, to);
+  void LoadNeighbours(int pixel) {
+    vmovups(neighbours_[pixel].middle(), At(values_, pixel));
+    vmovups(neighbours_[pixel].low(), At(before_, pixel));
+    vmovups(neighbours_[pixel].high(), At(after_, pixel));
   }
 
-  // Registers. Arguments arrive in rdi; vectors 1 to 12 are the neighbours' and the normalizer's.
+  Xbyak::Address At(const Xbyak::Reg64& pointer, int pixel, int bytes_on = 0) {
+    return ptr[pointer + pixel * unit_.bytes() + bytes_on];
+  }
+
+  // Registers. Arguments arrive in rdi; vectors from 0 on are the neighbours' of the pixels.
+  static constexpr int kOthers = 2;  // vectors
   const Xbyak::Reg64 values_ = rsi, before_ = r8, after_ = r9, other_ = r10;
-  const Xbyak::Reg64 to_ = rdx, terms_ = r11, pixels_ = rcx;
+  const Xbyak::Reg64 to_ = rdx, terms_ = r11, left_ = rcx;
   const VectorUnit unit_;
   const GradientPass pass_;
   const bool streams_;
   const float factor_of_sums_;
-  NeighbourSums neighbours_;
+  std::vector<NeighbourSums> neighbours_;
   Normalizer normalizer_;
-  static_assert(1 + NeighbourSums::kVectors + Normalizer::kScratch <= 13);
-  const Xbyak::Xmm value_ = unit_.Vector(0), base_ = unit_.Vector(13);
-  const Xbyak::Xmm second_ = unit_.Vector(14), factor_ = unit_.Vector(15);
+  static_assert(Normalizer::kScratch <= NeighbourSums::kSpare);
+  const Xbyak::Xmm base_ = unit_.Vector(unit_.registers() - 1);
+  const Xbyak::Xmm factor_ = unit_.Vector(unit_.registers() - 2);  // of sums, or diff_dst
 };
 
 struct BlockedGradient {
@@ -166,16 +184,15 @@ struct BlockedGradient {
     const auto* const diff_dst = run.First<const float>(kArgDiffDst);
     auto* const diff_src = run.First<float>(kArgDiffSrc);
     const int64_t pieces = DivUp(image_pixels, kPiecePixels);
-    const int64_t together = lanes == 16 ? kPixelsOfLines : kPixelsOfHalfLines;
     run.team.ParallelFor(desc.src.dim(0) * pieces, [&](int64_t index) {
       alignas(64) InWork in_work;
       const int64_t n = index / pieces, begin = index % pieces * kPiecePixels;
       const int64_t end = std::min(begin + kPiecePixels, image_pixels);
-      for (int64_t first = begin; first < end; first += together) {
+      for (int64_t first = begin; first < end; first += kPixelsTogether) {
         RunPixels({src + n * desc.src.stride(0) + first * lanes,
                    diff_dst + n * desc.diff_dst.stride(0) + first * lanes,
                    diff_src + n * desc.diff_src.stride(0) + first * lanes, &in_work,
-                   std::min(together, end - first)});
+                   std::min<int64_t>(kPixelsTogether, end - first)});
       }
       if (gradient_code.streaming != nullptr) _mm_sfence();  // before others are told of its end
     });
@@ -221,14 +238,11 @@ struct BlockedGradient {
   }
 
   // A block and its neighbours. `before` and `after` are null at the first and the last block.
-  BlockGradientArgs Between(const float* before, const float* values, const float* after) const {
-    const int64_t step_bytes = lanes * static_cast<int64_t>(sizeof(float));
+  static BlockGradientArgs Between(const float* before, const float* values, const float* after) {
     BlockGradientArgs args;
     args.values = values;
-    args.before = before == nullptr ? kZeroBlock : before;
-    args.before_step_bytes = before == nullptr ? 0 : step_bytes;
-    args.after = after == nullptr ? kZeroBlock : after;
-    args.after_step_bytes = after == nullptr ? 0 : step_bytes;
+    args.before = before == nullptr ? kZeros : before;
+    args.after = after == nullptr ? kZeros : after;
     return args;
   }
 

@@ -38,22 +38,30 @@ void Normalizer::Normalize(const Xbyak::Xmm& base, const Xbyak::Xmm& src) {
 
 void Normalizer::Powers(const Xbyak::Xmm& base, const Xbyak::Xmm& inverse) {
   const Xbyak::Xmm root = scratch_[0], root_of_root = scratch_[1];
-  generator_->vminps(base, base, math_.Constant(std::numeric_limits<float>::max()));
+  math_.AtMost(base, std::numeric_limits<float>::max(), root);  // NaN stays one
   InverseRoot(root, base);
   InverseRoot(root_of_root, root);
   generator_->vmulps(inverse, root, root);
   generator_->vmulps(base, inverse, root_of_root);
 }
 
-// to (3/2 - of to^2 / 2), where `to` has 14 bits.
+// With a rest r = 1 - of to^2 the root is to (1 - r)^-1/2 = to (1 + r / 2 + 3 r^2 / 8 + ...). The
+// estimate with masks has 14 bits, so that r^2 is small enough to be left out; the other has an
+// error of 1.5 * 2^-12.
 void Normalizer::InverseRoot(const Xbyak::Xmm& to, const Xbyak::Xmm& of) {
-  const Xbyak::Xmm half = scratch_[2], rest = scratch_[3];
-  generator_->vrsqrt14ps(to, of);
-  generator_->vmulps(half, of, math_.Constant(0.5f));
-  generator_->vmulps(half, half, to);
-  math_.Load(rest, 1.5f);
-  generator_->vfnmadd231ps(rest, half, to);
-  generator_->vmulps(to, to, rest);
+  const Xbyak::Xmm rest = scratch_[2], more = scratch_[3];
+  const bool masks = config_.unit.has_masks();
+  masks ? generator_->vrsqrt14ps(to, of) : generator_->vrsqrtps(to, of);
+  generator_->vmulps(rest, of, to);
+  generator_->vfnmadd213ps(rest, to, math_.Constant(1));
+  if (masks) {
+    generator_->vmulps(rest, rest, math_.Constant(0.5f));
+  } else {
+    math_.Load(more, 0.375f);
+    generator_->vfmadd213ps(more, rest, math_.Constant(0.5f));
+    generator_->vmulps(rest, rest, more);
+  }
+  generator_->vfmadd231ps(to, to, rest);
 }
 
 }  // namespace tilewire::lrn

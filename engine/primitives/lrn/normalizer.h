@@ -5,6 +5,8 @@
 #ifndef ENGINE_PRIMITIVES_LRN_NORMALIZER_H_
 #define ENGINE_PRIMITIVES_LRN_NORMALIZER_H_
 
+#include <limits>
+
 #include "engine/jit/vector_math.h"
 #include "engine/jit/vector_unit.h"
 
@@ -36,10 +38,13 @@ class Normalizer {
     Normalize(sum, src);
   }
   // Whether Powers() takes the place of Normalize() and of a division.
-  bool HasPowers() const { return config_.beta == 0.75f && config_.unit.has_masks(); }
-  // base = base^-3/4 and inverse = 1 / base, from estimates of roots that a step of Newton's method
-  // doubles the bits of: within 8 * 2^-24 and 4 * 2^-24 of them. A base that overflowed counts as
-  // the largest number.
+  bool HasPowers() const {
+    // Estimates may take numbers below it for 0.
+    return config_.beta == 0.75f && config_.k >= std::numeric_limits<float>::min();
+  }
+  // base = base^-3/4 and inverse = 1 / base, from estimates of roots that a step doubles the bits
+  // of, or trebles: within 8 * 2^-24 and 4 * 2^-24 of them. A base that overflowed counts as the
+  // largest number, and NaN stays what it is.
   void Powers(const Xbyak::Xmm& base, const Xbyak::Xmm& inverse);
   void EmitTable() { math_.EmitTable(); }
 

@@ -11,7 +11,7 @@
 namespace tilewire::lrn {
 namespace {
 
-constexpr int64_t kRunPixelsPerTask = 1024;
+constexpr int64_t kRunPixelsPerTask = 1024, kRunPixelsOfPasses = 512;
 constexpr int64_t kFloatBytes = sizeof(float);
 
 struct Range {
@@ -83,21 +83,28 @@ RunWalk::RunWalk(const LrnDesc& desc)
       layout_(LayoutOf(desc.src)),
       pixels_(layout_.size[0] * layout_.size[1] * layout_.size[2]) {}
 
-void RunWalk::ForEach(const threading::Team& team, Visit visit) const {
+void RunWalk::ForEach(const threading::Team& team, absl::Span<const Visit> passes) const {
   if (desc_.src.ElementCount() == 0) return;
-  desc_.algorithm == LrnAlgorithm::kWithinChannel ? Within(team, visit) : Across(team, visit);
+  desc_.algorithm == LrnAlgorithm::kWithinChannel ? Within(team, passes) : Across(team, passes);
 }
 
-void RunWalk::Across(const threading::Team& team, Visit visit) const {
+void RunWalk::Across(const threading::Team& team, absl::Span<const Visit> passes) const {
   const int64_t step = PixelStep(layout_);
-  const int64_t per_task = layout_.cell == 1 ? kRunPixelsPerTask : kRunPixelsPerTask / 16;
+  const int64_t per_task = layout_.cell != 1    ? kRunPixelsPerTask / 16
+                           : passes.size() == 1 ? kRunPixelsPerTask
+                                                : kRunPixelsOfPasses;
   const int64_t pieces = DivUp(pixels_, per_task);
   team.ParallelFor(desc_.src.dim(0) * pieces, [&](int64_t task) {
     const int64_t first = task % pieces * per_task;
     const int64_t count = std::min(per_task, pixels_ - first);
     const int64_t offset = task / pieces * desc_.src.stride(0) + first * step;
-    if (layout_.cell == 1) return AcrossPlanes(offset, count, visit);
-    for (int64_t p = 0; p < count; ++p) AcrossCell(offset + p * step, visit);
+    for (const Visit& visit : passes) {
+      if (layout_.cell == 1) {
+        AcrossPlanes(offset, count, visit);
+        continue;
+      }
+      for (int64_t p = 0; p < count; ++p) AcrossCell(offset + p * step, visit);
+    }
   });
 }
 
@@ -126,13 +133,20 @@ void RunWalk::AcrossCell(int64_t offset, Visit visit) const {
   }
 }
 
-void RunWalk::Within(const threading::Team& team, Visit visit) const {
-  team.ParallelFor(desc_.src.dim(0) * layout_.channels * layout_.size[0], [&](int64_t task) {
-    const int64_t depth = task % layout_.size[0], c = task / layout_.size[0] % layout_.channels;
-    const int64_t n = task / layout_.size[0] / layout_.channels;
+// Depths are neighbours of each other: only a single pass may take them apart.
+void RunWalk::Within(const threading::Team& team, absl::Span<const Visit> passes) const {
+  const int64_t depths = passes.size() == 1 ? 1 : layout_.size[0];
+  const int64_t parts = layout_.size[0] / depths;
+  team.ParallelFor(desc_.src.dim(0) * layout_.channels * parts, [&](int64_t task) {
+    const int64_t first = task % parts * depths, c = task / parts % layout_.channels;
+    const int64_t n = task / parts / layout_.channels;
     const int64_t offset = n * desc_.src.stride(0) + c * layout_.channel_stride;
-    for (int64_t height = 0; height < layout_.size[1]; ++height)
-      WithinRow(offset, depth, height, visit);
+    for (const Visit& visit : passes) {
+      for (int64_t depth = first; depth < first + depths; ++depth) {
+        for (int64_t height = 0; height < layout_.size[1]; ++height)
+          WithinRow(offset, depth, height, visit);
+      }
+    }
   });
 }
 

@@ -18,6 +18,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/types/span.h"
 #include "engine/primitives/lrn/lrn.h"
 #include "engine/threading/arena.h"
 
@@ -35,7 +36,12 @@ class RunWalk {
   explicit RunWalk(const LrnDesc& desc);  // of src, which Require() accepts
 
   // Every element is in one of the runs. Calls `visit` from several threads at once.
-  void ForEach(const threading::Team& team, Visit visit) const;
+  void ForEach(const threading::Team& team, Visit visit) const {
+    ForEach(team, absl::MakeConstSpan(&visit, 1));
+  }
+  // The same in several passes, which follow each other through parts of src that caches may hold:
+  // all neighbours of an element have been visited by the passes before.
+  void ForEach(const threading::Team& team, absl::Span<const Visit> passes) const;
 
  private:
   struct Layout {
@@ -47,10 +53,10 @@ class RunWalk {
 
   static Layout LayoutOf(const MemoryDesc& md);
   static int64_t PixelStep(const Layout& layout);
-  void Across(const threading::Team& team, Visit visit) const;
+  void Across(const threading::Team& team, absl::Span<const Visit> passes) const;
   void AcrossPlanes(int64_t offset, int64_t pixels, Visit visit) const;
   void AcrossCell(int64_t offset, Visit visit) const;
-  void Within(const threading::Team& team, Visit visit) const;
+  void Within(const threading::Team& team, absl::Span<const Visit> passes) const;
   void WithinRow(int64_t offset, int64_t depth, int64_t height, Visit visit) const;
 
   const LrnDesc desc_;

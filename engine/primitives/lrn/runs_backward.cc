@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The passes of blocked_backward.cc over runs of memory. All terms are there before a gradient adds
-// them up: they take the scratchpad, in the layout of src.
+// The passes of blocked_backward.cc over runs of memory: parts of src, whose terms are all there
+// before a gradient adds them up. They take the scratchpad, in the layout of src.
 #include <cstddef>
 #include <utility>
 
@@ -99,13 +99,18 @@ class RunGradientGenerator final : public jit::Generator {
 
   void EmitTerm(int v, bool masked) {
     normalizer_.ToBase(Sum(v));
-    vmovaps(base_, Sum(v));
-    Load(second_, other_, v, masked);
-    normalizer_.Normalize(Sum(v), second_);
-    Store(diff_src_, v, Sum(v), masked);
     Load(value_, values_, v, masked);
-    vmulps(Sum(v), Sum(v), value_);
-    vdivps(Sum(v), Sum(v), base_);
+    Load(second_, other_, v, masked);
+    if (unit_.has_masks() && normalizer_.HasPowers()) {
+      normalizer_.Powers(Sum(v), base_);
+      vmulps(Sum(v), Sum(v), second_);
+      vmulps(base_, base_, value_);
+    } else {
+      vdivps(base_, value_, Sum(v));
+      normalizer_.Normalize(Sum(v), second_);
+    }
+    Store(diff_src_, v, Sum(v), masked);
+    vmulps(Sum(v), Sum(v), base_);
     Store(terms_, v, Sum(v), masked);
   }
 
@@ -145,14 +150,16 @@ struct RunsGradient {
     auto* const terms = reinterpret_cast<float*>(run.scratchpad);
     const auto pass = [&](const RunGradientGenerator& code, const float* values,
                           const float* other) {
-      walk.ForEach(run.team, [&](int64_t at, const RunWalk::Taps& taps, int64_t count) {
+      return [&code, values, other, diff_src, terms](int64_t at, const RunWalk::Taps& taps,
+                                                     int64_t count) {
         TILEWIRE_CHECK(!taps.empty(), "an element is a tap of its own");
         code.Run({values + at, other + at, diff_src + at, terms + at, taps.data(),
                   taps.data() + taps.size(), count});
-      });
+      };
     };
-    pass(*terms_code, src, diff_dst);
-    pass(*gradient_code, terms, src);
+    const auto terms_pass = pass(*terms_code, src, diff_dst);
+    const auto gradient_pass = pass(*gradient_code, terms, src);
+    walk.ForEach(run.team, {terms_pass, gradient_pass});
     ZeroPadding(run.primitive.Desc(kArgDiffSrc), run.args.Find(kArgDiffSrc));
   }
   int64_t code_bytes() const {

@@ -86,7 +86,7 @@ TEST_P(LrnBackwardTest, CentralDifferencesInEveryLayout) {
   for (const Dims& dims : {Dims{1, 17, 2}, Dims{2, 5, 2, 3}, Dims{1, 2, 2, 3, 2}}) {
     for (const Layout& layout : LayoutsOf(dims)) {
       SCOPED_TRACE(layout.why);
-      for (int64_t local_size : {1, 4, 5}) {
+      for (int64_t local_size : {1, 4, 5, 7}) {
         ExpectDifferences(LrnAlgorithm::kAcrossChannels, layout.desc, local_size, 0.75f);
         ExpectDifferences(LrnAlgorithm::kWithinChannel, layout.desc, local_size, 0.75f);
       }
@@ -105,10 +105,10 @@ TEST_P(LrnBackwardTest, ManyPixelsAndBlocks) {
     int64_t size;
     float beta;
   };
-  for (const Dims& dims : {Dims{1, 40, 9, 9}, Dims{1, 13, 300}, Dims{3, 100, 2}}) {
+  for (const Dims& dims : {Dims{1, 40, 9, 9}, Dims{1, 13, 520}, Dims{3, 100, 2}}) {
     for (const Layout& layout : LayoutsOf(dims)) {
-      for (const auto& [size, beta] : {Window{3, 0.75f}, Window{5, 0.5f}, Window{9, 1},
-                                       Window{17, 1.25f}, Window{33, 0.75f}}) {
+      for (const auto& [size, beta] : {Window{3, 0.75f}, Window{5, 0.5f}, Window{7, 0.75f},
+                                       Window{9, 1}, Window{17, 1.25f}, Window{33, 0.75f}}) {
         SCOPED_TRACE(absl::StrCat(layout.why, " ", size, " ", beta));
         ExpectWhatTheReferenceHas(DescOf(LrnAlgorithm::kAcrossChannels, layout.desc, size, beta));
         if (size > 5) continue;
@@ -134,21 +134,77 @@ TEST_P(LrnBackwardTest, InfinityDoesNotReachTheTail) {
   }
 }
 
+// Powers of small bases are large, and infinity times its inverse root is not a number.
+TEST_P(LrnBackwardTest, SmallBasesAndInfiniteOnes) {
+  const MemoryDesc md = GetParam().isa.Includes(cpu::Isa::kAvx512)
+                            ? Tagged({1, 32, 5, 5}, "nChw16c")
+                            : Tagged({1, 32, 5, 5}, "nChw8c");
+  const Bytes diff_dst = Pack(md, std::vector<float>(md.ElementCount(), 1));
+  const auto gradient = [&](const LrnDesc& desc, float value) {
+    const auto primitive = Create(desc);
+    if (!primitive) return std::vector<float>();
+    const Bytes src = Pack(md, std::vector<float>(md.ElementCount(), value));
+    return Unpack<float>(md, ExecuteAllWays(*primitive, {{kArgSrc, &src}, {kArgDiffDst, &diff_dst}},
+                                            kArgDiffSrc, Garbage(md, 7)));
+  };
+  for (LrnAlgorithm algorithm : {LrnAlgorithm::kAcrossChannels, LrnAlgorithm::kWithinChannel}) {
+    LrnDesc desc = DescOf(algorithm, md, 5, 0.75f);
+    for (float value : gradient(desc, 1e30f)) ASSERT_TRUE(std::isfinite(value)) << value;
+    desc.k = 0x1p-70f;
+    const double expected = std::pow(desc.k, -0.75);
+    for (float value : gradient(desc, 0)) ASSERT_NEAR(value, expected, 1e-6 * expected);
+  }
+}
+
+// It is in the bases of its neighbours, and so in terms of the gradients of theirs.
+TEST_P(LrnBackwardTest, NotANumberReachesWhatTheReferenceSays) {
+  const Dims dims = {1, 40, 2, 3};
+  for (const Layout& layout : LayoutsOf(dims)) {
+    SCOPED_TRACE(layout.why);
+    const MemoryDesc& md = layout.desc;
+    for (LrnAlgorithm algorithm : {LrnAlgorithm::kAcrossChannels, LrnAlgorithm::kWithinChannel}) {
+      const LrnDesc desc = DescOf(algorithm, md, 5, 0.75f);
+      const auto primitive = Create(desc);
+      if (!primitive) continue;
+      const auto reference = CreateLrn(desc, {}, {.only = "lrn/reference_backward"});
+      ASSERT_THAT(reference, IsOk());
+      std::vector<float> x(md.ElementCount(), 1);
+      x[Plain(dims).Offset({0, 14, 1, 1})] = std::numeric_limits<float>::quiet_NaN();
+      const Bytes src = Pack(md, x), diff_dst = Pack(md, std::vector<float>(x.size(), 1));
+      const Inputs inputs = {{kArgSrc, &src}, {kArgDiffDst, &diff_dst}};
+      const std::vector<float> dx =
+          Unpack<float>(md, ExecuteAllWays(*primitive, inputs, kArgDiffSrc, Garbage(md, 7)));
+      const std::vector<float> expected = Unpack<float>(
+          md, Execute(**reference, inputs, kArgDiffSrc, Garbage(md, 7), threading::Team::Serial()));
+      for (size_t i = 0; i < dx.size(); ++i)
+        ASSERT_EQ(std::isnan(dx[i]), std::isnan(expected[i])) << "element " << i;
+    }
+  }
+}
+
 TILEWIRE_TEST_EVERY_BACKWARD_ROW(Lrn);
 
-// A gradient larger than caches is written past them where it begins with a line.
+// A gradient larger than caches is written past them where it begins with a line. The reference
+// takes its time, and computes the first image.
 TEST(LrnBackwardLargeTest, HasTheSameBitsWhereverItBegins) {
   for (const auto& [isa, tag] :
        {std::pair(cpu::Isa::kAvx512, "nChw16c"), std::pair(cpu::Isa::kAvx2, "nChw8c")}) {
     if (!cpu::Supports(isa)) continue;
     SCOPED_TRACE(tag);
-    const MemoryDesc md = Tagged({2, 48, 150, 150}, tag);
-    const LrnDesc desc = {
-        PropKind::kBackwardData, LrnAlgorithm::kAcrossChannels, md, {}, 5, 0.7f, 0.75f, 1, md, md};
+    const auto of_images = [tag = tag](int64_t images) {
+      const MemoryDesc md = Tagged({images, 48, 150, 150}, tag);
+      constexpr auto kAcross = LrnAlgorithm::kAcrossChannels;
+      return LrnDesc{PropKind::kBackwardData, kAcross, md, {}, 3, 0.7f, 0.75f, 1, md, md};
+    };
+    const LrnDesc desc = of_images(4), first = of_images(1);
+    const MemoryDesc& md = desc.src;
     const auto primitive = CreateLrn(desc, {}, {.max_isa = isa});
-    const auto reference = CreateLrn(desc, {}, {.only = "lrn/reference_backward"});
+    const auto small = CreateLrn(first, {}, {.max_isa = isa});
+    const auto reference = CreateLrn(first, {}, {.only = "lrn/reference_backward"});
     ASSERT_THAT(primitive, IsOk());
+    ASSERT_THAT(small, IsOk());
     ASSERT_THAT(reference, IsOk());
+    EXPECT_GT((*primitive)->info().code_bytes, (*small)->info().code_bytes) << "both forms";
     const Bytes src = Pack(md, RandomFloats(md.ElementCount(), 1, -2, 2));
     const Bytes dy = Pack(md, RandomFloats(md.ElementCount(), 2, -1, 1));
     std::vector<Bytes> found;
@@ -164,8 +220,9 @@ TEST(LrnBackwardLargeTest, HasTheSameBitsWhereverItBegins) {
     }
     EXPECT_TRUE(found[0] == found[1]);
     const Bytes expected = Execute(**reference, {{kArgSrc, &src}, {kArgDiffDst, &dy}}, kArgDiffSrc,
-                                   Garbage(md, 7), threading::Team::Serial());
-    ExpectGradient(Unpack<float>(md, found[0]), ToDoubles(Unpack<float>(md, expected)));
+                                   Garbage(first.src, 7), threading::Team::Serial());
+    ExpectGradient(Unpack<float>(first.src, found[0]),
+                   ToDoubles(Unpack<float>(first.src, expected)));
   }
   if (!cpu::Supports(cpu::Isa::kAvx2)) GTEST_SKIP() << "the CPU lacks avx2";
 }
