@@ -19,6 +19,8 @@ struct Axis {
   // The part of window `o` that lies in src.
   int64_t Begin(int64_t o) const { return std::max<int64_t>(o * stride - padding, 0); }
   int64_t Taps(int64_t o) const { return std::min(o * stride - padding + kernel, in) - Begin(o); }
+  // The number of its first tap.
+  int64_t FirstTap(int64_t o) const { return Begin(o) - (o * stride - padding); }
 };
 
 // `back` counts from W: 0 is width, 1 height, 2 depth.

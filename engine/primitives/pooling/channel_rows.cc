@@ -16,7 +16,6 @@
 #include "engine/primitives/pooling/axis.h"
 #include "engine/primitives/pooling/implementations.h"
 #include "engine/primitives/pooling/row_generator.h"
-#include "engine/primitives/single_source.h"
 #include "engine/threading/stop.h"
 
 namespace tilewire::pooling {
@@ -88,7 +87,9 @@ RowShape RowShapeOf(const VectorUnit& unit, const PoolingDesc& desc, int tail_la
           WindowOf(desc),
           /*groups=*/1,
           /*src_group_bytes=*/0,
-          /*dst_group_bytes=*/0};
+          /*dst_group_bytes=*/0,
+          AxisOf(desc, 1).kernel,
+          SavesPlaces(desc)};
 }
 
 // Bytes from channel 0.
@@ -100,7 +101,7 @@ int64_t ChannelOffset(const MemoryDesc& md, int64_t channel) {
 // Several groups at once where rows are short and `groups` are evenly spaced.
 RowShape WideRowShapeOf(const VectorUnit& unit, const PoolingDesc& desc, int64_t groups) {
   RowShape shape = RowShapeOf(unit, desc, /*tail_lanes=*/0);
-  if (shape.out > RowShape::kShortRow || shape.out == 0) return shape;
+  if (shape.out > RowShape::kShortRow || shape.out == 0 || shape.saves_places) return shape;
   if (!IsPlain(desc.src) && desc.src.BlockSize(1) != shape.lanes) return shape;
   const int64_t src_step = ChannelOffset(desc.src, shape.lanes);
   const int64_t dst_step = ChannelOffset(desc.dst, shape.lanes);
@@ -157,15 +158,16 @@ absl::StatusOr<Rows> MakeRows(const VectorUnit& unit, const PoolingDesc& desc,
 }
 
 // Immutable.
-class ChannelRows final : public SingleSource<std::byte> {
+class ChannelRows final : public Primitive {
  public:
   ChannelRows(PrimitiveInfo info, const PoolingDesc& desc, Rows rows)
-      : SingleSource(std::move(info)),
+      : Primitive(std::move(info)),
         src_desc_(desc.src),
         dst_desc_(desc.dst),
         element_bytes_(SizeOf(desc.src.data_type())),
         depth_(AxisOf(desc, 2)),
         height_(AxisOf(desc, 1)),
+        width_taps_(AxisOf(desc, 0).kernel),
         rows_(std::move(rows)),
         groups_at_once_(std::max<int64_t>(1, static_cast<int64_t>(rows_.groups.size()) / kPieces)) {
   }
@@ -173,8 +175,18 @@ class ChannelRows final : public SingleSource<std::byte> {
  private:
   static constexpr int64_t kPieces = 16;  // of an image at one depth: work for several threads
 
-  void RunOn(const std::byte* src, std::byte* dst, const threading::Team& team) const override {
+  // First elements, or those of an image; places may be null.
+  struct Tensors {
+    const std::byte* src;
+    std::byte* dst;
+    uint8_t* places;
+  };
+
+  void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {
     if (dst_desc_.ElementCount() == 0) return;
+    Tensors all = {First<const std::byte>(args, kArgSrc), First<std::byte>(args, kArgDst), nullptr};
+    if (!Desc(kArgWorkspace).IsZero())
+      all.places = args.Get<uint8_t>(kArgWorkspace) + dst_desc_.offset0();
     const bool plain = dst_desc_.IsPlain();
     const auto groups = absl::MakeConstSpan(rows_.groups);
     // The pieces of an image at one depth.
@@ -182,20 +194,22 @@ class ChannelRows final : public SingleSource<std::byte> {
         plain ? height_.out : DivUp(static_cast<int64_t>(groups.size()), groups_at_once_);
     team.ParallelFor(dst_desc_.dim(0) * depth_.out * pieces, [&](int64_t i) {
       const int64_t piece = i % pieces, od = i / pieces % depth_.out, n = i / pieces / depth_.out;
-      const std::byte* image = src + n * src_desc_.stride(0) * element_bytes_;
-      std::byte* result = dst + n * dst_desc_.stride(0) * element_bytes_;
+      const Tensors image = {
+          all.src + n * src_desc_.stride(0) * element_bytes_,
+          all.dst + n * dst_desc_.stride(0) * element_bytes_,
+          all.places == nullptr ? nullptr : all.places + n * dst_desc_.stride(0)};
       if (plain) {
-        for (const Group& group : groups) RunRows(group, image, result, od, piece, piece + 1);
+        for (const Group& group : groups) RunRows(group, image, od, piece, piece + 1);
         return;
       }
       for (const Group& group : groups.subspan(piece * groups_at_once_, groups_at_once_)) {
-        RunRows(group, image, result, od, 0, height_.out);
+        RunRows(group, image, od, 0, height_.out);
       }
     });
   }
 
   // Rows [begin, end) of a group at depth `od`.
-  void RunRows(const Group& group, const std::byte* src, std::byte* dst, int64_t od, int64_t begin,
+  void RunRows(const Group& group, const Tensors& image, int64_t od, int64_t begin,
                int64_t end) const {
     const auto run = group.row->entry<void (*)(const RowArgs*)>();
     RowArgs args = {};
@@ -203,9 +217,12 @@ class ChannelRows final : public SingleSource<std::byte> {
     args.depth_stride_bytes = depth_.src_stride;
     args.height_stride_bytes = height_.src_stride;
     for (int64_t oh = begin; oh < end; ++oh) {
-      args.src = src + group.src + depth_.Begin(od) * depth_.src_stride +
+      args.src = image.src + group.src + depth_.Begin(od) * depth_.src_stride +
                  height_.Begin(oh) * height_.src_stride;
-      args.dst = dst + group.dst + od * depth_.dst_stride + oh * height_.dst_stride;
+      const int64_t at = group.dst + od * depth_.dst_stride + oh * height_.dst_stride;
+      args.dst = image.dst + at;
+      if (image.places != nullptr) args.places = image.places + at / element_bytes_;
+      args.tap = (depth_.FirstTap(od) * height_.kernel + height_.FirstTap(oh)) * width_taps_;
       args.heights = height_.Taps(oh);
       args.rows = static_cast<float>(args.depths * args.heights);
       run(&args);
@@ -216,6 +233,7 @@ class ChannelRows final : public SingleSource<std::byte> {
   const MemoryDesc src_desc_, dst_desc_;
   const int64_t element_bytes_;
   const Axis depth_, height_;
+  const int64_t width_taps_;
   const Rows rows_;
   const int64_t groups_at_once_;
 };
@@ -238,6 +256,13 @@ absl::StatusOr<PoolingDesc> ResolveChannelRows(const Request<PoolingDesc>& reque
                                                        : RequireF32(desc.src));
   ABSL_RETURN_IF_ERROR(RequireNoPlaces(request.desc));
   ABSL_ASSIGN_OR_RETURN(PoolingDesc resolved, ResolveDefaults(desc, request.attributes));
+  ABSL_RETURN_IF_ERROR(RequireLayouts(VectorUnit::Of(request.facts.isa), resolved));
+  ABSL_RETURN_IF_ERROR(RequireSizes(resolved));
+  return resolved;
+}
+
+absl::StatusOr<PoolingDesc> ResolveMaximumPlacesRows(const Request<PoolingDesc>& request) {
+  ABSL_ASSIGN_OR_RETURN(PoolingDesc resolved, ResolveMaximumPlaces(request));
   ABSL_RETURN_IF_ERROR(RequireLayouts(VectorUnit::Of(request.facts.isa), resolved));
   ABSL_RETURN_IF_ERROR(RequireSizes(resolved));
   return resolved;

@@ -12,7 +12,9 @@ namespace tilewire::pooling {
 // (nhwc): a vector holds channels of one pixel. Shared by the rows of every instruction set.
 // A row for integers takes u8, s8 and s32, another f32, and one the maximum of bf16 in blocks.
 TILEWIRE_ROW(PoolingDesc, ChannelRows);
+// Another takes the maximum of f32 for training, whose windows have 256 taps at most.
 TILEWIRE_RESOLVE(PoolingDesc, Bf16Maximum);
+TILEWIRE_RESOLVE(PoolingDesc, MaximumPlacesRows);
 
 // The rows for tensors whose pixels are neighbours (nchw), of any type that pooling takes. A row of
 // src is widened to 32 bits and padded with what changes no result; generated code combines it with

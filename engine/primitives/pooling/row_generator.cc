@@ -32,6 +32,10 @@ void RowGenerator::Emit() {
   if (is_bf16()) LoadOrderConstants();
   mov(src_, ptr[rdi + offsetof(RowArgs, src)]);
   mov(dst_, ptr[rdi + offsetof(RowArgs, dst)]);
+  if (shape_.saves_places) {
+    mov(places_, ptr[rdi + offsetof(RowArgs, places)]);
+    unit_.BroadcastBits(this, One(), 1, rax);
+  }
   const auto first = [this](int64_t out) { return out * shape_.stride - shape_.padding; };
   int64_t middle = 0;
   while (middle < shape_.out && first(middle) < 0) ++middle;
@@ -45,7 +49,7 @@ void RowGenerator::Emit() {
     }
     const int64_t begin = std::max<int64_t>(first(out), 0);
     const int64_t taps = std::min(first(out) + shape_.kernel, shape_.in) - begin;
-    EmitOutputs(src_, begin, dst_, out, 1, taps);
+    EmitOutputs(src_, begin, dst_, out, 1, {begin - first(out), taps});
   }
   Postamble();
   if (!is_max()) conversion_.EmitTable();
@@ -60,34 +64,41 @@ void RowGenerator::LoadTailMask() {
 void RowGenerator::EmitMiddle(int64_t begin, int64_t end) {
   lea(src_step_, ptr[src_ + (begin * shape_.stride - shape_.padding) * shape_.src_pixel_bytes]);
   lea(dst_step_, ptr[dst_ + begin * shape_.dst_pixel_bytes]);
+  if (shape_.saves_places) lea(places_step_, ptr[places_ + begin * place_pixel_bytes()]);
+  const Taps whole = {0, shape_.kernel};
   const int64_t steps = (end - begin) / step();
   if (steps > 0) {
     Xbyak::Label next;
     mov(steps_, steps);
     L(next);
-    EmitOutputs(src_step_, 0, dst_step_, 0, step(), shape_.kernel);
+    EmitOutputs(src_step_, 0, dst_step_, 0, step(), whole);
     add(src_step_, static_cast<uint32_t>(step() * shape_.stride * shape_.src_pixel_bytes));
     add(dst_step_, static_cast<uint32_t>(step() * shape_.dst_pixel_bytes));
+    if (shape_.saves_places) add(places_step_, static_cast<uint32_t>(step() * place_pixel_bytes()));
     dec(steps_);
     jnz(next, T_NEAR);
   }
   const int rest = static_cast<int>((end - begin) % step());
-  if (rest > 0) EmitOutputs(src_step_, 0, dst_step_, 0, rest, shape_.kernel);
+  if (rest > 0) EmitOutputs(src_step_, 0, dst_step_, 0, rest, whole);
 }
 
 void RowGenerator::EmitOutputs(const Xbyak::Reg64& src, int64_t src_pixel, const Xbyak::Reg64& dst,
-                               int64_t dst_pixel, int count, int64_t taps) {
+                               int64_t dst_pixel, int count, const Taps& taps) {
   const int vectors = count * shape_.groups;
   BroadcastIdentity(Vector(0));
   for (int i = 1; i < vectors; ++i) vmovups(Vector(i), Vector(0));
+  if (shape_.saves_places) BeginPlaces(vectors, taps.first);
   Xbyak::Label next_depth, next_height;
   lea(depth_src_, ptr[src + src_pixel * shape_.src_pixel_bytes]);
   mov(depths_, ptr[rdi + offsetof(RowArgs, depths)]);
   L(next_depth);
   mov(height_src_, depth_src_);
   mov(heights_, ptr[rdi + offsetof(RowArgs, heights)]);
+  if (shape_.saves_places) mov(tap_, depth_tap_);
   L(next_height);
-  for (int64_t tap = 0; tap < taps; ++tap) {
+  if (shape_.saves_places) BroadcastTap();
+  for (int64_t tap = 0; tap < taps.count; ++tap) {
+    if (shape_.saves_places && tap > 0) vpaddd(Tap(), Tap(), One());
     for (int i = 0; i < vectors; ++i) {
       const int64_t pixel = i % count * shape_.stride + tap;
       EmitTap(i,
@@ -95,12 +106,14 @@ void RowGenerator::EmitOutputs(const Xbyak::Reg64& src, int64_t src_pixel, const
     }
   }
   add(height_src_, ptr[rdi + offsetof(RowArgs, height_stride_bytes)]);
+  if (shape_.saves_places) add(tap_, static_cast<uint32_t>(shape_.kernel));
   dec(heights_);
   jnz(next_height, T_NEAR);
   add(depth_src_, ptr[rdi + offsetof(RowArgs, depth_stride_bytes)]);
+  if (shape_.saves_places) add(depth_tap_, static_cast<uint32_t>(shape_.height * shape_.kernel));
   dec(depths_);
   jnz(next_depth, T_NEAR);
-  if (!is_max()) EmitDivision(vectors, taps);
+  if (!is_max()) EmitDivision(vectors, taps.count);
   for (int i = 0; is_bf16() && i < vectors; ++i) {
     vpaddw(Vector(i), Vector(i), LowestWord());
     EmitNegativeReversal(Vector(i));
@@ -109,10 +122,65 @@ void RowGenerator::EmitOutputs(const Xbyak::Reg64& src, int64_t src_pixel, const
     EmitStore(i, dst + ((dst_pixel + i % count) * shape_.dst_pixel_bytes +
                         i / count * shape_.dst_group_bytes));
   }
+  const Xbyak::Reg64 places = dst.getIdx() == dst_.getIdx() ? places_ : places_step_;
+  for (int i = 0; shape_.saves_places && i < vectors; ++i)
+    EmitStorePlace(i, places + (dst_pixel + i) * place_pixel_bytes());
+}
+
+void RowGenerator::BeginPlaces(int vectors, int64_t first_tap) {
+  mov(depth_tap_, ptr[rdi + offsetof(RowArgs, tap)]);
+  add(depth_tap_, static_cast<uint32_t>(first_tap));
+  mov(tap_, depth_tap_);
+  BroadcastTap();
+  for (int i = 0; i < vectors; ++i) vmovups(Place(i), Tap());
+}
+
+void RowGenerator::BroadcastTap() {
+  if (is_wide()) return vpbroadcastd(Tap(), tap_.cvt32());
+  const Xbyak::Xmm low(Tap().getIdx());
+  vmovd(low, tap_.cvt32());
+  vpbroadcastd(Tap(), low);
+}
+
+// An element is taken where it is not less than or equal to what is held, which is so of NaN, and
+// what is held is a number.
+void RowGenerator::EmitPlacedMaximum(int output, const Xbyak::RegExp& value) {
+  constexpr int kNotLessEqual = 6, kOrdered = jit::kOrderedPredicate;
+  const Xbyak::Xmm held = Vector(output), place = Place(output), loaded = Scratch(0);
+  LoadTap(loaded, value);
+  if (shape_.unit.has_masks()) {
+    const Xbyak::Opmask taken = output % 2 == 0 ? ordered_ : spare_mask_;
+    vcmpps(taken, held, held, kOrdered);
+    vcmpps(taken | taken, loaded, held, kNotLessEqual);
+    vmovaps(held | taken, loaded);
+    vmovdqa32(place | taken, Tap());
+    return;
+  }
+  const Xbyak::Xmm taken = Scratch(1), ordered = Scratch(2);
+  vcmpps(ordered, held, held, kOrdered);
+  vcmpps(taken, loaded, held, kNotLessEqual);
+  vandps(taken, taken, ordered);
+  vblendvps(held, held, loaded, taken);
+  vblendvps(place, place, Tap(), taken);
+}
+
+// A byte of each lane.
+void RowGenerator::EmitStorePlace(int output, const Xbyak::RegExp& to) {
+  const Xbyak::Xmm place = Place(output);
+  if (shape_.unit.has_masks()) {
+    has_tail() ? vpmovdb(ptr[to] | tail_, place) : vpmovdb(ptr[to], place);
+    return;
+  }
+  const Xbyak::Xmm low(place.getIdx()), high(Scratch(0).getIdx());
+  vextracti128(high, Xbyak::Ymm(place.getIdx()), 1);
+  vpackusdw(low, low, high);
+  vpackuswb(low, low, low);
+  vmovq(ptr[to], low);
 }
 
 void RowGenerator::EmitTap(int output, const Xbyak::RegExp& value) {
   const Xbyak::Xmm result = Vector(output);
+  if (shape_.saves_places) return EmitPlacedMaximum(output, value);
   if (is_bf16()) return EmitBf16Maximum(result, value);
   if (is_max()) {
     return is_float() ? EmitFloatMaximum(result, value) : EmitIntegerMaximum(result, value);
