@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "engine/base/status_macros.h"
+
 namespace tilewire {
 namespace {
 

@@ -28,6 +28,17 @@ struct StridedLoop {
 //                 padded tail where the first one has one
 absl::StatusOr<std::vector<StridedLoop>> LoopsOver(absl::Span<const MemoryDesc* const> tensors);
 
+// Where turn number `position` of all of `loops`, of which the last turns fastest, is in `tensor`,
+// in elements.
+inline int64_t OffsetIn(absl::Span<const StridedLoop> loops, int64_t position, int tensor) {
+  int64_t offset = 0;
+  for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
+    offset += position % loop->count * loop->strides[tensor];
+    position /= loop->count;
+  }
+  return offset;
+}
+
 }  // namespace tilewire
 
 #endif  // ENGINE_KERNELS_MOVES_STRIDED_LOOPS_H_

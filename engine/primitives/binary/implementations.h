@@ -15,8 +15,7 @@ TILEWIRE_ROW(BinaryDesc, Rows);
 
 TILEWIRE_ROW(BinaryDesc, Reference);
 
-// Backward in such layouts, shared by avx512_f32_backward and avx2_f32_backward: generated code for
-// diff_src0, plain loops for the sums of diff_src1.
+// Backward in such layouts, shared by avx512_f32_backward and avx2_f32_backward.
 TILEWIRE_ROW(BinaryDesc, RowsBackward);
 
 TILEWIRE_ROW(BinaryDesc, ReferenceBackward);

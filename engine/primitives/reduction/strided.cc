@@ -89,14 +89,7 @@ class Strided final : public SingleSource<float> {
   }
 
   // The offset of the kept position `kept` in src (0) or dst (1).
-  int64_t Offset(int64_t kept, int tensor) const {
-    int64_t offset = 0;
-    for (auto loop = plan_.kept.rbegin(); loop != plan_.kept.rend(); ++loop) {
-      offset += kept % loop->count * loop->strides[tensor];
-      kept /= loop->count;
-    }
-    return offset;
-  }
+  int64_t Offset(int64_t kept, int tensor) const { return OffsetIn(plan_.kept, kept, tensor); }
 
   const ReductionDesc desc_;
   const Plan plan_;
