@@ -3,6 +3,7 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/memory/index_walk.h"
+#include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/gather/gather.h"
 #include "engine/primitives/gather/implementations.h"
@@ -52,6 +53,19 @@ int64_t PlaceOfNumber(float index, int64_t size) {
   return whole < 0 ? std::max(whole + size, kOutside) : whole;
 }
 
+// The first of `count` indices, one after the other, that is outside; `count` if none is. They may
+// be as many as memory holds, and no request to stop is seen meanwhile.
+int64_t FirstOutside(DataType type, const void* indices, int64_t count, int64_t size) {
+  const auto find = [&](const auto* all, const auto& place) {
+    int64_t i = 0;
+    while (i < count && place(all[i], size) != kOutside) ++i;
+    return i;
+  };
+  if (type == DataType::kS64) return find(static_cast<const int64_t*>(indices), PlaceOfInteger);
+  if (type == DataType::kS32) return find(static_cast<const int32_t*>(indices), PlaceOfInteger);
+  return find(static_cast<const float*>(indices), PlaceOfNumber);
+}
+
 // As messages show it.
 std::string IndexText(DataType type, const void* indices, int64_t i) {
   if (type == DataType::kS64) return absl::StrCat(static_cast<const int64_t*>(indices)[i]);
@@ -77,12 +91,19 @@ absl::Status RequireIndexType(const MemoryDesc& indices) {
 absl::Status CheckIndices(const GatherDesc& desc, const void* indices) {
   const DataType type = desc.indices.data_type();
   const int64_t size = desc.src.dim(desc.axis);
+  const auto outside = [&](int64_t i) {
+    return InvalidArgument("index ", IndexText(type, indices, i), " is outside the ", size,
+                           " elements along axis ", desc.axis);
+  };
+  if (RequireRowMajor(desc.indices).ok()) {
+    const int64_t count = desc.indices.ElementCount();
+    const int64_t first = FirstOutside(type, indices, count, size);
+    return first == count ? absl::OkStatus() : outside(first);
+  }
   absl::Status status;
   ForEachIndex(desc.indices.dims(), [&](const Dims& at) {
     const int64_t i = desc.indices.Offset(at);
-    if (!status.ok() || PlaceOfIndex(type, indices, i, size) != kOutside) return;
-    status = InvalidArgument("index ", IndexText(type, indices, i), " is outside the ", size,
-                             " elements along axis ", desc.axis);
+    if (status.ok() && PlaceOfIndex(type, indices, i, size) == kOutside) status = outside(i);
   });
   return status;
 }

@@ -133,6 +133,24 @@ TEST_P(GatherTest, IndicesThatAreIntegers) {
               StatusIs(kInvalid, "index 4294967296 is outside the 3 elements"));
 }
 
+// Where indices lie in the order of memory, and where they do not.
+TEST_P(GatherTest, TheFirstIndexOutsideIsNamed) {
+  const MemoryDesc src = Plain({3}), dst = Plain({2, 2});
+  const MemoryDesc apart = *MemoryDesc::CreateStrided({2, 2}, DataType::kS32, {1, 2});
+  const Bytes source = RandomTensor(src, 1);
+  for (const MemoryDesc& indices : {Plain({2, 2}, DataType::kS32), apart}) {
+    const auto primitive = Create({0, src, indices, dst});
+    if (!primitive) continue;
+    const Bytes packed = Pack<int32_t>(indices, {0, 5, 7, -4});
+    Bytes after = Garbage(dst, 7);
+    ExecuteArgs args;
+    args.Set(kArgSrc, source.data()).Set(kArgSrc1, packed.data()).Set(kArgDst, after.data());
+    EXPECT_THAT(primitive->library->Execute(args, threading::Team::Serial()),
+                StatusIs(kInvalid, "index 5 is outside the 3 elements"))
+        << indices.ToString();
+  }
+}
+
 TEST_P(GatherTest, NoIndexIsInsideOfNoElements) {
   const MemoryDesc src = Plain({0, 2}), indices = Plain({2}), dst = Plain({2, 2});
   const auto primitive = Create({0, src, indices, dst});
