@@ -34,7 +34,7 @@ constexpr Machine WithTiles(absl::string_view kind) {
           .hidden_reading = 0.15,
           .transform_of_16_points = 0.73,
           .transform_of_36_points = 1.34,
-          .spilling = 0.85,
+          .spilling = 0.75,
           .cycles_of_byte_written = 0.14};
 }
 

@@ -55,10 +55,10 @@ TEST(MachineTest, IsTheOneThatCpuidTells) {
       {Milan, "Zen 3", 2, 32 << 10, 1.84, 0.5, 1.43},
       {Genoa, "Zen 4", 1, 0},
       {CascadeLake, "Skylake-SP", 2, 32 << 10},
-      {SapphireRapids, "Sapphire Rapids", 1.72, 0, 2.06, 0.15, 0.85},
-      {GraniteRapids, "Granite Rapids", 1.72, 0, 2.06, 0.15, 0.85},
+      {SapphireRapids, "Sapphire Rapids", 1.72, 0, 2.06, 0.15, 0.75},
+      {GraniteRapids, "Granite Rapids", 1.72, 0, 2.06, 0.15, 0.75},
       {RocketLake, "Rocket Lake", 1, 0},
-      {RocketLakeWithTiles, "Sapphire Rapids", 1.72, 0, 2.06, 0.15, 0.85},
+      {RocketLakeWithTiles, "Sapphire Rapids", 1.72, 0, 2.06, 0.15, 0.75},
       {Nothing, "other", 2, 0},
   };
   for (const Case& one : kCases) {

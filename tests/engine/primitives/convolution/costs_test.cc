@@ -9,9 +9,11 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/engine/primitives/convolution/convolution_case.h"
+#include "tests/engine/primitives/convolution/tile_machine.h"
 #include "tests/support/status_matchers.h"
 
 namespace tilewire::testing {
@@ -129,6 +131,18 @@ struct MeasuredChoice {
   int64_t ic, oc, size, kernel;
 };
 
+void ExpectChoicesOfAvx2(absl::Span<const MeasuredChoice> choices, const cpu::Machine& machine) {
+  for (const MeasuredChoice& one : choices) {
+    const int64_t pad = one.kernel / 2;
+    const ConvolutionDesc desc = DescOf(Case("", {1, one.ic, one.size, one.size}, one.oc,
+                                             {one.kernel, one.kernel}, {.left = {pad, pad}}));
+    ASSERT_OK_AND_ASSIGN(const auto chosen,
+                         CreateConvolution(desc, AttributesOf({}),
+                                           {.max_isa = cpu::Isa::kAvx2, .machine = machine}));
+    EXPECT_EQ(chosen->name(), absl::StrCat("convolution/", one.fastest)) << desc.dst.ToString();
+  }
+}
+
 // Shapes of tests/bench/figures/zen3.md with their fastest rows; first those for which other rows
 // were chosen when reading weights was not hidden.
 TEST(ConvolutionChoicesTest, AreTheFastestRowsOfZen3) {
@@ -136,15 +150,18 @@ TEST(ConvolutionChoicesTest, AreTheFastestRowsOfZen3) {
       {"avx2_f32_winograd_4x3", 256, 256, 14, 3}, {"avx2_f32_winograd_4x3", 512, 512, 14, 3},
       {"avx2_f32_winograd_4x3", 512, 512, 28, 3}, {"avx2_f32_winograd_2x3", 512, 512, 7, 3},
       {"avx2_f32_direct", 256, 4, 56, 1},         {"avx2_f32_few_outputs", 64, 2, 56, 3}};
-  for (const MeasuredChoice& one : kChoices) {
-    const int64_t pad = one.kernel / 2;
-    const ConvolutionDesc desc = DescOf(Case("", {1, one.ic, one.size, one.size}, one.oc,
-                                             {one.kernel, one.kernel}, {.left = {pad, pad}}));
-    ASSERT_OK_AND_ASSIGN(
-        const auto chosen,
-        CreateConvolution(desc, AttributesOf({}), {.max_isa = cpu::Isa::kAvx2, .machine = kZen3}));
-    EXPECT_EQ(chosen->name(), absl::StrCat("convolution/", one.fastest));
-  }
+  ExpectChoicesOfAvx2(kChoices, kZen3);
+}
+
+// Shapes of tests/bench/figures/sapphire_rapids.md, with no more than AVX2; first those of
+// SqueezeNet and GoogLeNet for which F(2x2) was chosen when transforms seemed to take longer.
+TEST(ConvolutionChoicesTest, AreTheFastestRowsOfAvx2BesideTiles) {
+  constexpr MeasuredChoice kChoices[] = {
+      {"avx2_f32_winograd_4x3", 48, 192, 13, 3},  {"avx2_f32_winograd_4x3", 64, 256, 13, 3},
+      {"avx2_f32_winograd_4x3", 96, 208, 14, 3},  {"avx2_f32_winograd_4x3", 16, 32, 28, 3},
+      {"avx2_f32_winograd_4x3", 512, 512, 28, 3}, {"avx2_f32_winograd_2x3", 512, 512, 14, 3},
+      {"avx2_f32_winograd_2x3", 512, 512, 7, 3},  {"avx2_f32_few_outputs", 64, 2, 56, 3}};
+  ExpectChoicesOfAvx2(kChoices, MachineWithTiles());
 }
 
 }  // namespace
