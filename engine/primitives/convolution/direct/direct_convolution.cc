@@ -65,7 +65,8 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateDirect(const Request<Convolutio
   const ConvolutionDesc& desc = request.desc;
   const VectorUnit unit = VectorUnit::Of(request.facts.isa);
   PrimitiveInfo info = InfoOf(request);
-  const DirectProblem problem = ProblemOf(desc, request.attributes, unit);
+  DirectProblem problem = ProblemOf(desc, request.attributes, unit);
+  problem.second_cache = request.machine.cache_bytes[1];
   if (GroupsAreAligned(desc, unit)) return CreateDirectPrimitive(problem, std::move(info));
   return CreateRegrouped(desc, problem, std::move(info));
 }

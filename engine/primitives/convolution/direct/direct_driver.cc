@@ -25,6 +25,21 @@ bool MayChunk(const DirectProblem& problem) {
   return true;
 }
 
+constexpr int64_t kFewLanes = 8;
+
+// Whether tiles are of few lanes and windows of one tap, which are soon done.
+bool IsFewLanesOfOneTap(const DirectProblem& problem) {
+  return problem.unit.lanes() <= kFewLanes && problem.geometry.kernel == Spatial{1, 1, 1} &&
+         !problem.depthwise && !problem.few_outputs;
+}
+
+// Where a step has few lanes, the weights of a window of one tap come from the second cache more
+// slowly than they are multiplied. No result changes: an addend in dst, with which chunks would
+// begin, goes without them.
+bool ChunksForFirstCache(const DirectProblem& problem) {
+  return MayChunk(problem) && !problem.post_ops.HasSum() && IsFewLanesOfOneTap(problem);
+}
+
 // Depthwise there is nothing to keep in cache for other channels: whole images of as many blocks as
 // leave eight pieces for several threads.
 WorkSize ChooseDepthwiseWorkSize(const Geometry& geometry, const Tiling& tiling) {
@@ -55,7 +70,9 @@ WorkSize WorkSizeOf(const DirectProblem& problem, const Tiling& tiling) {
   const int lanes = problem.unit.lanes();
   if (problem.depthwise) return ChooseDepthwiseWorkSize(problem.geometry, tiling);
   if (problem.few_outputs) return ChooseFewOutputsWorkSize(problem.geometry, tiling, lanes);
-  return ChooseWorkSize(problem.geometry, tiling, lanes, MayChunk(problem));
+  const WorkSize work = ChooseWorkSize(problem.geometry, tiling, lanes, MayChunk(problem));
+  if (!ChunksForFirstCache(problem)) return work;
+  return WithChunksOfFirstCache(work, problem.geometry, tiling, lanes);
 }
 
 // Displacements and increments in generated code that are larger than this, in elements, might not
@@ -189,6 +206,7 @@ DirectConfig DirectDriver::ConfigOf(const Range& tile, const Range& oc_group) co
   DirectConfig config{.epilogue = EpilogueOf(tile, oc_group)};
   config.packed_src = problem_.packed_src;
   config.fetches_next_tile = FetchesNextTile(tile);
+  config.fetches_dst = FetchesDst();
   if (FetchesPixelsBelow()) config.pixels_below = PixelsBelow(tile.size);
   TapLoops& loops = config.loops;
   loops.channels = lanes;
@@ -280,11 +298,17 @@ bool DirectDriver::FetchesPixelsBelow() const {
 // them. The next tile's part of all blocks arrives while this one computes, if it is a part of the
 // first cache. With strides it is not: most of each fetched line is between the pixels.
 bool DirectDriver::FetchesNextTile(const Range& tile) const {
-  constexpr int64_t kPartOfFirstCache = 12 * 1024, kLanes = 8;
+  constexpr int64_t kPartOfFirstCache = 12 * 1024;
   const Geometry& geometry = problem_.geometry;
-  return problem_.unit.lanes() <= kLanes && geometry.kernel == Spatial{1, 1, 1} &&
-         geometry.stride == Spatial{1, 1, 1} && !problem_.depthwise && !problem_.few_outputs &&
-         geometry.ic * tile.size * kFloatBytes <= kPartOfFirstCache;
+  return IsFewLanesOfOneTap(problem_) && geometry.stride == Spatial{1, 1, 1} &&
+         std::min(geometry.ic, work_.ic_blocks * kFewLanes) * tile.size * kFloatBytes <=
+             kPartOfFirstCache;
+}
+
+// The lines of dst of such a tile lie in as many places as it has blocks: stores that wait for them
+// would hold up the next tile.
+bool DirectDriver::FetchesDst() const {
+  return IsFewLanesOfOneTap(problem_) && problem_.dst_type == DataType::kF32;
 }
 
 // Only without depth, when a register is free.
@@ -293,9 +317,36 @@ bool DirectDriver::PrefetchesWeights() const {
          problem_.tap_channels == problem_.unit.lanes();
 }
 
+// Whether all weights stay in the second cache beside two images of src and one of dst, and images
+// of src are too large to stay there, too: then it is the next image that comes from memory.
+bool DirectDriver::KeepsWeights() const {
+  constexpr int64_t kLargeImage = 256 << 10;
+  const Geometry& geometry = problem_.geometry;
+  const int64_t src = ic_blocks_ * problem_.src.block * kFloatBytes;
+  const int64_t others = geometry.oc * (geometry.ic + geometry.out[1] * geometry.out[2]);
+  return geometry.kernel == Spatial{1, 1, 1} && geometry.groups == 1 && geometry.batch > 1 &&
+         src >= kLargeImage && 2 * src + others * kFloatBytes <= problem_.second_cache;
+}
+
+// The share of the next image of src that is fetched with a group of output blocks and a chunk of
+// input channels.
+WeightsPrefetch DirectDriver::NextImage(const Operands& operands, const WorkGrid::Piece& piece,
+                                        int64_t oc_group, int64_t ic_block) const {
+  if (piece.image + 1 == problem_.geometry.batch) return {};
+  const int64_t groups = static_cast<int64_t>(grid_.tiling().oc_groups.size());
+  const int64_t bytes = DivUp(ic_blocks_ * problem_.src.block * kFloatBytes, groups);
+  const int64_t blocks = std::min(work_.ic_blocks, ic_blocks_ - ic_block);
+  const auto* image = reinterpret_cast<const std::byte*>(
+      operands.src + (piece.image + 1) * problem_.src.image + piece.group * problem_.src.group);
+  const int64_t share = bytes * blocks / ic_blocks_;
+  return WeightsPrefetch(image + oc_group * bytes + bytes * ic_block / ic_blocks_, share, share, 1,
+                         /*skipped=*/0);
+}
+
 WeightsPrefetch DirectDriver::WeightsAfter(const Operands& operands, const WorkGrid::Piece& piece,
                                            int64_t oc_group, int64_t ic_block) const {
   if (!PrefetchesWeights()) return {};
+  if (KeepsWeights()) return NextImage(operands, piece, oc_group, ic_block);
   const WeightsStrides& strides = problem_.weights;
   return grid_.WeightsAfter(piece, oc_group, ic_block,
                             {.begin = reinterpret_cast<const std::byte*>(operands.weights),

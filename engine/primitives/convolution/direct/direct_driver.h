@@ -50,7 +50,8 @@ struct DirectProblem {
   // If it is kBf16, strides of dst count pairs, and dst.block goes from one line of 32 channels to
   // the next.
   DataType dst_type = DataType::kF32;
-  int tap_channels = 16;  // input channels that weights hold for each tap of a block
+  int tap_channels = 16;     // input channels that weights hold for each tap of a block
+  int64_t second_cache = 0;  // bytes; 0 where they are not known
   PostOps post_ops;
 };
 
@@ -76,10 +77,14 @@ class DirectDriver {
   bool PrefetchesWeights() const;
   bool FetchesPixelsBelow() const;
   bool FetchesNextTile(const Range& tile) const;
+  bool FetchesDst() const;
   std::vector<int64_t> PixelsBelow(int64_t tile_pixels) const;
   void RunPiece(const Operands& operands, const WorkGrid::Piece& piece) const;
   DirectArgs PositionOf(const Operands& operands, const WorkGrid::Piece& piece, int64_t oc_group,
                         int64_t ic_block) const;
+  bool KeepsWeights() const;
+  WeightsPrefetch NextImage(const Operands& operands, const WorkGrid::Piece& piece,
+                            int64_t oc_group, int64_t ic_block) const;
   WeightsPrefetch WeightsAfter(const Operands& operands, const WorkGrid::Piece& piece,
                                int64_t oc_group, int64_t ic_block) const;
 

@@ -40,6 +40,17 @@ namespace {
 // block of 16 x 16.
 constexpr int64_t kWeightsAhead = 1024;
 
+// Where the lines of `pixels` neighbours begin at the latest, in bytes from the first pixel.
+std::vector<int64_t> LinesOf(int pixels, int64_t pixel_bytes) {
+  std::vector<int64_t> lines;
+  for (int pixel = 0; pixel < pixels; ++pixel) {
+    const int64_t at = pixel * pixel_bytes;
+    const bool near = !lines.empty() && at < lines.back() + kLineBytes;
+    if (!near || pixel + 1 == pixels) lines.push_back(at);
+  }
+  return lines;
+}
+
 class DirectGenerator final : public TapLoopGenerator {
  public:
   DirectGenerator(absl::string_view name, const DirectConfig& config)
@@ -53,11 +64,7 @@ class DirectGenerator final : public TapLoopGenerator {
                    .slopes = weights_}) {
     // Displacements on both sides of src_ are twice as many that fit one byte.
     if (!config.depthwise) src_bias_ = unit_.BroadcastReach();
-    for (int pixel = 0; pixel < pixels_; ++pixel) {
-      const int64_t at = pixel * loops_.src_pixel;
-      const bool near = !next_lines_.empty() && at < next_lines_.back() + kLineBytes;
-      if (!near || pixel + 1 == pixels_) next_lines_.push_back(at);
-    }
+    next_lines_ = LinesOf(pixels_, loops_.src_pixel);
   }
 
  private:
@@ -89,6 +96,7 @@ class DirectGenerator final : public TapLoopGenerator {
     }
     LoadPointers(offsetof(DirectArgs, src), offsetof(DirectArgs, weights));
     FetchPixelsBelow();
+    FetchDst();
     if (StepsChannelsByRegister()) {
       mov(src_plane_, loops_.src_channel);
       lea(src_plane3_, ptr[src_plane_ + src_plane_ * 2]);
@@ -104,6 +112,16 @@ class DirectGenerator final : public TapLoopGenerator {
     if (config_.pixels_below.empty()) return;
     mov(src_, Argument(offsetof(DirectArgs, src)));
     for (int64_t offset : config_.pixels_below) prefetcht0(ptr[src_ + static_cast<int>(offset)]);
+  }
+
+  void FetchDst() {
+    if (!config_.fetches_dst) return;
+    const EpilogueConfig& tile = config_.epilogue;
+    mov(src_, Argument(offsetof(DirectArgs, dst)));
+    for (int block = 0; block < blocks_; ++block) {
+      for (int64_t at : LinesOf(pixels_, tile.dst_pixel_bytes))
+        prefetchw(ptr[src_ + static_cast<int>(block * tile.dst_block_bytes + at)]);
+    }
   }
 
   // The sum with which the chain of post-ops begins, or null. If input channels come in chunks, the

@@ -31,6 +31,7 @@ struct DirectConfig {
   bool packed_src = false;  // of which the last one's tail is not read, only where there are masks
   std::vector<int64_t> pixels_below;  // of src, to prefetch: bytes from tap 0 of the first pixel
   bool fetches_next_tile = false;     // of the row, and not a later block of src for this tile
+  bool fetches_dst = false;           // before the reduction, so that stores find its lines
   bool pairs = false;  // a channel is two channels, rounded to bf16, of src and of weights
 };
 

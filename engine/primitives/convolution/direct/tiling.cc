@@ -83,4 +83,19 @@ WorkSize ChooseWorkSize(const Geometry& geometry, const Tiling& tiling, int lane
   return work;
 }
 
+WorkSize WithChunksOfFirstCache(WorkSize work, const Geometry& geometry, const Tiling& tiling,
+                                int lanes) {
+  constexpr int64_t kWeightsBytes = 20 * 1024;  // two tiles of src are in the first cache, too
+  constexpr int64_t kFewestTiles = 8;
+  const int64_t units =
+      geometry.out[0] * geometry.out[1] * static_cast<int64_t>(tiling.tiles.size());
+  const int64_t ic_blocks = DivUp(geometry.ic, lanes);
+  const int64_t block_bytes = tiling.oc_groups[0].size * lanes * lanes * kFloatBytes;
+  const int64_t chunks = DivUp(ic_blocks * block_bytes, kWeightsBytes);
+  if (chunks == 1 || units < kFewestTiles) return work;
+  work.ic_blocks = std::min(work.ic_blocks, DivUp(ic_blocks, chunks));
+  if (work.streams_weights) work.units = units;
+  return work;
+}
+
 }  // namespace tilewire::convolution

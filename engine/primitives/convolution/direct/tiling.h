@@ -45,6 +45,11 @@ struct WorkSize {
 };
 WorkSize ChooseWorkSize(const Geometry& geometry, const Tiling& tiling, int lanes, bool may_chunk);
 
+// `work` for windows of one tap, with chunks so short that a chunk's weights of a group stay in the
+// first cache from tile to tile, if the tiles of a piece are enough to gain by that.
+WorkSize WithChunksOfFirstCache(WorkSize work, const Geometry& geometry, const Tiling& tiling,
+                                int lanes);
+
 }  // namespace tilewire::convolution
 
 #endif  // ENGINE_PRIMITIVES_CONVOLUTION_DIRECT_TILING_H_

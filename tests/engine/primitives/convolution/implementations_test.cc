@@ -314,6 +314,32 @@ TEST(ConvolutionDispatchTest, NoShapeFallsBackToTheReference) {
   }
 }
 
+// A long sum of one tap, whose weights go through the first cache in parts, is one chain all the
+// same, as it is for so few pixels that parts would gain nothing.
+TEST(ConvolutionChunksTest, GiveTheBitsOfOneChain) {
+  if (!cpu::Supports(cpu::Isa::kAvx2)) GTEST_SKIP() << "the CPU lacks avx2";
+  constexpr int64_t kChannels = 700, kOutputs = 24, kRows = 5, kColumns = 13;
+  const ConvolutionCase whole = Case("", {1, kChannels, kRows, kColumns}, kOutputs, {1, 1});
+  const ConvolutionCase part = Case("", {1, kChannels, kRows, 1}, kOutputs, {1, 1});
+  const auto first_column = [](const std::vector<float>& values) {
+    std::vector<float> column;
+    for (size_t i = 0; i < values.size(); i += kColumns) column.push_back(values[i]);
+    return column;
+  };
+  Contents contents = RandomContents(whole), of_part = contents;
+  of_part.src = first_column(contents.src);
+  of_part.dst = first_column(contents.dst);
+  for (const PostOpsCase& post_ops : PostOpsCases()) {
+    SCOPED_TRACE(post_ops.why);
+    const auto run = [&](const ConvolutionCase& shape, const Contents& from) {
+      return Execute(**CreateConvolution(DescOf(shape), AttributesOf(post_ops.chain),
+                                         {.only = "convolution/avx2_f32_direct"}),
+                     from, Team::Serial());
+    };
+    EXPECT_EQ(first_column(run(whole, contents)), run(part, of_part));
+  }
+}
+
 struct WidthCase {
   ConvolutionCase shape;
   const char* row;  // of AVX-512
