@@ -16,11 +16,12 @@
 namespace tilewire::deconvolution {
 namespace {
 
-// Tiles of dst whose lanes are output channels: `pixels` outputs of a row, `stride` apart, times
-// one or two blocks of output channels (tile_loop.h).
+// Tiles of dst whose lanes are output channels: `pixels` outputs of a row or of a column, `stride`
+// apart, times one or two blocks of output channels (tile_loop.h).
 struct TileConfig {
   TileLoopConfig loop;
   int64_t weights_oc_block_bytes = 0;  // from output block to output block
+  int64_t src_pixel_bytes = 0;         // from output to output
   EpilogueConfig epilogue;             // unit, blocks, pixels, strides of dst, bias, post-ops
 };
 
@@ -51,8 +52,9 @@ class TileGenerator final : public TileLoop {
         const int64_t offset = b * config_.weights_oc_block_bytes + ic * lanes * 4;
         vmovups(OfBlock(b, Tile() + b), ptr[weights_ + static_cast<int>(offset)]);
       }
-      AddProducts(/*chain=*/0, /*pairs=*/false, Tile(), Tile() + blocks,
-                  [&](int pixel) { return src_ + (pixel * lanes + ic) * 4; });
+      AddProducts(/*chain=*/0, /*pairs=*/false, Tile(), Tile() + blocks, [&](int pixel) {
+        return src_ + static_cast<int>(pixel * config_.src_pixel_bytes + ic * 4);
+      });
     }
   }
 
@@ -91,28 +93,31 @@ std::string WeightsPattern(const DeconvolutionDesc& desc, int64_t lanes) {
 }
 
 TileConfig ConfigOf(const DeconvolutionDesc& desc, const PostOps& post_ops, const VectorUnit& unit,
-                    bool last, int64_t pixels) {
+                    const TileShape& tile) {
   const int64_t lanes = unit.lanes();
   const Geometry geometry = GeometryOf(desc);
   const int group_dims = geometry.grouped_weights ? 1 : 0;
   const int64_t blocks = DivUp(geometry.oc, lanes);
+  const Axis &height = geometry.axes[1], &width = geometry.axes[2];
   TileConfig config{.epilogue = {.unit = unit}};
   config.weights_oc_block_bytes = desc.weights.stride(group_dims) * kFloatBytes;
+  config.src_pixel_bytes = (tile.is_column ? height.src_stride : lanes) * kFloatBytes;
   EpilogueConfig& epilogue = config.epilogue;
-  epilogue.blocks = static_cast<int>(last ? (blocks - 1) % TileGenerator::kMaxBlocks + 1
-                                          : TileGenerator::kMaxBlocks);
-  epilogue.pixels = static_cast<int>(pixels);
+  epilogue.blocks = static_cast<int>(tile.last ? (blocks - 1) % TileGenerator::kMaxBlocks + 1
+                                               : TileGenerator::kMaxBlocks);
+  epilogue.pixels = static_cast<int>(tile.pixels);
   epilogue.dst_block_bytes = desc.dst.stride(1) * kFloatBytes;
-  epilogue.dst_pixel_bytes = geometry.axes[2].stride * lanes * kFloatBytes;
+  epilogue.dst_pixel_bytes =
+      (tile.is_column ? height.stride * height.dst_stride : width.stride * lanes) * kFloatBytes;
   epilogue.bias = !desc.bias.IsZero();
-  epilogue.tail_lanes = last ? static_cast<int>(geometry.oc % lanes) : 0;
+  epilogue.tail_lanes = tile.last ? static_cast<int>(geometry.oc % lanes) : 0;
   epilogue.post_ops = post_ops;
   config.loop = {.ic_blocks = geometry.ic / lanes,
                  .tail_channels = static_cast<int>(geometry.ic % lanes),
                  .src_block_bytes = desc.src.stride(1) * kFloatBytes,
                  .weights_block_bytes = desc.weights.stride(group_dims + 1) * kFloatBytes,
-                 .src_tile_bytes = pixels * unit.bytes(),
-                 .dst_tile_bytes = pixels * epilogue.dst_pixel_bytes};
+                 .src_tile_bytes = tile.pixels * config.src_pixel_bytes,
+                 .dst_tile_bytes = tile.pixels * epilogue.dst_pixel_bytes};
   return config;
 }
 
@@ -154,10 +159,11 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateDirect(const Request<Deconvolut
   const Blocking blocking = {.src_lanes = unit.lanes(),
                              .dst_lanes = unit.lanes(),
                              .tile_blocks = TileGenerator::kMaxBlocks,
-                             .tile_pixels = TileGenerator::MaxPixels(unit, post_ops)};
-  return CreateDriver(InfoOf(request), request.desc, blocking, [&](bool last, int64_t pixels) {
+                             .tile_pixels = TileGenerator::MaxPixels(unit, post_ops),
+                             .has_columns = true};
+  return CreateDriver(InfoOf(request), request.desc, blocking, [&](const TileShape& tile) {
     return jit::Compile<TileGenerator>(request.facts.name,
-                                       ConfigOf(request.desc, post_ops, unit, last, pixels));
+                                       ConfigOf(request.desc, post_ops, unit, tile));
   });
 }
 

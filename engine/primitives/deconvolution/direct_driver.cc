@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
 #include "engine/base/checked_math.h"
+#include "engine/base/range.h"
 #include "engine/base/status_macros.h"
 #include "engine/memory/layout.h"
 #include "engine/primitives/creation.h"
@@ -26,12 +28,12 @@ struct Segment {
   std::vector<Source> sources;
 };
 
-// The next output of a phase gets from every tap the next pixel.
-bool Continues(const Segment& segment, const std::vector<Source>& sources) {
-  if (sources.size() != segment.sources.size()) return false;
+// Whether `sources` are, from the same taps, those that come `distance` after `first`.
+bool Continues(const std::vector<Source>& first, int64_t distance,
+               const std::vector<Source>& sources) {
+  if (sources.size() != first.size()) return false;
   for (size_t i = 0; i < sources.size(); ++i) {
-    const Source& first = segment.sources[i];
-    if (sources[i] != Source{first.tap, first.position + segment.count}) return false;
+    if (sources[i] != Source{first[i].tap, first[i].position + distance}) return false;
   }
   return true;
 }
@@ -42,7 +44,7 @@ std::vector<Segment> SegmentsOf(const Axis& width) {
     bool begins = true;
     for (int64_t o = phase; o < width.out; o += width.stride) {
       std::vector<Source> sources = width.SourcesOf(o);
-      if (!begins && Continues(segments.back(), sources)) {
+      if (!begins && Continues(segments.back().sources, segments.back().count, sources)) {
         ++segments.back().count;
       } else {
         segments.push_back({o, 1, std::move(sources)});
@@ -58,17 +60,50 @@ int64_t Pieces(const Geometry& geometry, const Blocking& blocking) {
   return DivUp(DivUp(geometry.oc, blocking.dst_lanes), blocking.tile_blocks);
 }
 
-// The outputs of a segment's tiles, of which the last may have fewer: as equal as they can be,
-// since the sums of a short tile wait for each other.
-int64_t TilePixels(const Blocking& blocking, const Segment& segment) {
-  return DivUp(segment.count, DivUp(segment.count, blocking.tile_pixels));
+// A segment's tiles are as equal as they can be, since the sums of a short tile wait for each
+// other: `outputs` of it are in tiles of `pixels`, and the rest in tiles of one pixel less.
+struct Cut {
+  int64_t pixels, outputs;
+};
+Cut CutOf(const Blocking& blocking, const Segment& segment) {
+  const int64_t tiles = DivUp(segment.count, blocking.tile_pixels);
+  const int64_t least = segment.count / tiles, longer = segment.count % tiles;
+  return longer == 0 ? Cut{least, segment.count} : Cut{least + 1, longer * (least + 1)};
+}
+
+// Whether a segment, beside a border, is computed column by column.
+bool TakesColumns(const Blocking& blocking, const Segment& segment) {
+  constexpr int64_t kFewestOutputs = 3;
+  return blocking.has_columns && segment.count < kFewestOutputs;
+}
+
+// The sources of all outputs along an axis.
+using AxisSources = std::vector<std::vector<Source>>;
+AxisSources AllSources(const Axis& axis) {
+  AxisSources sources;
+  for (int64_t o = 0; o < axis.out; ++o) sources.push_back(axis.SourcesOf(o));
+  return sources;
+}
+
+// Calls visit(first, count) for rows `stride` apart, `most` at a time, that the same taps reach,
+// each of them one pixel further.
+void ForEachColumn(const AxisSources& rows, const Range& band, int64_t stride, int64_t most,
+                   absl::FunctionRef<void(int64_t first, int64_t count)> visit) {
+  const int64_t end = band.begin + band.size;
+  for (int64_t first = band.begin; first < end;) {
+    int64_t count = 1;
+    while (count < most && first + count * stride < end &&
+           Continues(rows[first], count, rows[first + count * stride]))
+      ++count;
+    visit(first, count);
+    first += count * stride;
+  }
 }
 
 // Immutable.
 class Direct final : public Primitive {
  public:
-  // By (the last group of blocks, outputs).
-  using Generators = std::map<std::pair<bool, int64_t>, std::unique_ptr<const jit::Generator>>;
+  using Generators = std::map<TileShape, std::unique_ptr<const jit::Generator>>;
 
   Direct(PrimitiveInfo primitive_info, const DeconvolutionDesc& desc, const Blocking& blocking,
          std::vector<Segment> segments, Generators generators)
@@ -77,14 +112,9 @@ class Direct final : public Primitive {
         geometry_(GeometryOf(desc)),
         blocking_(blocking),
         segments_(std::move(segments)),
-        generators_(std::move(generators)) {
-    for (int64_t d = 0; d < geometry_.axes[0].out; ++d) {
-      depths_.push_back(geometry_.axes[0].SourcesOf(d));
-    }
-    for (int64_t h = 0; h < geometry_.axes[1].out; ++h) {
-      heights_.push_back(geometry_.axes[1].SourcesOf(h));
-    }
-  }
+        depths_(AllSources(geometry_.axes[0])),
+        heights_(AllSources(geometry_.axes[1])),
+        generators_(std::move(generators)) {}
 
  private:
   // One row of dst of one group of output blocks.
@@ -118,16 +148,22 @@ class Direct final : public Primitive {
     const Axis& height = geometry_.axes[1];
     const int64_t end = std::min(height.out, begin + kBandRows);
     const int64_t step = blocking_.phase_by_phase ? height.stride : end - begin;
-    const auto run = [&](int64_t h, const Segment& segment) {
-      if (blocking_.merges_rows && h % height.stride != 0) return;
+    const auto row_at = [&](int64_t h) {
       Row row = first;
       row.height = &heights_[h];
       row.dst += h * height.dst_stride;
-      RunSegment(row, segment);
+      return row;
     };
     for (int64_t phase = begin; phase < std::min(end, begin + step); ++phase) {
       for (const Segment& segment : segments_) {
-        for (int64_t h = phase; h < end; h += step) run(h, segment);
+        if (TakesColumns(blocking_, segment)) {
+          ForEachColumn(heights_, {phase, end - phase}, step, blocking_.tile_pixels,
+                        [&](int64_t h, int64_t count) { RunColumns(row_at(h), segment, count); });
+        } else {
+          for (int64_t h = phase; h < end; h += step) {
+            if (!blocking_.merges_rows || h % height.stride == 0) RunSegment(row_at(h), segment);
+          }
+        }
         if (threading::Stopped()) return;
       }
     }
@@ -149,9 +185,10 @@ class Direct final : public Primitive {
     return row;
   }
 
-  void RunSegment(const Row& row, const Segment& segment) const {
+  using Taps = absl::InlinedVector<TapArgs, 27>;
+  Taps TapsOf(const Row& row, const Segment& segment) const {
     const Axis &depth = geometry_.axes[0], &height = geometry_.axes[1], &width = geometry_.axes[2];
-    absl::InlinedVector<TapArgs, 27> taps;
+    Taps taps;
     for (const Source& d : *row.depth) {
       for (const Source& h : *row.height) {
         const float* src = row.src + d.position * depth.src_stride + h.position * height.src_stride;
@@ -163,33 +200,83 @@ class Direct final : public Primitive {
         }
       }
     }
-    TileArgs tiles = {taps.data(),
-                      static_cast<int64_t>(taps.size()),
-                      {},
-                      row.bias,
-                      row.dst + segment.first * blocking_.dst_lanes};
-    const int64_t pixels = TilePixels(blocking_, segment);
-    const int64_t whole = segment.count / pixels * pixels;
-    RunTiles(row.last, pixels, whole, &tiles);
-    for (TapArgs& tap : taps) tap.src += whole * blocking_.src_lanes;
-    tiles.dst += whole * width.stride * blocking_.dst_lanes;
-    RunTiles(row.last, segment.count - whole, segment.count - whole, &tiles);
+    return taps;
   }
 
-  // `outputs` of a phase, in tiles of `pixels`.
-  void RunTiles(bool last, int64_t pixels, int64_t outputs, TileArgs* args) const {
+  static TileArgs ArgsOf(const Taps& taps, const Row& row, float* dst) {
+    return {taps.data(), static_cast<int64_t>(taps.size()), {}, row.bias, dst};
+  }
+
+  void RunSegment(const Row& row, const Segment& segment) const {
+    Taps taps = TapsOf(row, segment);
+    TileArgs tiles = ArgsOf(taps, row, row.dst + segment.first * blocking_.dst_lanes);
+    const Cut cut = CutOf(blocking_, segment);
+    RunTiles({row.last, /*is_column=*/false, cut.pixels}, cut.outputs, &tiles);
+    for (TapArgs& tap : taps) tap.src += cut.outputs * blocking_.src_lanes;
+    tiles.dst += cut.outputs * geometry_.axes[2].stride * blocking_.dst_lanes;
+    RunTiles({row.last, /*is_column=*/false, cut.pixels - 1}, segment.count - cut.outputs, &tiles);
+  }
+
+  // The outputs of a segment in `count` rows, of which `row` is the first.
+  void RunColumns(const Row& row, const Segment& segment, int64_t count) const {
+    Taps taps = TapsOf(row, segment);
+    TileArgs tile = ArgsOf(taps, row, row.dst + segment.first * blocking_.dst_lanes);
+    for (int64_t column = 0; column < segment.count; ++column) {
+      RunTiles({row.last, /*is_column=*/true, count}, count, &tile);
+      for (TapArgs& tap : taps) tap.src += blocking_.src_lanes;
+      tile.dst += geometry_.axes[2].stride * blocking_.dst_lanes;
+    }
+  }
+
+  // `outputs` of a phase.
+  void RunTiles(const TileShape& shape, int64_t outputs, TileArgs* args) const {
     if (outputs == 0) return;
-    args->tile_count = outputs / pixels;
-    generators_.find({last, pixels})->second->entry<TileFunction>()(args);
+    args->tile_count = outputs / shape.pixels;
+    generators_.find(shape)->second->entry<TileFunction>()(args);
   }
 
   const DeconvolutionDesc desc_;
   const Geometry geometry_;
   const Blocking blocking_;
-  const std::vector<Segment> segments_;                // of a row
-  std::vector<std::vector<Source>> depths_, heights_;  // by output
+  const std::vector<Segment> segments_;  // of a row
+  const AxisSources depths_, heights_;
   const Generators generators_;
 };
+
+// The shapes of all tiles of `segments`.
+std::set<TileShape> ShapesOf(const Geometry& geometry, const Blocking& blocking,
+                             const std::vector<Segment>& segments) {
+  const Axis& height = geometry.axes[1];
+  const AxisSources heights = AllSources(height);
+  std::set<TileShape> shapes;
+  for (const Segment& segment : segments) {
+    if (!TakesColumns(blocking, segment)) {
+      const Cut cut = CutOf(blocking, segment);
+      shapes.insert({/*last=*/true, /*is_column=*/false, cut.pixels});
+      if (cut.outputs < segment.count)
+        shapes.insert({/*last=*/true, /*is_column=*/false, cut.pixels - 1});
+      continue;
+    }
+    for (int64_t begin = 0; begin < height.out; begin += kBandRows) {
+      const int64_t rows = std::min(kBandRows, height.out - begin);
+      for (int64_t phase = 0; phase < std::min(rows, height.stride); ++phase)
+        ForEachColumn(heights, {begin + phase, rows - phase}, height.stride, blocking.tile_pixels,
+                      [&](int64_t, int64_t count) {
+                        shapes.insert({/*last=*/true, /*is_column=*/true, count});
+                      });
+    }
+  }
+  return shapes;
+}
+
+// Displacements from row to row are 32-bit immediates, too.
+bool FitsColumns(const Geometry& geometry, const Blocking& blocking) {
+  constexpr int64_t kLargest = int64_t{1} << 28;
+  const Axis& height = geometry.axes[1];
+  const int64_t rows = std::min(kBandRows, blocking.tile_pixels);
+  return height.src_stride <= kLargest / rows &&
+         height.dst_stride <= kLargest / rows / std::min(height.stride, kLargest);
+}
 
 }  // namespace
 
@@ -232,26 +319,27 @@ absl::StatusOr<DeconvolutionDesc> ResolveTiles(const DeconvolutionDesc& desc,
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateDriver(PrimitiveInfo info,
                                                         const DeconvolutionDesc& desc,
-                                                        const Blocking& blocking,
+                                                        const Blocking& requested,
                                                         GenerateTile generate) {
   const Geometry geometry = GeometryOf(desc);
-  const bool several = Pieces(geometry, blocking) > 1;
+  Blocking blocking = requested;
+  blocking.has_columns = requested.has_columns && requested.phase_by_phase &&
+                         !requested.merges_rows && FitsColumns(geometry, requested);
   std::vector<Segment> segments = SegmentsOf(geometry.axes[2]);
   if (blocking.merges_columns) {
     std::erase_if(segments, [&](const Segment& segment) {
       return segment.first % geometry.axes[2].stride != 0;
     });
   }
+  const bool several = Pieces(geometry, blocking) > 1;
   Direct::Generators generators;
-  for (const Segment& segment : segments) {
-    const int64_t most = TilePixels(blocking, segment);
-    for (int64_t pixels : {most, segment.count % most}) {
-      for (bool last : {false, true}) {
-        if (pixels == 0 || (!last && !several) || generators.count({last, pixels}) > 0) continue;
-        ABSL_ASSIGN_OR_RETURN(auto generator, generate(last, pixels));
-        info.code_bytes += static_cast<int64_t>(generator->code_bytes());
-        generators[{last, pixels}] = std::move(generator);
-      }
+  for (TileShape shape : ShapesOf(geometry, blocking, segments)) {
+    for (bool last : {false, true}) {
+      if (!last && !several) continue;
+      shape.last = last;
+      ABSL_ASSIGN_OR_RETURN(auto generator, generate(shape));
+      info.code_bytes += static_cast<int64_t>(generator->code_bytes());
+      generators[shape] = std::move(generator);
     }
   }
   return std::make_unique<Direct>(std::move(info), desc, blocking, std::move(segments),

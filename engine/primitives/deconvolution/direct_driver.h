@@ -5,6 +5,7 @@
 #ifndef ENGINE_PRIMITIVES_DECONVOLUTION_DIRECT_DRIVER_H_
 #define ENGINE_PRIMITIVES_DECONVOLUTION_DIRECT_DRIVER_H_
 
+#include <compare>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -29,6 +30,10 @@ struct Blocking {
   // Whether the rows of a phase follow each other, so that weights stay in the first cache; else
   // the phases of a row of src, so that the row does.
   bool phase_by_phase = true;
+  // Whether a tile may hold outputs of a column: those of narrow segments, which other taps reach
+  // than the rest of their rows, would be too few for a tile. It has an
+  // effect only if phase_by_phase, and not if merges_rows.
+  bool has_columns = false;
 };
 
 // The layouts of every tile-wise deconvolution: `desc` with `any` replaced.
@@ -45,10 +50,16 @@ std::string BlockedPattern(int rank, int64_t lanes);
 // Whether channels are in blocks of `lanes`, and neighbouring pixels beside each other.
 absl::Status RequireBlocked(const MemoryDesc& md, int64_t lanes);
 
-// Generates the tiles of `pixels` outputs, of the last group of output blocks or of one before it;
-// its function is a TileFunction (tile_loop.h).
-using GenerateTile = absl::FunctionRef<absl::StatusOr<std::unique_ptr<const jit::Generator>>(
-    bool last, int64_t pixels)>;
+// A tile: outputs of a phase, which are neighbours in a row or in a column.
+struct TileShape {
+  bool last;       // group of output blocks
+  bool is_column;  // only where Blocking::has_columns
+  int64_t pixels;
+  auto operator<=>(const TileShape&) const = default;
+};
+// Generates tiles; its function is a TileFunction (tile_loop.h).
+using GenerateTile =
+    absl::FunctionRef<absl::StatusOr<std::unique_ptr<const jit::Generator>>(const TileShape&)>;
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateDriver(PrimitiveInfo info,
                                                         const DeconvolutionDesc& desc,

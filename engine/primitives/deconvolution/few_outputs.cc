@@ -257,9 +257,10 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateFewOutputs(
                              .merges_columns = phases.columns > 1,
                              .merges_rows = phases.rows > 1,
                              .phase_by_phase = false};
-  return CreateDriver(InfoOf(request), desc, blocking, [&](bool /*last*/, int64_t pixels) {
+  return CreateDriver(InfoOf(request), desc, blocking, [&](const TileShape& tile) {
     return jit::Compile<FewOutputsGenerator>(
-        request.facts.name, FewOutputsConfigOf(desc, request.attributes.post_ops, unit, pixels));
+        request.facts.name,
+        FewOutputsConfigOf(desc, request.attributes.post_ops, unit, tile.pixels));
   });
 }
 

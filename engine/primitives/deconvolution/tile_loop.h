@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Generates the tiles of a row of dst, from left to right, each from a list of taps. The same taps
-// reach all outputs of all tiles, and each tap takes neighbouring pixels of src to neighbouring
-// outputs. A generator says what a tile does with a block of input channels, and how it ends.
+// Generates the tiles of a row of dst, from left to right, or a tile of a column, each from a list
+// of taps. The same taps reach all outputs of all tiles, and each tap takes neighbouring pixels of
+// src, in a row or in a column as the outputs are, to neighbouring outputs. A generator says what a
+// tile does with a block of input channels, and how it ends.
 #ifndef ENGINE_PRIMITIVES_DECONVOLUTION_TILE_LOOP_H_
 #define ENGINE_PRIMITIVES_DECONVOLUTION_TILE_LOOP_H_
 
