@@ -113,12 +113,19 @@ struct DenseGradient {
     std::byte* const dst = src + groups.src.scratch_bytes;
     Align(groups.src, kArgSrc, run, src, &operands.src);
     Align(groups.dst, kArgDiffDst, run, dst, &operands.diff_dst);
+    auto* const copy = reinterpret_cast<float*>(run.scratchpad);
+    std::byte* const rest = dst + groups.dst.scratch_bytes;
+    if (pixels && driver.TakesCopies(run.team)) {
+      const auto make = [&](int64_t image, float* of_image) {
+        pixels->RunImage(operands.src, image, of_image);
+      };
+      return driver.RunOnCopies(operands, {make, copy}, rest, run.team);
+    }
     if (pixels) {
-      auto* const copy = reinterpret_cast<float*>(run.scratchpad);
       pixels->Run(operands.src, copy, run.team);
       operands.src = copy;
     }
-    driver.Run(operands, dst + groups.dst.scratch_bytes, run.team);
+    driver.Run(operands, rest, run.team);
   }
 
   static void Align(const Regrouping& regrouping, int arg, const DrivenRun& run, std::byte* copy,

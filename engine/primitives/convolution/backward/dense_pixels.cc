@@ -10,11 +10,17 @@
 namespace tilewire::convolution {
 namespace {
 
-// `kLanes` floats of each pixel, a number that the compiler knows.
+// How far ahead the second cache fetches: of lines with gaps between them the core by itself
+// fetches too few, and too late.
+constexpr int64_t kRowsAhead = 2;
+
+// `kLanes` floats of each pixel, a number that the compiler knows; `ahead`: to what is fetched.
 template <int64_t kLanes>
-void CopyPixels(const float* src, int64_t step, int64_t pixels, float* copy) {
-  for (int64_t p = 0; p < pixels; ++p)
+void CopyPixels(const float* src, int64_t step, int64_t pixels, int64_t ahead, float* copy) {
+  for (int64_t p = 0; p < pixels; ++p) {
+    __builtin_prefetch(src + p * step + ahead, /*rw=*/0, /*locality=*/2);
     std::memcpy(copy + p * kLanes, src + p * step, kLanes * sizeof(float));
+  }
 }
 
 WeightsGradientProblem DenseProblem(WeightsGradientProblem problem) {
@@ -41,16 +47,25 @@ DensePixels::DensePixels(const WeightsGradientProblem& problem)
     : geometry_(problem.geometry), src_(problem.src), dense_(DenseProblem(problem)) {}
 
 void DensePixels::Run(const float* src, float* copy, const threading::Team& team) const {
-  const int64_t lanes = dense_.unit.lanes(), blocks = DivUp(geometry_.ic, lanes);
-  team.ParallelFor(geometry_.batch * geometry_.groups * blocks, [&](int64_t index) {
-    const int64_t block = index % blocks, group = index / blocks % geometry_.groups;
-    const int64_t image = index / blocks / geometry_.groups;
-    CopyBlock(src + image * src_.image + group * src_.group + block * src_.block,
-              copy + index * dense_.src.block, std::min(lanes, geometry_.ic - block * lanes));
-  });
+  team.ParallelFor(geometry_.batch * BlocksOfImage(),
+                   [&](int64_t index) { CopyBlock(src, index, copy + index * dense_.src.block); });
 }
 
-void DensePixels::CopyBlock(const float* src, float* copy, int64_t channels) const {
+void DensePixels::RunImage(const float* src, int64_t image, float* copy) const {
+  for (int64_t i = 0; i < BlocksOfImage(); ++i)
+    CopyBlock(src, image * BlocksOfImage() + i, copy + i * dense_.src.block);
+}
+
+int64_t DensePixels::BlocksOfImage() const {
+  return geometry_.groups * DivUp(geometry_.ic, int64_t{dense_.unit.lanes()});
+}
+
+// Blocks are numbered through the groups of all images.
+void DensePixels::CopyBlock(const float* src, int64_t index, float* copy) const {
+  const int64_t lanes = dense_.unit.lanes(), blocks = DivUp(geometry_.ic, lanes);
+  const int64_t block = index % blocks, group = index / blocks % geometry_.groups;
+  src += index / BlocksOfImage() * src_.image + group * src_.group + block * src_.block;
+  const int64_t channels = std::min(lanes, geometry_.ic - block * lanes);
   const int64_t row_floats = geometry_.out[2] * dense_.unit.lanes();
   for (int64_t depth = 0; depth < geometry_.out[0]; ++depth) {
     for (int64_t row = 0; row < geometry_.out[1]; ++row) {
@@ -65,8 +80,10 @@ void DensePixels::CopyBlock(const float* src, float* copy, int64_t channels) con
 // No other channels are read than those of the group.
 void DensePixels::CopyRow(const float* src, float* copy, int64_t channels) const {
   const int64_t step = geometry_.stride[2] * src_.spatial[2], pixels = geometry_.out[2];
-  if (channels == 16) return CopyPixels<16>(src, step, pixels, copy);
-  if (channels == 8 && dense_.unit.lanes() == 8) return CopyPixels<8>(src, step, pixels, copy);
+  const int64_t ahead = kRowsAhead * geometry_.stride[1] * src_.spatial[1];
+  if (channels == 16) return CopyPixels<16>(src, step, pixels, ahead, copy);
+  if (channels == 8 && dense_.unit.lanes() == 8)
+    return CopyPixels<8>(src, step, pixels, ahead, copy);
   for (int64_t p = 0; p < pixels; ++p)
     std::copy(src + p * step, src + p * step + channels, copy + p * dense_.unit.lanes());
 }

@@ -28,9 +28,12 @@ class DensePixels {
 
   // From the first element of src.
   void Run(const float* src, float* copy, const threading::Team& team) const;
+  // One image, into a copy of its own.
+  void RunImage(const float* src, int64_t image, float* copy) const;
 
  private:
-  void CopyBlock(const float* src, float* copy, int64_t channels) const;
+  int64_t BlocksOfImage() const;  // of channels, in all groups
+  void CopyBlock(const float* src, int64_t index, float* copy) const;
   void CopyRow(const float* src, float* copy, int64_t channels) const;
 
   Geometry geometry_;

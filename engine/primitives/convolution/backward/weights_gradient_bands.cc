@@ -9,7 +9,8 @@ namespace tilewire::convolution {
 namespace {
 
 // Parts of the first and of the second cache.
-constexpr int64_t kBandBytes = 26 * 1024, kBlocksBytes = 128 * 1024;
+constexpr int64_t kBandBytes = 26 * 1024, kBandBytesOfTaps = 29 * 1024;
+constexpr int64_t kBlocksBytes = 128 * 1024;
 constexpr int64_t kFewestSrcBlocks = 4;  // of src while a few of diff_dst stay in the first cache
 
 // The part of a block of src that belongs to a pixel.
@@ -29,7 +30,9 @@ WeightsGradientBands::WeightsGradientBands(const WeightsGradientProblem& problem
   const int64_t src_bytes =
       SrcPixelBytes(problem) * std::min(stride[1], geometry_.kernel[1]) * stride[2];
   const int64_t pixel_bytes = problem.unit.bytes() * blocks + src_bytes;
-  const int64_t pixels = std::max<int64_t>(1, kBandBytes / pixel_bytes);
+  // Two rows of 56 pixels, where each tap takes diff_weights through the first cache once more.
+  const int64_t band_bytes = geometry_.kernel[1] > 1 ? kBandBytesOfTaps : kBandBytes;
+  const int64_t pixels = std::max<int64_t>(1, band_bytes / pixel_bytes);
   pixels_ = Evenly(out[2], pixels);
   rows_ = Evenly(out[1], std::clamp<int64_t>(pixels / out[2], 1, out[1]));
   blocks_in_cache_ = std::max(kFewestSrcBlocks, kBlocksBytes / (rows_ * pixels_ * src_bytes));

@@ -2,11 +2,14 @@
 #include "engine/primitives/convolution/backward/weights_gradient_driver.h"
 
 #include <algorithm>
+#include <array>
 
+#include "absl/algorithm/container.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
 #include "engine/threading/ranges.h"
+#include "engine/threading/slots.h"
 #include "engine/threading/stop.h"
 
 namespace tilewire::convolution {
@@ -16,6 +19,7 @@ constexpr int64_t kLargeBytes = 512 * 1024;             // gradients that have o
 constexpr int64_t kMostImageBytes = int64_t{16} << 20;  // of the gradients of images at once
 constexpr int64_t kOcBlocksOfOwner = 6, kOcBlocksOfImage = 12;
 constexpr int64_t kFewestOwners = 32, kFewestParts = 8;
+constexpr int64_t kFewestImagesOfThread = 4;
 constexpr int64_t kFloatsOfLine = 16, kFloatsAtOnce = 4096;
 
 // The outputs whose tap lies inside src, along one dimension.
@@ -136,8 +140,17 @@ int64_t WeightsGradientDriver::scratchpad_bytes() const {
 
 void WeightsGradientDriver::Run(const Operands& operands, std::byte* scratchpad,
                                 const threading::Team& team) const {
-  by_image_ ? RunImages(operands, reinterpret_cast<float*>(scratchpad), team)
+  by_image_ ? RunImages(operands, nullptr, reinterpret_cast<float*>(scratchpad), team)
             : RunOwners(operands, team);
+}
+
+bool WeightsGradientDriver::TakesCopies(const threading::Team& team) const {
+  return by_image_ && problem_.geometry.batch >= kFewestImagesOfThread * team.threads();
+}
+
+void WeightsGradientDriver::RunOnCopies(const Operands& operands, const CopiedImages& src,
+                                        std::byte* scratchpad, const threading::Team& team) const {
+  RunImages(operands, &src, reinterpret_cast<float*>(scratchpad), team);
 }
 
 void WeightsGradientDriver::RunOwners(const Operands& operands, const threading::Team& team) const {
@@ -149,20 +162,45 @@ void WeightsGradientDriver::RunOwners(const Operands& operands, const threading:
   });
 }
 
-void WeightsGradientDriver::RunImages(const Operands& operands, float* sums,
-                                      const threading::Team& team) const {
+// `sums` are those of the image.
+WeightsGradientDriver::Part WeightsGradientDriver::PartOfImage(int64_t index, int64_t image,
+                                                               const Operands& operands,
+                                                               float* sums) const {
+  Operands own = operands;
+  own.diff_weights = sums;
+  own.diff_bias = sums + problem_.weights.floats;
+  Part part = PartAt(index, own);
+  part.images = {image, 1};
+  return part;
+}
+
+void WeightsGradientDriver::RunImages(const Operands& operands, const CopiedImages* src,
+                                      float* sums, const threading::Team& team) const {
   const int64_t batch = problem_.geometry.batch, parts = Parts();
   int64_t first = 0;
+  const auto sums_of = [&](int64_t image) { return sums + (image - first) * image_floats_; };
+  const auto run_copy = [&](int64_t image, int64_t slot) {
+    float* const copy = src->copies + slot * problem_.src.image;
+    src->make(image, copy);
+    for (int64_t index = 0; index < parts; ++index) {
+      Part part = PartOfImage(index, image, operands, sums_of(image));
+      part.operands.src = copy;
+      part.src_image = image;
+      RunPart(part);
+    }
+  };
   do {
     const Range images = {first, std::min(images_at_once_, batch - first)};
-    team.ParallelFor(images.size * parts, [&](int64_t index) {
-      Operands own = operands;
-      own.diff_weights = sums + index / parts * image_floats_;
-      own.diff_bias = own.diff_weights + problem_.weights.floats;
-      Part part = PartAt(index % parts, own);
-      part.images = {images.begin + index / parts, 1};
-      RunPart(part);
-    });
+    if (src != nullptr) {
+      threading::ParallelForInSlots(
+          team, images.size, team.threads(),
+          [&](int64_t index, int64_t slot) { run_copy(first + index, slot); });
+    } else {
+      team.ParallelFor(images.size * parts, [&](int64_t index) {
+        const int64_t image = first + index / parts;
+        RunPart(PartOfImage(index % parts, image, operands, sums_of(image)));
+      });
+    }
     AddImages(sums, images, operands, team);
     first += images_at_once_;
   } while (first < batch && !threading::Stopped());
@@ -193,23 +231,40 @@ void WeightsGradientDriver::AddImages(const float* sums, Range images, const Ope
 }
 
 void WeightsGradientDriver::RunPart(const Part& part) const {
-  if (part.begins_at_zero) ZeroPart(part);
   const int64_t first = part.images.begin * bands_.OfImage();
   const int64_t end = first + part.images.size * bands_.OfImage();
-  for (int64_t index = first; index < end && !threading::Stopped(); ++index)
-    RunBand(part, {bands_.At(index), index + 1 < end ? bands_.ToNext(index) : Distance{}});
+  const bool replaces = part.begins_at_zero && first < end && FirstBandReplaces();
+  if (part.begins_at_zero && !replaces) ZeroWeights(part);
+  if (part.begins_at_zero && problem_.has_bias && part.ic_blocks.begin == 0) ZeroBias(part);
+  for (int64_t index = first; index < end && !threading::Stopped(); ++index) {
+    RunBand(part, {bands_.At(index), index + 1 < end ? bands_.ToNext(index) : Distance{},
+                   replaces && index == first});
+  }
 }
 
-void WeightsGradientDriver::ZeroPart(const Part& part) const {
-  const WeightsGradientProblem::Weights& strides = problem_.weights;
+// Whether every band has a sum for every element, so that zeros need not be written before.
+bool WeightsGradientDriver::FirstBandReplaces() const {
   const Geometry& geometry = problem_.geometry;
+  const int64_t lanes = problem_.unit.lanes();
+  return geometry.kernel == Spatial{1, 1, 1} && geometry.oc % lanes == 0 &&
+         geometry.ic % lanes == 0 && bands_.OfImage() > 0 &&
+         absl::c_all_of(std::array{0, 1, 2}, [&](int d) {
+           return outputs_[d][0].begin == 0 && outputs_[d][0].end == geometry.out[d];
+         });
+}
+
+void WeightsGradientDriver::ZeroWeights(const Part& part) const {
+  const WeightsGradientProblem::Weights& strides = problem_.weights;
   float* const weights = part.operands.diff_weights + part.group * strides.group +
                          part.ic_blocks.begin * strides.ic_block;
   for (int64_t i = 0; i < part.oc_blocks.size; ++i) {
     float* const block = weights + (part.oc_blocks.begin + i) * strides.oc_block;
     std::fill(block, block + part.ic_blocks.size * strides.ic_block, 0.0f);
   }
-  if (!problem_.has_bias || part.ic_blocks.begin != 0) return;
+}
+
+void WeightsGradientDriver::ZeroBias(const Part& part) const {
+  const Geometry& geometry = problem_.geometry;
   const int64_t lanes = problem_.unit.lanes(), first = part.oc_blocks.begin * lanes;
   const int64_t end = std::min(geometry.oc, first + part.oc_blocks.size * lanes);
   float* const bias = part.operands.diff_bias + part.group * geometry.oc;
@@ -228,7 +283,8 @@ void WeightsGradientDriver::RunBand(const Part& part, const Band& band) const {
 void WeightsGradientDriver::RunBlocks(const Part& part, const Band& band,
                                       const Range& ic_blocks) const {
   const WeightsGradientProblem& p = problem_;
-  const float* const src = part.operands.src + band.image * p.src.image + part.group * p.src.group;
+  const float* const src =
+      part.operands.src + (band.image - part.src_image) * p.src.image + part.group * p.src.group;
   const float* const diff_dst = part.operands.diff_dst + band.image * p.dst.image +
                                 part.group * p.dst.group + band.depth * p.dst.spatial[0];
   float* const weights = part.operands.diff_weights + part.group * p.weights.group;
@@ -238,6 +294,7 @@ void WeightsGradientDriver::RunBlocks(const Part& part, const Band& band,
     place.blocks = BlocksAt(part.oc_blocks, block);
     place.tail = HasTail(block, place.blocks);
     place.is_last = block + place.blocks == end;
+    place.replaces = band.replaces;
     place.diff_dst = diff_dst + block * p.dst.block;
     if (p.has_bias && ic_blocks.begin == 0) RunBias(part, band, place, block);
     for (int64_t i = 0; i < ic_blocks.size; i += place.src_blocks) {
@@ -357,6 +414,7 @@ void WeightsGradientDriver::RunPixels(const Place& place, const TapRange& rows,
       pixels.begin * geometry.stride[2] + taps.begin * geometry.tap_step[2] - geometry.pad[2];
   WeightsGradientTiles::Call call = CallAt(place, rows, pixels);
   call.src_blocks = place.src_blocks;
+  call.replaces = place.replaces;
   call.src += pixel * problem_.src.spatial[2];
   call.diff_weights += taps.begin * problem_.weights.taps[2];
   const int64_t middle = geometry.kernel[2] / 2;

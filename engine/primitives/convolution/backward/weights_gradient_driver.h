@@ -21,6 +21,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -46,8 +47,20 @@ class WeightsGradientDriver {
   static absl::StatusOr<WeightsGradientDriver> Create(absl::string_view name,
                                                       const WeightsGradientProblem& problem);
 
+  // Copies that are read in the place of src: each image is copied by the thread that is about to
+  // read it, so that it is in its second cache.
+  struct CopiedImages {
+    absl::FunctionRef<void(int64_t image, float* copy)> make;
+    float* copies;  // one for each thread of the team
+  };
+
   // Returns early when the run is stopped.
   void Run(const Operands& operands, std::byte* scratchpad, const threading::Team& team) const;
+  // Whether images have gradients of their own and are so many that each is one thread's.
+  bool TakesCopies(const threading::Team& team) const;
+  // If TakesCopies(); src of the operands is not read.
+  void RunOnCopies(const Operands& operands, const CopiedImages& src, std::byte* scratchpad,
+                   const threading::Team& team) const;
 
   int64_t scratchpad_bytes() const;
   int64_t code_bytes() const { return tiles_.code_bytes(); }
@@ -58,11 +71,13 @@ class WeightsGradientDriver {
     Operands operands;
     Range images, oc_blocks, ic_blocks;
     int64_t group = 0;
+    int64_t src_image = 0;  // with which src begins
     bool begins_at_zero = true;
   };
   using Distance = WeightsGradientBands::Distance;
   struct Band : WeightsGradientBands::Band {
-    Distance next;  // from here to the next one of the part
+    Distance next;          // from here to the next one of the part
+    bool replaces = false;  // what diff_weights holds
   };
   // Where the taps of some blocks begin: elements of all operands; `ahead`: from there to what is
   // fetched for later.
@@ -75,6 +90,7 @@ class WeightsGradientDriver {
     Distance ahead;
     int64_t src_blocks = 1, dst_ahead_step = 0;  // see WeightsGradientTiles::Call
     int blocks_by_rows = 1;                      // of diff_dst that rows of taps fetch
+    bool replaces = false;
   };
 
   explicit WeightsGradientDriver(const WeightsGradientProblem& problem);
@@ -91,11 +107,15 @@ class WeightsGradientDriver {
   int64_t Parts() const;
 
   void RunOwners(const Operands& operands, const threading::Team& team) const;
-  void RunImages(const Operands& operands, float* sums, const threading::Team& team) const;
+  void RunImages(const Operands& operands, const CopiedImages* src, float* sums,
+                 const threading::Team& team) const;
+  Part PartOfImage(int64_t index, int64_t image, const Operands& operands, float* sums) const;
   void AddImages(const float* sums, Range images, const Operands& operands,
                  const threading::Team& team) const;
   void RunPart(const Part& part) const;
-  void ZeroPart(const Part& part) const;
+  bool FirstBandReplaces() const;
+  void ZeroWeights(const Part& part) const;
+  void ZeroBias(const Part& part) const;
   void RunBand(const Part& part, const Band& band) const;
   void RunBlocks(const Part& part, const Band& band, const Range& ic_blocks) const;
   void LookAhead(const Part& part, const Band& band, const Range& ic_blocks, int64_t i,

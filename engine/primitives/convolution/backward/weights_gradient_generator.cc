@@ -43,7 +43,14 @@ void WeightsGradientGenerator::EmitPart(const Part& part) {
     tile_.unit.Zero(this, tile_.unit.Vector(i));
   EmitRows(part);
   JoinChains(part.sources);
+  Xbyak::Label adds, done;
+  cmp(qword[args_ + offsetof(WeightsGradientArgs, replaces)], 0);
+  je(adds, T_NEAR);
+  PutSums(part.sources);
+  jmp(done, T_NEAR);
+  L(adds);
   AddSums(part.sources);
+  L(done);
 }
 
 // The lines that the sums are added to in the end.
@@ -151,6 +158,13 @@ void WeightsGradientGenerator::JoinChains(const Range& sources) {
       for (int64_t s = sources.begin; s < sources.begin + sources.size; ++s)
         vaddps(Sum(sources, b, s), Sum(sources, b, s), Sum(sources, b, s, chain));
     }
+  }
+}
+
+void WeightsGradientGenerator::PutSums(const Range& sources) {
+  for (int b = 0; b < tile_.blocks; ++b) {
+    for (int64_t s = sources.begin; s < sources.begin + sources.size; ++s)
+      vmovups(ptr[weights_ + WeightsOffset(b, s)], Sum(sources, b, s));
   }
 }
 

@@ -8,8 +8,9 @@
 //
 // Lanes are output channels; a source is broadcast from memory. The sum is a chain of fused
 // multiply-adds that begins at zero, in the order of rows and pixels, and is then added to what
-// diff_weights holds. The gradient of a bias is the tile of one source that is 1 everywhere: its
-// few sums would wait for each other, and so are some chains each, which take turns at the pixels.
+// diff_weights holds, or replaces it. The gradient of a bias is the tile of one source that is 1
+// everywhere: its few sums would wait for each other, and so are some chains each, which take turns
+// at the pixels.
 // Depthwise, lanes are the channels of both sides, and sources are taps.
 //
 // Registers: the sums, vectors of diff_dst, and a source; 12 sums with 16 registers and 24 with 32
@@ -57,6 +58,7 @@ struct WeightsGradientArgs {
   // Where the tile fetches ahead: bytes from what it reads to what later ones will. For each block
   // of src, dst_ahead grows by a step.
   int64_t src_ahead = 0, dst_ahead = 0, dst_ahead_step = 0;
+  int64_t replaces = 0;  // 1: what diff_weights holds, which is not read, in all lanes
 };
 
 class WeightsGradientGenerator final : public jit::Generator {
@@ -89,6 +91,7 @@ class WeightsGradientGenerator final : public jit::Generator {
   void EmitLastPixels(const Range& sources);
   void JoinChains(const Range& sources);
   void AddSums(const Range& sources);
+  void PutSums(const Range& sources);
 
   int PixelsAtOnce() const { return tile_.chains > 1 ? tile_.chains : 2; }
 

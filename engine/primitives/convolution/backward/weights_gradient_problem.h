@@ -4,7 +4,11 @@
 #ifndef ENGINE_PRIMITIVES_CONVOLUTION_BACKWARD_WEIGHTS_GRADIENT_PROBLEM_H_
 #define ENGINE_PRIMITIVES_CONVOLUTION_BACKWARD_WEIGHTS_GRADIENT_PROBLEM_H_
 
+#include <algorithm>
 #include <cstdint>
+#include <initializer_list>
+#include <limits>
+#include <optional>
 
 #include "engine/jit/vector_unit.h"
 #include "engine/primitives/convolution/direct/direct_driver.h"
@@ -27,6 +31,15 @@ struct WeightsGradientProblem {
   bool has_bias = false;
   bool adds = false;  // to what diff_weights and diff_bias hold
 };
+
+// Whether four of such distances, in elements, fit in a displacement of generated code. nullopt,
+// which is more than 64 bits, does not.
+inline bool AreNear(std::initializer_list<std::optional<int64_t>> spans) {
+  constexpr int64_t kLargestSpan = std::numeric_limits<int32_t>::max() / kFloatBytes / 4;
+  return std::all_of(spans.begin(), spans.end(), [](const std::optional<int64_t>& span) {
+    return span && *span <= kLargestSpan;
+  });
+}
 
 }  // namespace tilewire::convolution
 

@@ -2,8 +2,6 @@
 #include "engine/primitives/convolution/backward/weights_gradient_tiles.h"
 
 #include <algorithm>
-#include <limits>
-#include <optional>
 #include <utility>
 
 #include "engine/base/checked_math.h"
@@ -24,20 +22,18 @@ int MostSources(const VectorUnit& unit) {
 
 // Every displacement and increment of the generated code lies within one of these spans.
 absl::Status RequireNearPixels(const WeightsGradientProblem& problem) {
-  constexpr int64_t kLargestSpan = std::numeric_limits<int32_t>::max() / kFloatBytes / 4;
   constexpr int64_t kBlocks = WeightsGradientGenerator::kMostBlocks;
   const Geometry& geometry = problem.geometry;
   const int64_t lanes = problem.unit.lanes();
-  for (const std::optional<int64_t>& span :
-       {CheckedMul(problem.src.channel, lanes),
-        CheckedProduct({geometry.tap_step[2], problem.src.spatial[2], geometry.kernel[2]}),
-        CheckedMul(geometry.stride[2], problem.src.spatial[2]),
-        CheckedMul(geometry.stride[1], problem.src.spatial[1]),
-        CheckedMul(problem.dst.block, kBlocks), CheckedMul(problem.dst.spatial[2], 1),
-        CheckedMul(problem.dst.spatial[1], 1), CheckedMul(problem.weights.oc_block, kBlocks)}) {
-    if (!span || *span > kLargestSpan) return Unimplemented("strides exceed 32-bit displacements");
-  }
-  return absl::OkStatus();
+  if (AreNear({CheckedMul(problem.src.channel, lanes),
+               CheckedProduct({geometry.tap_step[2], problem.src.spatial[2], geometry.kernel[2]}),
+               CheckedMul(geometry.stride[2], problem.src.spatial[2]),
+               CheckedMul(geometry.stride[1], problem.src.spatial[1]),
+               CheckedMul(problem.dst.block, kBlocks), CheckedMul(problem.dst.spatial[2], 1),
+               CheckedMul(problem.dst.spatial[1], 1),
+               CheckedMul(problem.weights.oc_block, kBlocks)}))
+    return absl::OkStatus();
+  return Unimplemented("strides exceed 32-bit displacements");
 }
 
 void Call(const std::unique_ptr<const jit::Generator>& tile, const WeightsGradientArgs& args) {
@@ -53,7 +49,8 @@ WeightsGradientArgs ArgsOf(const WeightsGradientTiles::Call& call) {
           .src_blocks = call.src_blocks,
           .src_ahead = call.ahead.src * kFloatBytes,
           .dst_ahead = call.ahead.dst * kFloatBytes,
-          .dst_ahead_step = call.dst_ahead_step * kFloatBytes};
+          .dst_ahead_step = call.dst_ahead_step * kFloatBytes,
+          .replaces = call.replaces ? 1 : 0};
 }
 
 }  // namespace

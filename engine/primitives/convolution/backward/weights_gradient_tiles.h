@@ -33,6 +33,7 @@ class WeightsGradientTiles {
     int64_t rows, pixels;
     WeightsGradientBands::Distance ahead;
     int64_t src_blocks = 1, dst_ahead_step = 0;  // from one block of src to the next, in elements
+    bool replaces = false;  // what diff_weights holds: of one tap, where channels fill their blocks
   };
 
   explicit WeightsGradientTiles(const WeightsGradientProblem& problem) : problem_(problem) {}
