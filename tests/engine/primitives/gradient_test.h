@@ -13,6 +13,7 @@
 #ifndef TESTS_ENGINE_PRIMITIVES_GRADIENT_TEST_H_
 #define TESTS_ENGINE_PRIMITIVES_GRADIENT_TEST_H_
 
+#include <limits>
 #include <map>
 #include <vector>
 
@@ -104,13 +105,17 @@ class GradientTest : public RowTest<Desc> {
     }
   }
 
-  // A run that adds to what the gradient holds, and masks it, is the run without, added and masked.
+  // A run that adds to what the gradient holds, or masks it, or both, is the run without, added and
+  // masked.
   void CheckPostOps(const GradientCase<Desc>& c) {
     for (PropKind kind : KindsOf(this->GetParam())) {
-      for (bool masks : {false, true}) {
-        if (masks && kind != PropKind::kBackwardData) continue;
-        SCOPED_TRACE(::testing::Message() << c.why << " " << PropKindName(kind) << masks);
-        CheckSum(c, kind, masks);
+      const bool of_src = kind == PropKind::kBackwardData;
+      for (const End end : {End{true, false}, End{false, true}, End{true, true}}) {
+        if (end.masks && !of_src) continue;
+        SCOPED_TRACE(::testing::Message()
+                     << c.why << " " << PropKindName(kind) << (end.adds ? " adds" : "")
+                     << (end.masks ? " masks" : ""));
+        CheckEnd(c, kind, end);
       }
     }
   }
@@ -121,32 +126,44 @@ class GradientTest : public RowTest<Desc> {
     return primitive.library->info().traits.bits_depend_on_position;
   }
 
-  void CheckSum(const GradientCase<Desc>& c, PropKind kind, bool masks) {
+  // The post-ops of a gradient.
+  struct End {
+    bool adds, masks;
+  };
+
+  // Numbers as a relu leaves them, with zeros of both signs, and a NaN, which is not above 0.
+  static std::vector<float> Activation(int64_t count) {
+    std::vector<float> y = RandomFloats(count, 30);
+    for (size_t i = 0; i < y.size(); i += 3) y[i] = i % 2 == 0 ? 0.0f : -0.0f;
+    if (!y.empty()) y.back() = std::numeric_limits<float>::quiet_NaN();
+    return y;
+  }
+
+  void CheckEnd(const GradientCase<Desc>& c, PropKind kind, End end) {
     constexpr float kAlpha = 0.25f;
     Attributes attributes;
-    EXPECT_TRUE(attributes.post_ops.Append(SumPostOp{}).ok());
-    if (masks) {
-      EXPECT_TRUE(attributes.post_ops.Append(MaskPostOp{kAlpha}).ok());
-    }
+    std::vector<PostOp> chain;
+    if (end.adds) chain.emplace_back(SumPostOp{});
+    if (end.masks) chain.emplace_back(MaskPostOp{kAlpha});
+    for (const PostOp& post_op : chain) EXPECT_TRUE(attributes.post_ops.Append(post_op).ok());
     const Desc desc = Backward(c.desc, kind);
-    const std::optional<Created> plain = this->Create(desc),
-                                 adding = this->Create(desc, attributes);
-    EXPECT_EQ(plain.has_value(), adding.has_value());
-    if (!plain || !adding) return;
+    const std::optional<Created> plain = this->Create(desc), ended = this->Create(desc, attributes);
+    EXPECT_EQ(plain.has_value(), ended.has_value());
+    if (!plain || !ended) return;
     ByArgument values = RandomOperands(/*integers=*/true, c.desc.src.ElementCount(),
                                        c.desc.weights.ElementCount(), c.desc.dst.ElementCount());
     ByArgument expected = RunGradient(*plain, values);
     uint64_t seed = 20;
     for (const auto& [arg, gradient] : expected)
       values[arg] = RandomIntegers(static_cast<int64_t>(gradient.size()), ++seed);
-    values[kArgSrc1] = RandomFloats(c.desc.src.ElementCount(), 30);
+    values[kArgSrc1] = Activation(c.desc.src.ElementCount());
     for (auto& [arg, gradient] : expected) {
       for (size_t i = 0; i < gradient.size(); ++i) {
-        gradient[i] += values.at(arg)[i];
-        if (masks && !(values.at(kArgSrc1)[i] > 0)) gradient[i] *= kAlpha;
+        if (end.adds) gradient[i] += values.at(arg)[i];
+        if (end.masks && !(values.at(kArgSrc1)[i] > 0)) gradient[i] *= kAlpha;
       }
     }
-    const ByArgument found = RunGradient(*adding, values);
+    const ByArgument found = RunGradient(*ended, values);
     for (const auto& [arg, gradient] : expected) {
       if (!IsApproximate(*plain)) {
         EXPECT_EQ(found.at(arg), gradient) << ArgName(arg);
