@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "absl/algorithm/container.h"
 #include "engine/base/checked_math.h"
 #include "engine/kernels/tiles/row_tiles.h"
 
@@ -49,8 +48,7 @@ DepthwiseSourcePlaneGenerator::Tile DepthwiseSourcePlaneGenerator::TileAt(int64_
           {column - first / plane_.stride, tap, static_cast<int>(column * plane_.stride - begin)});
     }
   }
-  absl::c_stable_sort(tile.products,
-                      [](const Product& a, const Product& b) { return a.column < b.column; });
+  tile.SortByColumns();
   return tile;
 }
 

@@ -23,6 +23,7 @@
 #include "engine/jit/generator.h"
 #include "engine/jit/loop_count.h"
 #include "engine/jit/vector_unit.h"
+#include "engine/primitives/convolution/backward/column_tile.h"
 
 namespace tilewire::convolution {
 
@@ -58,21 +59,9 @@ class DepthwiseSourcePlaneGenerator final : public jit::Generator {
   DepthwiseSourcePlaneGenerator(absl::string_view name, const DepthwiseSourcePlane& plane);
 
  private:
-  // A pixel of diff_dst, counted from the first one of the tile, times a tap.
-  struct Product {
-    int64_t column, tap;
-    int pixel;
-    bool operator==(const Product&) const = default;
-  };
-  // Neighbouring pixels of diff_src, and as many tiles like it as follow each other.
-  struct Tile {
-    int pixels = 0;
-    std::vector<Product> products;  // by columns
-    int64_t count = 1;
-    bool IsLike(const Tile& other) const {
-      return pixels == other.pixels && products == other.products;
-    }
-  };
+  // Columns are of diff_dst, pixels of diff_src.
+  using Product = ColumnProduct;
+  using Tile = ColumnTile;
 
   Tile TileAt(int64_t first, int64_t pixels) const;
 

@@ -2,9 +2,8 @@
 #include "engine/primitives/convolution/backward/depthwise_weights_gradient.h"
 
 #include <algorithm>
-#include <limits>
-#include <optional>
 
+#include "absl/algorithm/container.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
@@ -13,23 +12,21 @@
 namespace tilewire::convolution {
 namespace {
 
-constexpr int64_t kLargestFetchedPlane = 8 * 1024;  // elements
-constexpr int64_t kBytesOfPage = 4096;
+constexpr int64_t kPixelsAhead = 64;        // of diff_dst, that are fetched before they are read
+constexpr int64_t kMostFetchedPixels = 16;  // of src, for one of diff_dst
 constexpr float kOneEverywhere = 1;  // its products with diff_dst are the gradient of the bias
 
+bool AreSame(const TapRange& a, const TapRange& b) { return a.begin == b.begin && a.end == b.end; }
+
 absl::Status RequireNearTaps(const WeightsGradientProblem& problem) {
-  constexpr int64_t kLargestSpan = std::numeric_limits<int32_t>::max() / kFloatBytes / 4;
   const Geometry& geometry = problem.geometry;
-  for (const std::optional<int64_t>& span :
-       {CheckedProduct({geometry.tap_step[1], problem.src.spatial[1], geometry.kernel[1]}),
-        CheckedProduct({geometry.tap_step[2], problem.src.spatial[2], geometry.kernel[2]}),
-        CheckedMul(geometry.stride[2], problem.src.spatial[2]),
-        CheckedMul(geometry.stride[1], problem.src.spatial[1]),
-        CheckedMul(problem.dst.spatial[2], 1), CheckedMul(problem.dst.spatial[1], 1),
-        CheckedMul(problem.weights.oc_block, 1)}) {
-    if (!span || *span > kLargestSpan) return Unimplemented("strides exceed 32-bit displacements");
-  }
-  return absl::OkStatus();
+  if (AreNear({CheckedProduct({geometry.tap_step[1], problem.src.spatial[1], geometry.kernel[1]}),
+               CheckedProduct({geometry.tap_step[2], problem.src.spatial[2], geometry.kernel[2]}),
+               CheckedMul(geometry.stride[2], problem.src.spatial[2]),
+               CheckedMul(geometry.stride[1], problem.src.spatial[1]), problem.dst.spatial[2],
+               problem.dst.spatial[1], problem.weights.oc_block}))
+    return absl::OkStatus();
+  return Unimplemented("strides exceed 32-bit displacements");
 }
 
 }  // namespace
@@ -43,8 +40,7 @@ std::vector<DepthwiseWeightsGradient::Segment> DepthwiseWeightsGradient::Segment
   std::vector<Segment> segments;
   for (int64_t o = 0; o < problem_.geometry.out[d]; ++o) {
     const TapRange taps = ValidTaps(problem_.geometry, d, o);
-    if (!segments.empty() && segments.back().taps.begin == taps.begin &&
-        segments.back().taps.end == taps.end) {
+    if (!segments.empty() && AreSame(segments.back().taps, taps)) {
       ++segments.back().outputs.end;
     } else {
       segments.push_back({{o, o + 1}, taps});
@@ -55,6 +51,10 @@ std::vector<DepthwiseWeightsGradient::Segment> DepthwiseWeightsGradient::Segment
 
 int64_t DepthwiseWeightsGradient::Blocks() const {
   return DivUp(problem_.geometry.groups, problem_.unit.lanes());
+}
+
+int64_t DepthwiseWeightsGradient::TailChannels() const {
+  return problem_.geometry.groups % problem_.unit.lanes();
 }
 
 absl::StatusOr<DepthwiseWeightsGradient> DepthwiseWeightsGradient::Create(
@@ -79,20 +79,29 @@ void DepthwiseWeightsGradient::ForEachPart(const TapRange& rows, const TapRange&
   }
 }
 
-// Whether an image has one plane, whose taps have sums in registers.
+// Whether an image has one plane, whose pixels are near each other, and registers hold the sums of
+// a row of taps.
 bool DepthwiseWeightsGradient::IsPlanar() const {
   const Geometry& geometry = problem_.geometry;
-  return geometry.out[0] == 1 && geometry.kernel[0] == 1 && geometry.in[0] == 1 &&
-         geometry.pad[0] == 0 &&
-         DepthwisePlaneGenerator::Holds(problem_.unit, geometry.kernel[1] * geometry.kernel[2]);
+  const bool is_plane = geometry.out[0] == 1 && geometry.kernel[0] == 1 && geometry.in[0] == 1 &&
+                        geometry.pad[0] == 0;
+  constexpr int64_t kPixels = DepthwisePlaneGenerator::kMostPixels;
+  return is_plane && DepthwisePlaneGenerator::MostTapRows(problem_.unit, geometry.kernel[2]) > 0 &&
+         AreNear({CheckedProduct({geometry.stride[2], problem_.src.spatial[2], kPixels}),
+                  CheckedMul(geometry.pad[2], problem_.src.spatial[2]),
+                  CheckedMul(problem_.dst.spatial[2], kPixels)});
 }
 
 absl::Status DepthwiseWeightsGradient::Compile(absl::string_view name) {
-  const bool has_tail = problem_.geometry.groups % problem_.unit.lanes() != 0;
   if (IsPlanar()) {
-    if (has_tail) ABSL_RETURN_IF_ERROR(CompilePlane(name, true));
-    return Blocks() == 1 && has_tail ? absl::OkStatus() : CompilePlane(name, false);
+    const absl::Status planes = CompilePlanes(name);
+    if (!absl::IsUnimplemented(planes)) return planes;
+    planes_.clear();  // a part's code is too long
   }
+  return CompileRectangles(name);
+}
+
+absl::Status DepthwiseWeightsGradient::CompileRectangles(absl::string_view name) {
   absl::Status status;
   for (const Segment& rows : segments_[1]) {
     for (const Segment& pixels : segments_[2]) {
@@ -103,27 +112,67 @@ absl::Status DepthwiseWeightsGradient::Compile(absl::string_view name) {
   }
   ABSL_RETURN_IF_ERROR(status);
   if (!problem_.has_bias) return absl::OkStatus();
+  const bool has_tail = TailChannels() != 0;
   if (has_tail) ABSL_RETURN_IF_ERROR(CompileBiasTile(name, true));
   return Blocks() == 1 && has_tail ? absl::OkStatus() : CompileBiasTile(name, false);
 }
 
-absl::Status DepthwiseWeightsGradient::CompilePlane(absl::string_view name, bool tail) {
+// Rows of taps in about equal parts. The first part takes the bias, and fetches for all of them.
+absl::Status DepthwiseWeightsGradient::CompilePlanes(absl::string_view name) {
+  const int64_t rows = problem_.geometry.kernel[1];
+  const int64_t most =
+      DepthwisePlaneGenerator::MostTapRows(problem_.unit, problem_.geometry.kernel[2]);
+  const int64_t parts = DivUp(rows, most), of_part = DivUp(rows, parts);
+  for (int64_t first = 0; first < rows; first += of_part) {
+    const TapRange part{first, std::min(rows, first + of_part)};
+    const bool has_tail = first == 0 && problem_.has_bias && TailChannels() != 0;
+    Plane& plane = planes_.emplace_back();
+    if (has_tail) ABSL_RETURN_IF_ERROR(CompilePlane(name, part, true, &plane[1]));
+    if (!has_tail || Blocks() > 1) ABSL_RETURN_IF_ERROR(CompilePlane(name, part, false, &plane[0]));
+  }
+  return absl::OkStatus();
+}
+
+// The segments of rows, with the taps of `part` alone. Neighbours that then have the same taps are
+// joined, since each segment has code of its own.
+std::vector<OutputSegment> DepthwiseWeightsGradient::RowsOf(const TapRange& part) const {
+  std::vector<Segment> rows;
+  for (const Segment& segment : segments_[1]) {
+    TapRange taps = {std::max(segment.taps.begin, part.begin),
+                     std::min(segment.taps.end, part.end)};
+    if (taps.begin >= taps.end) taps = {part.begin, part.begin};
+    if (!rows.empty() && AreSame(rows.back().taps, taps)) {
+      rows.back().outputs.end = segment.outputs.end;
+    } else {
+      rows.push_back({segment.outputs, taps});
+    }
+  }
+  return rows;
+}
+
+absl::Status DepthwiseWeightsGradient::CompilePlane(absl::string_view name, const TapRange& part,
+                                                    bool tail, Tile* to) const {
   const WeightsGradientProblem& p = problem_;
   const Geometry& geometry = p.geometry;
-  DepthwisePlane plane{.unit = p.unit, .rows = segments_[1], .pixels = segments_[2]};
-  plane.tap_rows = static_cast<int>(geometry.kernel[1]);
-  plane.taps_of_row = static_cast<int>(geometry.kernel[2]);
-  plane.src_row = geometry.stride[1] * p.src.spatial[1] * kFloatBytes;
-  plane.src_pixel = geometry.stride[2] * p.src.spatial[2] * kFloatBytes;
+  DepthwisePlane plane{.unit = p.unit, .tap_rows = part, .rows = RowsOf(part)};
+  plane.src_pixels = geometry.in[2];
+  plane.dst_pixels = geometry.out[2];
+  plane.taps = geometry.kernel[2];
+  plane.stride = geometry.stride[2];
+  plane.tap_step = geometry.tap_step[2];
+  plane.pad = geometry.pad[2];
+  plane.row_stride = geometry.stride[1];
+  plane.src_pixel = p.src.spatial[2] * kFloatBytes;
+  plane.src_row = p.src.spatial[1] * kFloatBytes;
   plane.src_tap_row = geometry.tap_step[1] * p.src.spatial[1] * kFloatBytes;
-  plane.src_tap = geometry.tap_step[2] * p.src.spatial[2] * kFloatBytes;
-  plane.dst_row = p.dst.spatial[1] * kFloatBytes;
   plane.dst_pixel = p.dst.spatial[2] * kFloatBytes;
-  plane.weights_tap_row = p.weights.taps[1] * kFloatBytes;
+  plane.dst_row = p.dst.spatial[1] * kFloatBytes;
   plane.weights_tap = p.weights.taps[2] * kFloatBytes;
-  plane.has_bias = p.has_bias;
-  plane.tail_lanes = tail ? static_cast<int>(geometry.groups % p.unit.lanes()) : 0;
-  ABSL_ASSIGN_OR_RETURN(planes_[tail], jit::Compile<DepthwisePlaneGenerator>(name, plane));
+  plane.weights_tap_row = p.weights.taps[1] * kFloatBytes;
+  plane.has_bias = p.has_bias && part.begin == 0;
+  plane.tail_lanes = tail ? static_cast<int>(TailChannels()) : 0;
+  plane.fetches_ahead = part.begin == 0 && geometry.stride[2] <= kMostFetchedPixels;
+  ABSL_ASSIGN_OR_RETURN(*to, jit::Compile<DepthwisePlaneGenerator>(name, plane));
   return absl::OkStatus();
 }
 
@@ -152,7 +201,7 @@ absl::Status DepthwiseWeightsGradient::CompileBiasTile(absl::string_view name, b
   const WeightsGradientProblem& p = problem_;
   WeightsGradientTile config{.unit = p.unit};
   config.chains = WeightsGradientGenerator::kChainsOfBias;
-  config.tail_lanes = tail ? static_cast<int>(p.geometry.groups % p.unit.lanes()) : 0;
+  config.tail_lanes = tail ? static_cast<int>(TailChannels()) : 0;
   config.dst_pixel = p.dst.spatial[2] * kFloatBytes;
   config.dst_row = p.dst.spatial[1] * kFloatBytes;
   ABSL_ASSIGN_OR_RETURN(bias_tiles_[tail], jit::Compile<WeightsGradientGenerator>(name, config));
@@ -162,10 +211,12 @@ absl::Status DepthwiseWeightsGradient::CompileBiasTile(absl::string_view name, b
 int64_t DepthwiseWeightsGradient::code_bytes() const {
   int64_t bytes = 0;
   for (const auto& [taps, tile] : tiles_) bytes += static_cast<int64_t>(tile->code_bytes());
-  for (const auto* tiles : {&bias_tiles_, &planes_}) {
-    for (const Tile& tile : *tiles)
+  const auto add = [&](const std::array<Tile, 2>& tiles) {
+    for (const Tile& tile : tiles)
       bytes += tile == nullptr ? 0 : static_cast<int64_t>(tile->code_bytes());
-  }
+  };
+  add(bias_tiles_);
+  for (const Plane& plane : planes_) add(plane);
   return bytes;
 }
 
@@ -183,8 +234,8 @@ void DepthwiseWeightsGradient::RunBlock(const Operands& operands, int64_t block)
     if (p.has_bias) std::fill(bias, bias + std::min(lanes, p.geometry.groups - first), 0.0f);
   }
   for (int64_t n = 0; n < p.geometry.batch && !threading::Stopped(); ++n) {
-    if (IsPlanar()) {
-      RunPlane(operands, block, n);
+    if (!planes_.empty()) {
+      RunPlanes(operands, block, n);
       continue;
     }
     const float* const diff_dst = operands.diff_dst + n * p.dst.image + block * p.dst.block;
@@ -193,30 +244,49 @@ void DepthwiseWeightsGradient::RunBlock(const Operands& operands, int64_t block)
   }
 }
 
-// Meanwhile the next image is fetched, or the first one of the next block; of planes so large that
-// it would leave the caches again before it is read, what lies a page ahead.
-void DepthwiseWeightsGradient::RunPlane(const Operands& operands, int64_t block,
-                                        int64_t image) const {
+void DepthwiseWeightsGradient::RunPlanes(const Operands& operands, int64_t block,
+                                         int64_t image) const {
+  const WeightsGradientProblem& p = problem_;
+  DepthwisePlaneArgs args = ArgsAhead(block, image);
+  args.src = operands.src + image * p.src.image + block * p.src.block -
+             p.geometry.pad[1] * p.src.spatial[1];
+  args.diff_dst = operands.diff_dst + image * p.dst.image + block * p.dst.block;
+  args.diff_weights = operands.diff_weights + block * p.weights.oc_block;
+  args.diff_bias = p.has_bias ? operands.diff_bias + block * p.unit.lanes() : nullptr;
+  const bool is_tail = block == Blocks() - 1 && TailChannels() != 0;
+  for (const Plane& plane : planes_) {
+    const Tile& tile = is_tail && plane[1] != nullptr ? plane[1] : plane[0];
+    tile->entry<DepthwisePlaneGenerator::Function>()(&args);
+  }
+}
+
+// Some rows ahead of what the window reads, and after the last of them the plane that is next: of
+// the next image, or of the next block's first one.
+DepthwisePlaneArgs DepthwiseWeightsGradient::ArgsAhead(int64_t block, int64_t image) const {
   const WeightsGradientProblem& p = problem_;
   const Geometry& geometry = p.geometry;
-  const int64_t corner = geometry.pad[1] * p.src.spatial[1] + geometry.pad[2] * p.src.spatial[2];
-  DepthwisePlaneArgs args = {
-      .src = operands.src + image * p.src.image + block * p.src.block - corner,
-      .diff_dst = operands.diff_dst + image * p.dst.image + block * p.dst.block,
-      .diff_weights = operands.diff_weights + block * p.weights.oc_block,
-      .diff_bias = p.has_bias ? operands.diff_bias + block * p.unit.lanes() : nullptr};
-  if (std::max(p.src.spatial[1] * geometry.in[1], p.dst.spatial[1] * geometry.out[1]) >
-      kLargestFetchedPlane) {
-    args.src_ahead = args.dst_ahead = kBytesOfPage;
-  } else if (image + 1 < geometry.batch) {
-    args.src_ahead = p.src.image * kFloatBytes;
-    args.dst_ahead = p.dst.image * kFloatBytes;
+  const int64_t stride = geometry.stride[1], pad = geometry.pad[1], outputs = geometry.out[1];
+  const int64_t below = std::max<int64_t>(0, (geometry.kernel[1] - 1) * geometry.tap_step[1] - pad);
+  const int64_t rows =
+      std::min(outputs, DivUp(kPixelsAhead, geometry.out[2]) + DivUp(below, stride));
+  int64_t next_src = 0, next_dst = 0;
+  if (image + 1 < geometry.batch) {
+    next_src = p.src.image;
+    next_dst = p.dst.image;
   } else if (block + 1 < Blocks()) {
-    args.src_ahead = (p.src.block - image * p.src.image) * kFloatBytes;
-    args.dst_ahead = (p.dst.block - image * p.dst.image) * kFloatBytes;
+    next_src = p.src.block - image * p.src.image;
+    next_dst = p.dst.block - image * p.dst.image;
   }
-  const bool tail = block == Blocks() - 1 && geometry.groups % p.unit.lanes() != 0;
-  planes_[tail]->entry<DepthwisePlaneGenerator::Function>()(&args);
+  const auto ahead = [&](int64_t src, int64_t dst, int64_t of_rows) {
+    return DepthwisePlaneArgs::Ahead{
+        (src + (of_rows * stride + pad) * p.src.spatial[1]) * kFloatBytes,
+        (dst + of_rows * p.dst.spatial[1]) * kFloatBytes};
+  };
+  DepthwisePlaneArgs args;
+  args.next_ahead = ahead(next_src, next_dst, rows - outputs);
+  args.ahead = rows == outputs ? args.next_ahead : ahead(0, 0, rows);
+  args.rows_to_next = std::max<int64_t>(1, outputs - rows);
+  return args;
 }
 
 void DepthwiseWeightsGradient::RunImage(const Place& place) const {
@@ -261,7 +331,7 @@ void DepthwiseWeightsGradient::RunRectangle(const Place& place, const Segment& r
 
 void DepthwiseWeightsGradient::RunBias(const float* diff_dst, int64_t block, float* bias) const {
   const Geometry& geometry = problem_.geometry;
-  const bool tail = block == Blocks() - 1 && geometry.groups % problem_.unit.lanes() != 0;
+  const bool tail = block == Blocks() - 1 && TailChannels() != 0;
   for (int64_t depth = 0; depth < geometry.out[0]; ++depth) {
     const WeightsGradientArgs args = {.src = &kOneEverywhere,
                                       .diff_dst = diff_dst + depth * problem_.dst.spatial[0],

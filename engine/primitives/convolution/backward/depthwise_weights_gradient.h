@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The gradients of the weights and bias of a depthwise convolution. Where registers hold the sums
-// of all taps of a window, a plane is a call (depthwise_plane_generator.h). Elsewhere outputs that
-// the same taps reach make up a rectangle of an image, and a depthwise tile of
-// weights_gradient_generator.h holds the sums of as many of its taps as registers last for. Blocks
-// of channels have owners, which add the planes or rectangles of all images in their order: bits
-// depend on the descriptor of one image and the vector unit alone.
+// of a row of taps, a plane is a call for every few of these rows (depthwise_plane_generator.h).
+// Elsewhere, and where the code of such a call is too long, outputs that the same taps reach make
+// up a rectangle of an image, and a depthwise tile of weights_gradient_generator.h holds the sums
+// of as many of its taps as registers last for. Blocks of channels have owners, which add the
+// planes or rectangles of all images in their order: bits depend on the descriptor of one image and
+// the vector unit alone.
 //
 // Immutable once created; thread-safe.
 #ifndef ENGINE_PRIMITIVES_CONVOLUTION_BACKWARD_DEPTHWISE_WEIGHTS_GRADIENT_H_
@@ -53,22 +54,29 @@ class DepthwiseWeightsGradient {
     float* diff_weights;
   };
   using Tile = std::unique_ptr<const jit::Generator>;
+  using Plane = std::array<Tile, 2>;  // whether diff_bias of the block has a tail
 
   explicit DepthwiseWeightsGradient(const WeightsGradientProblem& problem);
   std::vector<Segment> SegmentsOf(int d) const;
   bool IsPlanar() const;
   int64_t MostTaps() const { return problem_.unit.registers() >= 32 ? 24 : 12; }
   int64_t Blocks() const;
+  int64_t TailChannels() const;
   absl::Status Compile(absl::string_view name);
+  absl::Status CompileRectangles(absl::string_view name);
   absl::Status CompileTile(absl::string_view name, int64_t rows, int64_t taps_of_row);
   absl::Status CompileBiasTile(absl::string_view name, bool tail);
-  absl::Status CompilePlane(absl::string_view name, bool tail);
+  absl::Status CompilePlanes(absl::string_view name);
+  std::vector<Segment> RowsOf(const TapRange& part) const;
+  absl::Status CompilePlane(absl::string_view name, const TapRange& part, bool tail,
+                            Tile* to) const;
   // Calls visit(row range, tap range of a row) for parts of the taps that one tile holds.
   template <typename Visit>
   void ForEachPart(const TapRange& rows, const TapRange& taps, const Visit& visit) const;
 
   void RunBlock(const Operands& operands, int64_t block) const;
-  void RunPlane(const Operands& operands, int64_t block, int64_t image) const;
+  void RunPlanes(const Operands& operands, int64_t block, int64_t image) const;
+  DepthwisePlaneArgs ArgsAhead(int64_t block, int64_t image) const;
   void RunImage(const Place& place) const;
   void RunRectangle(const Place& place, const Segment& rows, const Segment& pixels) const;
   void RunBias(const float* diff_dst, int64_t block, float* bias) const;
@@ -76,7 +84,8 @@ class DepthwiseWeightsGradient {
   WeightsGradientProblem problem_;
   std::array<std::vector<Segment>, 3> segments_;       // some of them may have no taps
   std::map<std::pair<int64_t, int64_t>, Tile> tiles_;  // by rows of taps, and taps of a row
-  std::array<Tile, 2> bias_tiles_, planes_;            // whether the block has a tail
+  std::array<Tile, 2> bias_tiles_;                     // whether the block has a tail
+  std::vector<Plane> planes_;                          // of parts of the rows of taps
 };
 
 }  // namespace tilewire::convolution

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "engine/cpu/isa.h"
 #include "engine/cpu/machine.h"
 #include "engine/primitives/convolution/convolution.h"
@@ -26,6 +27,11 @@ std::vector<ConvolutionCase> GradientShapes() {
       Case("1x1, strided, tails of channels", {3, 20, 9, 11}, 33, {1, 1}, {.strides = {2, 3}}),
       Case("1x1, strided groups", {2, 32, 8, 9}, 48, {1, 1}, {.groups = 2, .strides = {2, 2}}),
       Case("1x1x1, strided", {2, 17, 4, 5, 6}, 16, {1, 1, 1}, {.strides = {2, 1, 2}}),
+      Case("1x1, whole blocks", {3, 32, 7, 9}, 48, {1, 1}),
+      Case("1x1, strided, images copied one by one", {9, 40, 7, 9}, 48, {1, 1},
+           {.strides = {2, 3}}),
+      Case("1x1, strided groups, images copied one by one", {8, 32, 8, 9}, 64, {1, 1},
+           {.groups = 2, .strides = {2, 2}}),
       Case("1x1, strided and padded", {2, 16, 6, 7}, 16, {1, 1},
            {.strides = {2, 2}, .left = {1, 1}}),
       Case("more blocks of src than stay in cache", {2, 184, 13, 15}, 33, {1, 1}),
@@ -48,6 +54,12 @@ std::vector<ConvolutionCase> GradientShapes() {
       Case("parts of channels", {2, 150, 4, 5}, 256, {3, 3}, {.left = {1, 1}}),
       Case("wide windows of one channel, strided", {2, 40, 13, 14}, 40, {5, 7},
            {.groups = 40, .strides = {2, 3}, .dilations = {0, 1}, .left = {2, 5}}),
+      Case("windows of one channel in parts of rows, some of which reach nothing", {2, 20, 3, 9},
+           20, {7, 7}, {.groups = 20, .left = {5, 3}}),
+      Case("windows of one channel, whose rows of taps fill the registers", {2, 20, 5, 31}, 20,
+           {2, 12}, {.groups = 20, .left = {1, 6}}),
+      Case("windows of one channel, whose rows of taps exceed the registers", {2, 20, 4, 40}, 20,
+           {2, 29}, {.groups = 20, .left = {1, 14}}),
       Case("long rows of one channel, strides larger than the window", {1, 17, 7, 75}, 17, {2, 2},
            {.groups = 17, .strides = {3, 3}}),
       Case("groups with owners", {2, 540, 3, 3}, 1620, {1, 1}, {.groups = 3}),
@@ -147,7 +159,8 @@ TEST_P(ConvolutionGradientTest, CutsOfABatchGiveTheSameBits) {
       Case("by owners", {1, 264, 5, 6}, 272, {3, 3}, {.left = {1, 1}}),
       Case("strided pixels", {1, 264, 5, 7}, 520, {1, 1}, {.strides = {2, 2}}),
       Case("groups in parts of blocks", {1, 60, 5, 6}, 36, {1, 1}, {.groups = 3}),
-      Case("depthwise", {1, 20, 5, 6}, 20, {3, 3}, {.groups = 20, .left = {1, 1}})};
+      Case("depthwise", {1, 20, 5, 6}, 20, {3, 3}, {.groups = 20, .left = {1, 1}}),
+      Case("depthwise, taps in parts", {1, 20, 9, 9}, 20, {7, 7}, {.groups = 20, .left = {3, 3}})};
   for (const ConvolutionCase& shape : shapes) {
     SCOPED_TRACE(shape.why);
     for (const std::vector<int64_t>& parts : {std::vector<int64_t>{1, 1, 1}, {2, 3}})
@@ -192,6 +205,97 @@ TEST_P(ConvolutionGradientTest, InfinityDoesNotReachTheTail) {
 INSTANTIATE_TEST_SUITE_P(AllImplementations, ConvolutionGradientTest,
                          ::testing::ValuesIn(BackwardRows(ConvolutionImplementations())),
                          RowName<Implementation<ConvolutionDesc>>);
+
+// Images with rows and columns exchanged.
+std::vector<float> Transposed(const std::vector<float>& images, size_t rows, size_t columns) {
+  std::vector<float> result(images.size());
+  for (size_t i = 0; i < images.size(); ++i) {
+    const size_t image = i / (rows * columns), row = i / columns % rows, column = i % columns;
+    result[(image * columns + column) * rows + row] = images[i];
+  }
+  return result;
+}
+
+// Beside a border, where other taps reach, a tile has outputs of a column; of the same windows with
+// rows and columns exchanged, of a row.
+TEST(ConvolutionGradientByPhasesTest, ColumnsHaveTheBitsOfRows) {
+  if (!cpu::Supports(cpu::Isa::kAvx2)) GTEST_SKIP() << "the CPU lacks avx2";
+  const ConvolutionCase wide =
+      Case("", {2, 17, 27, 14}, 24, {1, 3}, {.strides = {2, 2}, .left = {0, 1}});
+  const ConvolutionCase tall =
+      Case("", {2, 17, 14, 27}, 24, {3, 1}, {.strides = {2, 2}, .left = {1, 0}});
+  const auto run = [](const ConvolutionCase& shape, const ByArgument& operands) {
+    const auto create = [&](ScratchpadMode mode) {
+      Attributes attributes;
+      attributes.scratchpad_mode = mode;
+      return *CreateConvolution(Backward(DescOf(shape), PropKind::kBackwardData), attributes,
+                                {.only = "convolution/avx2_f32_backward_data_by_phases"});
+    };
+    return RunGradient({create(ScratchpadMode::kLibrary), create(ScratchpadMode::kUser)}, operands)
+        .at(kArgDiffSrc);
+  };
+  ByArgument operands =
+      RandomOperands(/*integers=*/false, *ElementCount(wide.SrcDims()),
+                     *ElementCount(wide.WeightsDims()), *ElementCount(wide.DstDims()));
+  const std::vector<float> by_columns = run(wide, operands);
+  operands[kArgDiffDst] = Transposed(operands[kArgDiffDst], 14, 7);
+  EXPECT_EQ(Transposed(run(tall, operands), 14, 27), by_columns);
+}
+
+// The row for depthwise weights takes the shape with every vector unit, and is exact on integers.
+void CheckDepthwiseWeights(const ConvolutionCase& shape, int64_t most_code_bytes) {
+  const ConvolutionDesc desc = Backward(DescOf(shape), PropKind::kBackwardWeights);
+  const ByArgument operands =
+      RandomOperands(/*integers=*/true, *ElementCount(shape.SrcDims()),
+                     *ElementCount(shape.WeightsDims()), *ElementCount(shape.DstDims()));
+  const ExpectedGradient weights =
+      GradientOf(desc.prop_kind, GradientCaseOf(shape).products, operands);
+  for (cpu::Isa isa : {cpu::Isa::kAvx2, cpu::Isa::kAvx512}) {
+    if (!cpu::Supports(isa)) continue;
+    const std::string row =
+        absl::StrCat("convolution/", cpu::IsaName(isa), "_f32_depthwise_weights");
+    SCOPED_TRACE(row);
+    const auto create = [&](ScratchpadMode mode) {
+      Attributes attributes;
+      attributes.scratchpad_mode = mode;
+      return CreateConvolution(desc, attributes, {.only = row});
+    };
+    auto library = create(ScratchpadMode::kLibrary), user = create(ScratchpadMode::kUser);
+    ASSERT_THAT(library, IsOk());
+    ASSERT_THAT(user, IsOk());
+    EXPECT_LT((*library)->info().code_bytes, most_code_bytes);
+    const ByArgument found = RunGradient({*library, *user}, operands);
+    ExpectGradient(weights, found.at(kArgDiffWeights), true, false);
+    ExpectGradient(GradientOfBias(shape.DstDims(), operands), found.at(kArgDiffBias), true, false);
+  }
+}
+
+// Windows have many kinds of rows of outputs, but each few rows of taps need code for few of them.
+TEST(ConvolutionGradientOfDepthwiseWeightsTest, TallWindowsHaveLittleCode) {
+  constexpr int64_t kMostCodeBytes = 256 * 1024;
+  const ConvolutionCase shapes[] = {
+      Case("71x5", {1, 20, 96, 96}, 20, {71, 5}, {.groups = 20, .left = {35, 2}}),
+      Case("51x5", {1, 20, 56, 56}, 20, {51, 5}, {.groups = 20, .left = {25, 2}}),
+      Case("27x27", {1, 20, 56, 56}, 20, {27, 27}, {.groups = 20, .left = {13, 13}}),
+  };
+  for (const ConvolutionCase& shape : shapes) {
+    SCOPED_TRACE(shape.why);
+    CheckDepthwiseWeights(shape, kMostCodeBytes);
+  }
+}
+
+// Where taps far apart make nearly every tile of a row one of its own, the code of a plane exceeds
+// its bound with 32 registers; with 16 a row of taps exceeds them.
+TEST(ConvolutionGradientOfDepthwiseWeightsTest, RectanglesStandInForPlanesOfTooMuchCode) {
+  constexpr int64_t kMostCodeBytes = 64 * 1024;
+  CheckDepthwiseWeights(Case("", {2, 20, 1, 5632}, 20, {1, 22},
+                             {.groups = 20,
+                              .strides = {1, 16},
+                              .dilations = {0, 255},
+                              .left = {1, 5440},
+                              .right = {1, 5440}}),
+                        kMostCodeBytes);
+}
 
 struct GradientError {
   const char* why;

@@ -28,7 +28,7 @@ int64_t ElementsIn(const AlignedBuffer& buffer, DataType type) {
 }
 
 // Packs the values. Memory that belongs to other tensors, between the images of this one, is NaN.
-AlignedBuffer Pack(const MemoryDesc& desc, const std::vector<float>& values, float tail) {
+AlignedBuffer PackWithTail(const MemoryDesc& desc, const std::vector<float>& values, float tail) {
   AlignedBuffer buffer = *AlignedBuffer::Allocate(desc.SizeBytes());
   const DataType type = desc.data_type();
   const auto store = [&](int64_t at, float value) { StoreElement(type, value, buffer.data(), at); };
@@ -43,7 +43,7 @@ AlignedBuffer Pack(const MemoryDesc& desc, const std::vector<float>& values, flo
   return buffer;
 }
 
-std::vector<float> Unpack(const MemoryDesc& desc, const AlignedBuffer& buffer) {
+std::vector<float> UnpackFloats(const MemoryDesc& desc, const AlignedBuffer& buffer) {
   std::vector<float> values;
   const SeparableOffsets offsets(desc);
   ForEachIndex(desc.dims(), [&](const Dims& index) {
@@ -171,10 +171,10 @@ Attributes AttributesOf(const std::vector<PostOp>& chain, ScratchpadMode mode) {
 
 AlignedBuffer PackWeights(const MemoryDesc& desc, const std::vector<float>& values) {
   if (desc.format_kind() == FormatKind::kBlocked && desc.data_type() == DataType::kF32)
-    return Pack(desc, values, 0);
+    return PackWithTail(desc, values, 0);
   const absl::string_view order = absl::string_view("abcdef").substr(0, desc.rank());
   const MemoryDesc plain = *MemoryDesc::CreatePattern(desc.dims(), DataType::kF32, order);
-  const AlignedBuffer from = Pack(plain, values, 0);
+  const AlignedBuffer from = PackWithTail(plain, values, 0);
   AlignedBuffer to = *AlignedBuffer::Allocate(desc.SizeBytes());
   ExecuteArgs args;
   args.Set(kArgSrc, from.data()).Set(kArgDst, to.data());
@@ -188,22 +188,22 @@ AlignedBuffer PackWeights(const MemoryDesc& desc, const std::vector<float>& valu
 
 std::vector<float> Execute(const Primitive& primitive, const Contents& contents,
                            const threading::Team& team, bool* tail_is_zero) {
-  const AlignedBuffer src = Pack(primitive.Desc(kArgSrc), contents.src, 0);
+  const AlignedBuffer src = PackWithTail(primitive.Desc(kArgSrc), contents.src, 0);
   const AlignedBuffer weights = PackWeights(primitive.Desc(kArgWeights), contents.weights);
   AlignedBuffer bias;
-  const AlignedBuffer dst = Pack(primitive.Desc(kArgDst), contents.dst, kNan);
+  const AlignedBuffer dst = PackWithTail(primitive.Desc(kArgDst), contents.dst, kNan);
   const AlignedBuffer scratchpad = *AlignedBuffer::Allocate(primitive.ScratchpadDesc().SizeBytes());
   ExecuteArgs args;
   args.Set(kArgSrc, src.data()).Set(kArgWeights, weights.data()).Set(kArgDst, dst.data());
   if (!contents.bias.empty()) {
-    bias = Pack(primitive.Desc(kArgBias), contents.bias, 0);
+    bias = PackWithTail(primitive.Desc(kArgBias), contents.bias, 0);
     args.Set(kArgBias, bias.data());
   }
   if (scratchpad.size() > 0) args.Set(kArgScratchpad, scratchpad.data());
   if (!primitive.Execute(args, team).ok()) return {};
   ExpectUntouchedBetweenElements(primitive.Desc(kArgDst), dst);
   if (tail_is_zero != nullptr) *tail_is_zero = PaddingIsZero(primitive.Desc(kArgDst), dst.data());
-  return Unpack(primitive.Desc(kArgDst), dst);
+  return UnpackFloats(primitive.Desc(kArgDst), dst);
 }
 
 }  // namespace tilewire::testing
