@@ -14,6 +14,9 @@
 //                     src[n, ic, o*stride + k*(dilation+1) - padding_left])
 //                     diff_bias[oc] = postops(sum over n, o of diff_dst[n,oc,o])
 //
+// Algorithm Winograd's, where it is asked for, or none: what has no such row is refused. Backward
+//           data has it for windows of 3x3 with stride 1, without dilation and groups; the row
+//           then runs Winograd's convolution of diff_dst inside. Backward weights has none.
 // Backward  f32. weighted_gradients.h says what the fields of a descriptor are then, and which
 //           post-ops there are. The rest is of forward propagation, where it is not about shapes.
 // Types     f32 throughout, but that src and dst may each be bf16, to which results are rounded to
@@ -90,6 +93,7 @@ TILEWIRE_FIELDS(ConvolutionDesc, prop_kind, algorithm, src, weights, bias, dst, 
                 padding_left, padding_right, range, weights_zero_point);
 
 //   kInvalidArgument  shapes that do not fit each other; the message names the dimension
+//   kUnimplemented    a gradient by an algorithm that it does not have
 TILEWIRE_PRIMITIVE_FUNCTIONS(Convolution);
 
 }  // namespace tilewire

@@ -133,6 +133,24 @@ absl::Status ValidateRange(const ConvolutionDesc& desc) {
   return Unimplemented("convolution: only a src of u8 has a range");
 }
 
+// Gradients that Winograd's algorithm is asked for. Rows refuse them, too, but the reasons of all
+// rows would bury this one.
+absl::Status ValidateGradientAlgorithm(const ConvolutionDesc& desc) {
+  if (desc.algorithm != ConvolutionAlgorithm::kWinograd) return absl::OkStatus();
+  if (desc.prop_kind == PropKind::kBackwardWeights)
+    return Unimplemented(
+        "convolution: backward_weights has no Winograd algorithm, allowed are auto and direct");
+  if (desc.prop_kind != PropKind::kBackwardData) return absl::OkStatus();
+  const Geometry geometry = GeometryOf(desc);
+  const Spatial ones = {1, 1, 1};
+  if (desc.src.rank() == 4 && !geometry.grouped_weights && geometry.kernel == Spatial{1, 3, 3} &&
+      geometry.stride == ones && geometry.tap_step == ones)
+    return absl::OkStatus();
+  return Unimplemented(
+      "convolution: Winograd's backward_data is for windows of 3x3 with stride 1, without dilation "
+      "and groups; for others the algorithm is auto or direct");
+}
+
 }  // namespace
 
 absl::Status Validate(const ConvolutionDesc& desc, const Attributes& attributes) {
@@ -140,7 +158,10 @@ absl::Status Validate(const ConvolutionDesc& desc, const Attributes& attributes)
   ABSL_RETURN_IF_ERROR(ValidateChannels(desc));
   ABSL_RETURN_IF_ERROR(ValidateSpatial(desc));
   ABSL_RETURN_IF_ERROR(ValidateRange(desc));
-  if (IsBackward(desc.prop_kind)) return CheckWeightedGradients("convolution", desc, attributes);
+  if (IsBackward(desc.prop_kind)) {
+    ABSL_RETURN_IF_ERROR(ValidateGradientAlgorithm(desc));
+    return CheckWeightedGradients("convolution", desc, attributes);
+  }
   if (desc.dst.format_kind() == FormatKind::kBlocked && desc.dst.Overlaps()) {
     return Invalid("elements of dst share an address");
   }
