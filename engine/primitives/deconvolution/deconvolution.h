@@ -24,6 +24,8 @@
 //          post-ops there are.
 // Layouts  Any tensor may be `any`: the primitive chooses. Post-ops: eltwise and sum.
 // Order    The order of addition depends only on the per-image descriptor and the instruction set.
+//          Fast rows add images of gradients of weights in their order: a batch may be cut between
+//          them, later parts added by `sum`, and gives the same bits.
 // Source   tests/engine/rows.txt P04; Dumoulin and Visin, "A guide to convolution arithmetic for
 //          deep learning", 2016, 4.
 #ifndef ENGINE_PRIMITIVES_DECONVOLUTION_DECONVOLUTION_H_

@@ -123,6 +123,11 @@ TileConfig ConfigOf(const DeconvolutionDesc& desc, const PostOps& post_ops, cons
 
 }  // namespace
 
+absl::Status RequireForwardF32(const DeconvolutionDesc& desc, const Attributes& attributes) {
+  ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.weights, desc.bias, desc.dst));
+  return RequireNoOutputScales(attributes);
+}
+
 absl::StatusOr<DeconvolutionDesc> ResolveDirect(const Request<DeconvolutionDesc>& request) {
   const DeconvolutionDesc& desc = request.desc;
   ABSL_RETURN_IF_ERROR(RequireForwardF32(desc, request.attributes));

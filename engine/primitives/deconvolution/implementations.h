@@ -30,6 +30,11 @@ TILEWIRE_COST(DeconvolutionDesc, Direct);
 TILEWIRE_ROW(DeconvolutionDesc, FewOutputs);
 TILEWIRE_COST(DeconvolutionDesc, FewOutputs);
 
+// Gradients by a direct convolution of the table in convolution.h, in whatever layouts that wants,
+// with the two dimensions of channels of weights exchanged. The gradient of the bias is the sum, in
+// the order of images, of each image's sum in double, rounded.
+TILEWIRE_ROW(DeconvolutionDesc, Backward);
+
 TILEWIRE_ROW(DeconvolutionDesc, Reference);
 
 TILEWIRE_ROW(DeconvolutionDesc, ReferenceBackward);

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/base/status_macros.h"
 #include "engine/primitives/creation.h"
 #include "engine/primitives/deconvolution/deconvolution.h"
 #include "engine/primitives/deconvolution/geometry.h"
@@ -10,15 +9,6 @@
 #include "engine/primitives/weighted_gradients.h"
 
 namespace tilewire {
-namespace deconvolution {
-
-absl::Status RequireForwardF32(const DeconvolutionDesc& desc, const Attributes& attributes) {
-  ABSL_RETURN_IF_ERROR(RequireF32(desc.src, desc.weights, desc.bias, desc.dst));
-  return RequireNoOutputScales(attributes);
-}
-
-}  // namespace deconvolution
-
 std::vector<DeconvolutionDesc> DeconvolutionProbes(DataType type) {
   DeconvolutionDesc desc;
   desc.src = probes::Any({1, 32, 7, 7}, type);
@@ -43,9 +33,13 @@ TILEWIRE_DEFINE_PRIMITIVE_OF_ROWS(
     Deconvolution, deconvolution,
     {kAvx512AndAvx2,
      {{"f32_few_outputs", ResolveFewOutputs, CreateFewOutputs, {}, CostFewOutputs},
-      {"f32_direct", ResolveDirect, CreateDirect, {}, CostDirect}}},
+      {"f32_direct", ResolveDirect, CreateDirect, {}, CostDirect},
+      {"f32_backward",
+       ResolveBackward,
+       CreateBackward,
+       {.takes_mask = true, .propagations = kWeightedGradients}}}},
     {kAnyCpu,
-     {kReordered<DeconvolutionDesc, DeconvolutionImplementations>,
+     {kReorderedBothWays<DeconvolutionDesc, DeconvolutionImplementations>,
       {"reference", ResolveReference, CreateReference, {.is_reference = true}},
       {"reference_backward", ResolveReferenceBackward, CreateReferenceBackward,
        kWeightedReference}}});

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The rows of deconvolution that compute gradients.
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "engine/primitives/deconvolution/deconvolution.h"
 #include "tests/engine/primitives/batched_gradient_test.h"
 
@@ -79,24 +81,50 @@ TEST_P(DeconvolutionBackwardTest, IsTheOraclesGradient) {
 }
 
 TEST_P(DeconvolutionBackwardTest, TakesBlockedLayouts) {
+  for (const char* pattern : {"ABcd16b16a", "BAcd16a16b", "BAcd8a8b"}) {
+    for (const char* tag : {"nChw16c", "nChw8c", "nhwc"}) {
+      SCOPED_TRACE(absl::StrCat(pattern, " ", tag));
+      GradientCase<DeconvolutionDesc> c = SpreadCase(SpreadShapes()[2]);
+      c.desc.src =
+          Tagged(c.desc.src.dims(), absl::StrContains(pattern, "16") ? "nChw16c" : "nChw8c");
+      c.desc.dst = Tagged(c.desc.dst.dims(), tag);
+      c.desc.weights = *MemoryDesc::CreatePattern(c.desc.weights.dims(), DataType::kF32, pattern);
+      Check(c, true);
+    }
+  }
+}
+
+TEST_P(DeconvolutionBackwardTest, TakesABiasWithGaps) {
+  if (!Runs(PropKind::kBackwardWeights)) GTEST_SKIP() << "is of src";
   GradientCase<DeconvolutionDesc> c = SpreadCase(SpreadShapes()[2]);
-  c.desc.src = Tagged(c.desc.src.dims(), "nChw16c");
-  c.desc.dst = Tagged(c.desc.dst.dims(), "nhwc");
-  c.desc.weights = Tagged(c.desc.weights.dims(), "OIhw16i16o");
+  c.desc.bias = *MemoryDesc::CreateStrided({40}, DataType::kF32, {2});
   Check(c, true);
 }
 
 TEST_P(DeconvolutionBackwardTest, AddsAndMasks) { CheckPostOps(SpreadCase(SpreadShapes()[4])); }
 
+DeconvolutionDesc DescOfImages(SpreadShape shape, int64_t images) {
+  shape.src[0] = images;
+  return SpreadCase(shape).desc;
+}
+
 TEST_P(DeconvolutionBackwardTest, AnImageOfSrcDoesNotDependOnTheBatch) {
   if (!Runs(PropKind::kBackwardData)) GTEST_SKIP() << "is of weights";
+  if (GetParam().traits.runs_another) GTEST_SKIP() << "layouts may decide what runs inside";
   for (const SpreadShape& shape : SpreadShapes()) {
     SCOPED_TRACE(shape.why);
-    ExpectBitsOfImagesAlone(3, [&](int64_t images) {
-      SpreadShape of_images = shape;
-      of_images.src[0] = images;
-      return SpreadCase(of_images).desc;
-    });
+    ExpectBitsOfImagesAlone(3, [&](int64_t images) { return DescOfImages(shape, images); });
+  }
+}
+
+TEST_P(DeconvolutionBackwardTest, CutsOfABatchGiveTheSameBits) {
+  const ImplementationTraits& traits = GetParam().traits;
+  if (!Runs(PropKind::kBackwardWeights) || traits.is_reference || traits.runs_another)
+    GTEST_SKIP() << "a reference rounds the sum of each run; post-ops may decide what runs inside";
+  for (const SpreadShape& shape : SpreadShapes()) {
+    SCOPED_TRACE(shape.why);
+    for (const std::vector<int64_t>& parts : {std::vector<int64_t>{1, 1, 1}, {2, 3}})
+      ExpectBitsOfCuts(parts, [&](int64_t images) { return DescOfImages(shape, images); });
   }
 }
 
