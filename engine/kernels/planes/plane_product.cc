@@ -16,7 +16,10 @@ namespace {
 // Bytes of planes of weights: a core's share of its caches; and of its second one, for weights that
 // are split in every run and read for several items.
 constexpr int64_t kChunkBytes = 4 << 20, kSplitChunkBytes = 1 << 20;
-constexpr int64_t kPiecesOfThread = 2, kMostRows = 512;  // of a piece
+// Strips are cut into about so many pieces for each thread, as cores are not equally fast at all
+// times, but outputs only as far as there are fewer: every piece splits its strips.
+constexpr int64_t kPiecesOfThread = 8, kFewestPiecesOfThread = 2;
+constexpr int64_t kMostRows = 512, kFewestStrips = 2;  // of a piece
 constexpr int64_t kLineAlignment = 64;
 
 constexpr uint64_t LowLanes(int64_t count) { return (uint64_t{1} << count) - 1; }
@@ -182,13 +185,17 @@ void PlaneProduct::RunChunk(const PlaneOperands& operands, const Chunk& chunk,
   const int64_t first = first_items_[chunk.weights.begin];
   const int64_t items = first_items_[chunk.weights.begin + chunk.weights.size] - first;
   if (items * shape_.rows == 0) return;
-  const int64_t wanted = team.threads() == 1 ? 1 : kPiecesOfThread * team.threads();
+  const bool shares = team.threads() > 1;
+  const int64_t fewest = shares ? kFewestPiecesOfThread * team.threads() : 1;
+  const int64_t wanted = shares ? kPiecesOfThread * team.threads() : 1;
   const int64_t most = std::max<int64_t>(1, kMostRows / shape_.strips.rows);
-  const int64_t at_once = std::clamp<int64_t>(items * shape_.Strips() / wanted, 1, most);
+  const int64_t all = items * shape_.Strips();
+  const int64_t least = std::clamp<int64_t>(all / fewest, 1, std::min(most, kFewestStrips));
+  const int64_t at_once = std::clamp(all / wanted, least, most);
   const std::vector<Range> strips = SplitEvenly(shape_.Strips(), DivUp(shape_.Strips(), at_once));
   const auto runs = static_cast<int64_t>(strips.size());
   const std::vector<Range> groups = SplitEvenly(
-      chunk.groups.size, std::clamp<int64_t>(DivUp(wanted, items * runs), 1, chunk.groups.size));
+      chunk.groups.size, std::clamp<int64_t>(DivUp(fewest, items * runs), 1, chunk.groups.size));
   const auto parts = static_cast<int64_t>(groups.size());
   threading::ParallelForInSlots(team, items * runs * parts, slots_, [&](int64_t i, int64_t slot) {
     const Item& item = items_[first + i / parts / runs];
