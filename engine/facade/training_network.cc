@@ -91,8 +91,9 @@ absl::StatusOr<ValueId> AddTargets(const LossSpec& spec, ValueId output_id,
   const std::string name = absl::StrCat("targets of '", output.name, "'");
   DataType type = DataType::kF32;
   Dims dims = output.dims;
-  if (spec.kind == LossSpec::Kind::kSoftmaxCrossEntropy) {
-    ABSL_RETURN_IF_ERROR(CheckClasses(spec, output));
+  const bool takes_labels = spec.kind == LossSpec::Kind::kSoftmaxCrossEntropy;
+  if (takes_labels || !spec.class_weights.empty()) ABSL_RETURN_IF_ERROR(CheckClasses(spec, output));
+  if (takes_labels) {
     if (given != nullptr) {
       ABSL_ASSIGN_OR_RETURN(type, TypeOfClasses(spec, output, *given));
       dims = given->dims;

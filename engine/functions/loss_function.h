@@ -25,6 +25,12 @@ inline absl::string_view AlgorithmName(LossFunction function) {
   return kNames[static_cast<int>(function)];
 }
 
+// Whether weights of classes, which lie along dimension 1, belong to the loss.
+constexpr bool HasClassWeights(LossFunction function) {
+  return function == LossFunction::kSoftmaxCrossEntropy ||
+         function == LossFunction::kBinaryCrossEntropy;
+}
+
 }  // namespace tilewire::functions
 
 #endif  // ENGINE_FUNCTIONS_LOSS_FUNCTION_H_

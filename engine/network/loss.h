@@ -23,7 +23,7 @@ struct Loss {
   bool mean = true;
   double factor = 1;
   double delta = 1;  // of kHuber
-  // The others are of kSoftmaxCrossEntropy.
+  // The others are of kSoftmaxCrossEntropy, class weights of kBinaryCrossEntropy too.
   double label_smoothing = 0;
   std::optional<int64_t> ignore_index;
   std::vector<float> class_weights;  // [C], or empty: 1 each

@@ -8,10 +8,12 @@ absl::string_view Lack(const Loss& loss, const Tensors& tensors) {
   if (x.type != DataType::kF32 || tensors.dst->type != DataType::kF32) return "real numbers";
   if (tensors.result() != Dims{1}) return "a result of one number";
   Dims expected = x.dims;
-  if (loss.function == Loss::Function::kSoftmaxCrossEntropy) {
-    if (x.dims.size() < 2) return "classes";
-    if (!loss.class_weights.empty() && static_cast<int64_t>(loss.class_weights.size()) != x.dims[1])
-      return "a weight per class";
+  const bool has_classes = loss.function == Loss::Function::kSoftmaxCrossEntropy;
+  const auto weights = static_cast<int64_t>(loss.class_weights.size());
+  if ((has_classes || weights > 0) && x.dims.size() < 2) return "classes";
+  if (weights > 0 && (weights != x.dims[1] || !functions::HasClassWeights(loss.function)))
+    return "a weight per class";
+  if (has_classes) {
     const bool takes_labels = targets.type == DataType::kS32 || targets.type == DataType::kS64;
     if (takes_labels) expected.erase(expected.begin() + 1);
   } else if (targets.type != DataType::kF32) {

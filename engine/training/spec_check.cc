@@ -44,12 +44,16 @@ absl::Status CheckLoss(const LossSpec& loss) {
   }
   if (!loss.class_weights.empty() && sum == 0)
     return InvalidArgument("class_weights: all are 0; one at least must be positive");
-  const bool has_classes = loss.kind == LossSpec::Kind::kSoftmaxCrossEntropy;
-  const bool uses_classes =
-      loss.label_smoothing != 0 || loss.ignore_index.has_value() || !loss.class_weights.empty();
-  if (has_classes || !uses_classes) return absl::OkStatus();
-  return InvalidArgument(
-      "label_smoothing, ignore_index and class_weights are of softmax cross entropy only");
+  const absl::string_view name = functions::AlgorithmName(loss.kind);
+  const bool takes_labels = loss.kind == LossSpec::Kind::kSoftmaxCrossEntropy;
+  if (loss.label_smoothing != 0 && !takes_labels)
+    return InvalidArgument("label_smoothing: ", name, " has none; softmax_cross_entropy has");
+  if (loss.ignore_index.has_value() && !takes_labels)
+    return InvalidArgument("ignore_index: ", name,
+                           " has no labels; softmax_cross_entropy has them");
+  if (loss.class_weights.empty() || functions::HasClassWeights(loss.kind)) return absl::OkStatus();
+  return InvalidArgument("class_weights: ", name,
+                         " has none; softmax_cross_entropy and binary_cross_entropy have");
 }
 
 absl::Status CheckLosses(const TrainingSpec& spec) {

@@ -19,17 +19,20 @@
 
 namespace tilewire {
 
-// The loss of one output. Sums over the batch are divided by the weights of what counts if `mean`.
+// The loss of one output. Sums over the batch are divided, if `mean`, by the weights of the labels
+// that count, or by the number of elements (kSoftmaxCrossEntropy of probabilities: of positions).
 struct LossSpec {
   using Kind = functions::LossFunction;
   Kind kind = Kind::kSoftmaxCrossEntropy;
   std::string output;  // its name; empty: the first output
   double factor = 1;   // in the sum of all losses
   bool mean = true;
-  double delta = 1;                     // kHuber; > 0
-  double label_smoothing = 0;           // e in [0, 1): (1 - e) target + e / C
-  std::optional<int64_t> ignore_index;  // a label that counts for nothing
-  std::vector<float> class_weights;     // [C], or empty: 1 each
+  double delta = 1;  // kHuber; > 0
+  // Both are kSoftmaxCrossEntropy's: e in [0, 1): (1 - e) target + e / C; a label that counts for
+  // nothing.
+  double label_smoothing = 0;
+  std::optional<int64_t> ignore_index;
+  std::vector<float> class_weights;  // both cross entropies; [C], or empty: 1 each
 };
 
 // As torch's optimizers of these names define them.

@@ -62,8 +62,9 @@ class Run {
       VisitTerm<double>(desc_, [&](const auto& term) {
         ForEachOperation(desc_.src.dims(), [&](const Dims& at) {
           const auto [loss, gradient] = term(X(at), TargetAt(at));
-          SetGradient(at, gradient);
-          sum.Add(at[0], loss);
+          const double weight = desc_.class_weights.empty() ? 1 : desc_.class_weights[at[1]];
+          SetGradient(at, weight * gradient);
+          sum.Add(at[0], weight * loss);
         });
       });
     }

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "engine/base/status_macros.h"
 #include "engine/memory/layout.h"
@@ -210,12 +211,24 @@ class RowsPrimitive final : public Primitive {
     if (desc_.algorithm == LossFunction::kSoftmaxCrossEntropy)
       return CrossEntropy(x, targets, n, scale, dx);
     const float* const t = static_cast<const float*>(targets) + n * elements_;
+    const std::vector<float>& weights = desc_.class_weights;
+    if (weights.empty()) return ElementLosses(x, t, scale, dx, [](int64_t) { return 1.0; });
+    const auto classes = static_cast<int64_t>(weights.size()), positions = elements_ / classes;
+    if (desc_.src.stride(1) == 1)
+      return ElementLosses(x, t, scale, dx, [&](int64_t i) { return weights[i % classes]; });
+    return ElementLosses(x, t, scale, dx, [&](int64_t i) { return weights[i / positions]; });
+  }
+
+  // One image; weight(i) is that of its element i.
+  template <typename Weight>
+  double ElementLosses(const float* x, const float* t, double scale, float* dx,
+                       const Weight& weight) const {
     double loss = 0;
     VisitTerm<float>(desc_, [&](const auto& term) {
       for (int64_t i = 0; i < elements_; ++i) {
         const Term<float> one = term(x[i], t[i]);
-        loss += one.loss;
-        if (dx != nullptr) dx[i] = static_cast<float>(scale * one.gradient);
+        loss += weight(i) * double{one.loss};
+        if (dx != nullptr) dx[i] = static_cast<float>(weight(i) * (scale * one.gradient));
       }
     });
     return loss;

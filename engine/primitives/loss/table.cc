@@ -25,11 +25,11 @@ absl::Status ValidateDims(const LossDesc& desc) {
   if (desc.dst.dims() != Dims{1})
     return InvalidArgument("loss: dst is ", desc.dst.ToString(), ", expected [1]");
   Dims targets = desc.src.dims();
-  if (desc.algorithm == LossFunction::kSoftmaxCrossEntropy) {
-    if (desc.src.rank() < 2 || desc.src.dim(1) < 1)
-      return InvalidArgument("loss: src ", desc.src.ToString(), " has no classes [N, C, ...]");
-    if (TakesLabels(desc)) targets = WithoutClasses(targets);
-  }
+  const bool needs_classes =
+      desc.algorithm == LossFunction::kSoftmaxCrossEntropy || !desc.class_weights.empty();
+  if (needs_classes && (desc.src.rank() < 2 || desc.src.dim(1) < 1))
+    return InvalidArgument("loss: src ", desc.src.ToString(), " has no classes [N, C, ...]");
+  if (TakesLabels(desc)) targets = WithoutClasses(targets);
   if (desc.targets.dims() == targets) return absl::OkStatus();
   return InvalidArgument("loss: targets ", desc.targets.ToString(), " for src ",
                          desc.src.ToString(), ", expected ", DimsToString(targets));
@@ -53,11 +53,10 @@ absl::Status ValidateNumbers(const LossDesc& desc) {
 absl::Status ValidateClasses(const LossDesc& desc) {
   if (desc.ignores && !TakesLabels(desc))
     return InvalidArgument("loss: only labels can be ignored");
-  if (desc.algorithm != LossFunction::kSoftmaxCrossEntropy) {
-    if (desc.label_smoothing == 0 && desc.class_weights.empty()) return absl::OkStatus();
-    return InvalidArgument("loss: ", AlgorithmName(desc.algorithm),
-                           " has neither label smoothing nor class weights");
-  }
+  if (desc.label_smoothing != 0 && desc.algorithm != LossFunction::kSoftmaxCrossEntropy)
+    return InvalidArgument("loss: ", AlgorithmName(desc.algorithm), " has no label smoothing");
+  if (!desc.class_weights.empty() && !functions::HasClassWeights(desc.algorithm))
+    return InvalidArgument("loss: ", AlgorithmName(desc.algorithm), " has no class weights");
   const auto weights = static_cast<int64_t>(desc.class_weights.size());
   if (weights == 0 || weights == desc.src.dim(1)) return absl::OkStatus();
   return InvalidArgument("loss: ", weights, " class weights for ", desc.src.dim(1), " classes");

@@ -224,30 +224,6 @@ TEST(TrainerTest, WhatDoesNotFitIsRefusedAndChangesNothing) {
   EXPECT_EQ(before, ParametersOf(*trainer));
 }
 
-TEST(TrainerTest, TargetsOfEveryKind) {
-  const TrainingBatch batch = Rows(1);
-  std::vector<int32_t> labels;
-  std::vector<float> probabilities(kRows * 4, 0);
-  const absl::string_view wide = batch.targets()[0].pieces[0];
-  for (int64_t n = 0; n < kRows; ++n) {
-    int64_t label;
-    std::memcpy(&label, wide.data() + n * 8, sizeof(label));
-    labels.push_back(static_cast<int32_t>(label));
-    probabilities[n * 4 + label] = 1;
-  }
-  const std::string narrow = Bytes(labels), real = Bytes(probabilities);
-  const std::vector<InputTensor> targets[] = {
-      batch.targets(), {{{kRows}, Layout::kNchw, {narrow}}}, {{{kRows, 4}, Layout::kNchw, {real}}}};
-  std::vector<double> losses;
-  for (const std::vector<InputTensor>& one : targets) {
-    ASSERT_OK_AND_ASSIGN(auto trainer, TrainerOf(Perceptron(), CrossEntropy()));
-    ASSERT_OK_AND_ASSIGN(const UpdateResult result, trainer->Update(batch.inputs(), one, {}));
-    losses.push_back(result.loss);
-  }
-  EXPECT_EQ(losses[0], losses[1]);
-  EXPECT_NEAR(losses[0], losses[2], 1e-6);
-}
-
 TEST(TrainerTest, FrozenParametersStayAndRatesAreOfGroups) {
   TrainingSpec spec = CrossEntropy(0.1);
   spec.groups = {{.pattern = "w1", .frozen = true}, {.pattern = "b*", .rate_factor = 0}};
@@ -280,6 +256,9 @@ TEST(TrainerTest, SettingsThatTheModelRefuses) {
           [](TrainingSpec& s) { s.groups = {{.pattern = "*", .frozen = true}}; });
   refused(model, "class_weights: 3 numbers for the 4 classes", [](TrainingSpec& s) {
     s.losses[0].class_weights = {1, 1, 1};
+  });
+  refused(model, "class_weights: 3 numbers for the 4 classes", [](TrainingSpec& s) {
+    s.losses[0] = {.kind = LossSpec::Kind::kBinaryCrossEntropy, .class_weights = {1, 1, 1}};
   });
   refused(model, "optimizer: momentum: -1", [](TrainingSpec& s) { s.optimizer.momentum = -1; });
   OnnxBuilder bare(13);
@@ -390,31 +369,6 @@ TEST(TrainerTest, AFrozenTrunkComputesWhatItDidBefore) {
   const std::vector<std::string> statistics = {"mean", "variance"};
   EXPECT_EQ(ParametersOf(*trunk, statistics).at("mean"), std::vector<float>(8, 0));
   EXPECT_EQ(ParametersOf(*trunk, statistics).at("variance"), std::vector<float>(8, 1));
-}
-
-TEST(TrainerTest, LossesOfSeveralOutputsAreAdded) {
-  OnnxBuilder model = Perceptron();
-  model.Node("Tanh", {"h"}, {"hidden"}).Output("hidden");
-  TrainingSpec spec = CrossEntropy();
-  const TrainingBatch batch = Rows(1);
-  const std::string zeros(kRows * 16 * 4, '\0');
-  std::vector<InputTensor> targets = batch.targets();
-  const auto loss_of = [&](const TrainingSpec& of, std::vector<InputTensor> wanted) {
-    auto trainer = TrainerOf(model, of);
-    EXPECT_THAT(trainer, IsOk());
-    const auto result = (*trainer)->Update(batch.inputs(), wanted, {});
-    EXPECT_THAT(result, IsOk());
-    return result->loss;
-  };
-  const double first = loss_of(spec, targets);
-  TrainingSpec squares = spec;
-  squares.losses = {{.kind = LossSpec::Kind::kMeanSquaredError, .output = "hidden"}};
-  const InputTensor hidden = {{kRows, 16}, Layout::kNchw, {zeros}};
-  const double second = loss_of(squares, {hidden});
-  spec.losses.push_back(squares.losses[0]);
-  spec.losses[1].factor = 0.25;
-  targets.push_back(hidden);
-  EXPECT_NEAR(loss_of(spec, targets), first + 0.25 * second, 1e-6);
 }
 
 TEST(TrainerTest, NotesSayWhatIsPeculiar) {

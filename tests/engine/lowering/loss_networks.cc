@@ -23,15 +23,17 @@ class Losses {
     weighted.label_smoothing = 0.1;
     weighted.ignore_index = 1;
     weighted.class_weights = PseudoRandom("weights", 20, 0.5f, 2);
+    Loss binary = Of(Loss::Function::kBinaryCrossEntropy), weighted_binary = binary;
+    weighted_binary.class_weights = weighted.class_weights;
     return {Add("pixel", weighted, pixels, Labels("pixel_labels", {n_, 6, 5})),
             Add("row", plain, rows, Labels("row_labels", {n_})),
             Add("row_again", weighted, rows, Labels("row_labels_again", {n_})),
             Add("probability", plain, pixels, Between("probabilities", {n_, 20, 6, 5}, 0.1f, 0.9f)),
-            Add("binary", Of(Loss::Function::kBinaryCrossEntropy), pixels,
-                Between("truths", {n_, 20, 6, 5}, 0.1f, 0.9f)),
+            Add("binary", binary, pixels, Between("truths", {n_, 20, 6, 5}, 0.1f, 0.9f)),
+            Add("weighted", weighted_binary, pixels, Between("more", {n_, 20, 6, 5}, 0.1f, 0.9f)),
             Add("square", Of(Loss::Function::kMeanSquaredError), x,
                 Between("numbers", {n_, 3, 6, 5}, -2, 2)),
-            Add("huber", Of(Loss::Function::kHuber), rows, Between("more", {n_, 20}, -2, 2))};
+            Add("huber", Of(Loss::Function::kHuber), rows, Between("wider", {n_, 20}, -2, 2))};
   }
   NetworkBuilder& builder() { return b_; }
 

@@ -72,6 +72,32 @@ TEST(NamePatternTest, StarsStandForAnything) {
   }
 }
 
+TEST(SpecCheckTest, SettingsBelongToTheirLosses) {
+  using Kind = LossSpec::Kind;
+  const auto status = [](const LossSpec& loss) {
+    TrainingSpec spec;
+    spec.losses = {loss};
+    return CheckSpec(spec);
+  };
+  const auto is = [](const char* message) {
+    return StatusIs(absl::StatusCode::kInvalidArgument, message);
+  };
+  for (Kind kind : {Kind::kSoftmaxCrossEntropy, Kind::kBinaryCrossEntropy})
+    EXPECT_THAT(status({.kind = kind, .class_weights = {1, 2}}), IsOk());
+  EXPECT_THAT(status({.label_smoothing = 0.1, .ignore_index = 1}), IsOk());
+  EXPECT_THAT(status({.kind = Kind::kMeanSquaredError, .class_weights = {1, 2}}),
+              is("losses[0]: class_weights: mean_squared_error has none; softmax_cross_entropy "
+                 "and binary_cross_entropy have"));
+  EXPECT_THAT(status({.kind = Kind::kHuber, .class_weights = {1, 2}}),
+              is("losses[0]: class_weights: huber has none"));
+  EXPECT_THAT(status({.kind = Kind::kHuber, .ignore_index = 1}),
+              is("losses[0]: ignore_index: huber has no labels"));
+  EXPECT_THAT(status({.kind = Kind::kBinaryCrossEntropy, .ignore_index = 1}),
+              is("losses[0]: ignore_index: binary_cross_entropy has no labels"));
+  EXPECT_THAT(status({.kind = Kind::kBinaryCrossEntropy, .label_smoothing = 0.1}),
+              is("losses[0]: label_smoothing: binary_cross_entropy has none"));
+}
+
 TEST(SpecCheckTest, NumbersOutOfRangeAreNamed) {
   TrainingSpec good;
   good.losses = {LossSpec()};
@@ -92,10 +118,6 @@ TEST(SpecCheckTest, NumbersOutOfRangeAreNamed) {
   });
   refused("losses[0]: class_weights: all are 0", [](TrainingSpec& s) {
     s.losses[0].class_weights = {0, 0};
-  });
-  refused("losses[0]: label_smoothing, ignore_index and class_weights", [](TrainingSpec& s) {
-    s.losses[0].kind = LossSpec::Kind::kHuber;
-    s.losses[0].ignore_index = 1;
   });
   refused("optimizer: momentum: -0.5", [](TrainingSpec& s) { s.optimizer.momentum = -0.5; });
   refused("optimizer: dampening", [](TrainingSpec& s) { s.optimizer.dampening = -1; });

@@ -13,15 +13,20 @@ struct LossSum {
   Elements gradient;
 };
 
-LossSum OfElements(const network::Loss& loss, const Elements& x, const Elements& t) {
+LossSum OfElements(const network::Loss& loss, const Shaped& src, const Elements& t) {
+  const Elements& x = src.elements;
   LossSum sum;
+  size_t after_classes = 1;
+  for (size_t d = 2; d < src.dims.size(); ++d) after_classes *= src.dims[d];
   for (size_t i = 0; i < x.size(); ++i) {
     const double d = x[i] - t[i];
     const bool is_far = std::abs(d) > loss.delta;
+    const std::vector<float>& weights = loss.class_weights;
+    const double weight = weights.empty() ? 1 : weights[i / after_classes % weights.size()];
     switch (loss.function) {
       case network::Loss::Function::kBinaryCrossEntropy:
-        sum.loss += std::log1p(std::exp(x[i])) - x[i] * t[i];
-        sum.gradient.push_back(1 / (1 + std::exp(-x[i])) - t[i]);
+        sum.loss += weight * (std::log1p(std::exp(x[i])) - x[i] * t[i]);
+        sum.gradient.push_back(weight * (1 / (1 + std::exp(-x[i])) - t[i]));
         break;
       case network::Loss::Function::kHuber:
         sum.loss += is_far ? loss.delta * (std::abs(d) - loss.delta / 2) : d * d / 2;
@@ -85,9 +90,8 @@ LossSum OfClasses(const network::Loss& loss, const Operands& operands) {
 
 std::vector<Elements> ComputeAll(const network::Loss& loss, const Operands& operands) {
   const bool has_classes = loss.function == network::Loss::Function::kSoftmaxCrossEntropy;
-  LossSum sum = has_classes
-                    ? OfClasses(loss, operands)
-                    : OfElements(loss, operands.srcs[0].elements, operands.srcs[1].elements);
+  LossSum sum = has_classes ? OfClasses(loss, operands)
+                            : OfElements(loss, operands.srcs[0], operands.srcs[1].elements);
   const double factor = loss.factor / (loss.mean ? sum.divisor : 1);
   for (double& element : sum.gradient) element *= factor;
   if (!loss.gives_gradient) return {{sum.loss * factor}};

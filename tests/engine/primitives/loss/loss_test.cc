@@ -82,6 +82,16 @@ std::vector<LossCase> LossCases() {
       {"probabilities per pixel", {.factor = 2}, {2, 3, 2, 3}, {}, Tenths(36)},
       {"binary", {.algorithm = kBinary}, {3, 4}, {}, Tenths(12)},
       {"binary, of images", {.algorithm = kBinary, .mean = false}, {2, 3, 4, 2}, {}, Tenths(48)},
+      {"binary, with class weights",
+       {.algorithm = kBinary, .class_weights = kFourWeights},
+       {3, 4},
+       {},
+       Tenths(12)},
+      {"binary, of images, with class weights",
+       {.algorithm = kBinary, .mean = false, .class_weights = {0.5f, 0, 2}},
+       {2, 3, 4, 2},
+       {},
+       Tenths(48)},
       {"squares", {.algorithm = kSquares, .factor = 0.5}, {3, 4}, {}, Tenths(12)},
       {"squares of volumes", {.algorithm = kSquares}, {2, 2, 2, 3, 2}, {}, Tenths(48)},
       {"huber", {.algorithm = LossFunction::kHuber, .delta = 0.75}, {3, 4}, {}, Tenths(12)},
@@ -102,7 +112,13 @@ double LossOf(const LossCase& one, const Doubles& x) {
   const auto count = static_cast<int64_t>(x.size());
   double sum = 0, divisor = 0;
   if (desc.algorithm != LossFunction::kSoftmaxCrossEntropy) {
-    for (int64_t i = 0; i < count; ++i) sum += Term(desc, x[i], one.targets[i]);
+    int64_t positions = 1;
+    for (size_t d = 2; d < one.src.size(); ++d) positions *= one.src[d];
+    for (int64_t i = 0; i < count; ++i) {
+      const std::vector<float>& weights = desc.class_weights;
+      const double weight = weights.empty() ? 1 : weights[i / positions % one.src[1]];
+      sum += weight * Term(desc, x[i], one.targets[i]);
+    }
     return desc.factor * sum / (desc.mean ? static_cast<double>(count) : 1);
   }
   const int64_t classes = one.src[1], positions = count / one.src[0] / classes;
@@ -282,6 +298,21 @@ TEST_P(LossTest, NumbersOfTorch) {
       {{"binary", {.algorithm = kBinary}, {3, 4}, {}, Tenths(12)},
        0.689402707882,
        {0.00350731066, 0.008946501405, 0.03479787302, -0.043678485, -0.028894846, -0.008890882829}},
+      {{"binary, weighted",
+        {.algorithm = kBinary, .class_weights = kFourWeights},
+        {3, 4},
+        {},
+        Tenths(12)},
+       0.591605262886,
+       {0.00175365533, 0.01789300281, 0.03479787302, -0.01091962125, -0.014447423, -0.01778176566}},
+      {{"binary of images, weighted",
+        {.algorithm = kBinary, .class_weights = kFourWeights},
+        {2, 4, 2, 2},
+        {},
+        Tenths(32)},
+       0.609510277641,
+       {0.0006576207487, 0.001677469014, 0.006524601191, -0.008189715937, -0.0216711345,
+        -0.006668162122}},
       {{"squares", {.algorithm = kSquares}, {3, 4}, {}, Tenths(12)},
        3.77428385417,
        {-0.5208333333, -0.16875, 0.1833333333, -0.5166666667, -0.1645833333, 0.1875}},
@@ -355,22 +386,22 @@ TEST_P(LossTest, TargetsThatAreRefusedWriteNothing) {
 
 TILEWIRE_TEST_EVERY_ROW(Loss);
 
+LossDesc LossOfLabels() {
+  LossDesc desc;
+  desc.src = desc.diff_src = Plain({2, 3});
+  desc.targets = Plain({2}, DataType::kS64);
+  desc.dst = Plain({1});
+  return desc;
+}
+
 TEST(LossErrorsTest, CreationNamesWhatDoesNotFit) {
-  LossDesc good;
-  good.src = good.diff_src = Plain({2, 3});
-  good.targets = Plain({2}, DataType::kS64);
-  good.dst = Plain({1});
   const auto status = StatusOfCreating(CreateLoss);
-  EXPECT_THAT(status(good), IsOk());
+  EXPECT_THAT(status(LossOfLabels()), IsOk());
   const auto refused = [&](absl::StatusCode code, const char* message,
                            const std::function<void(LossDesc&)>& change) {
-    LossDesc desc = good;
+    LossDesc desc = LossOfLabels();
     change(desc);
     EXPECT_THAT(status(desc), StatusIs(code, message));
-  };
-  const auto squared = [](LossDesc& desc) {
-    desc.algorithm = kSquares;
-    desc.targets = desc.src;
   };
   refused(kInvalid, "dst is f32:2", [](LossDesc& d) { d.dst = Plain({2}); });
   refused(kInvalid, "has no classes", [](LossDesc& d) { d.src = d.diff_src = Plain({2}); });
@@ -381,18 +412,35 @@ TEST(LossErrorsTest, CreationNamesWhatDoesNotFit) {
   refused(kInvalid, "label smoothing 1", [](LossDesc& d) { d.label_smoothing = 1; });
   refused(kInvalid, "2 class weights for 3", [](LossDesc& d) { d.class_weights = {1, 1}; });
   refused(kInvalid, "class weight is -1", [](LossDesc& d) { d.class_weights = {1, -1, 1}; });
-  refused(kInvalid, "mean_squared_error has neither", [&](LossDesc& d) {
-    squared(d);
-    d.label_smoothing = 0.5;
-  });
-  refused(kInvalid, "only labels can be ignored", [&](LossDesc& d) {
-    squared(d);
-    d.ignores = true;
-  });
   refused(kUnimplemented, "u8", [](LossDesc& d) { d.targets = Plain({2}, DataType::kU8); });
   refused(kUnimplemented, "not bf16", [](LossDesc& d) {
     d.src = d.diff_src = Plain({2, 3}, DataType::kBf16);
   });
+}
+
+TEST(LossErrorsTest, SettingsBelongToTheirLosses) {
+  const auto status = StatusOfCreating(CreateLoss);
+  const auto refused = [&](const char* message, LossFunction algorithm,
+                           const std::function<void(LossDesc&)>& change) {
+    LossDesc desc = LossOfLabels();
+    desc.algorithm = algorithm;
+    desc.targets = desc.src;
+    change(desc);
+    EXPECT_THAT(status(desc), StatusIs(kInvalid, message));
+  };
+  const auto smooth = [](LossDesc& d) { d.label_smoothing = 0.5; };
+  const auto weigh = [](LossDesc& d) { d.class_weights = {1, 1, 1}; };
+  refused("mean_squared_error has no label smoothing", kSquares, smooth);
+  refused("binary_cross_entropy has no label smoothing", kBinary, smooth);
+  refused("mean_squared_error has no class weights", kSquares, weigh);
+  refused("huber has no class weights", LossFunction::kHuber, weigh);
+  refused("2 class weights for 3", kBinary, [](LossDesc& d) { d.class_weights = {1, 1}; });
+  refused("has no classes", kBinary, [](LossDesc& d) {
+    d.src = d.diff_src = d.targets = Plain({2});
+    d.class_weights = {1, 1};
+  });
+  for (LossFunction algorithm : {kSquares, kBinary})
+    refused("only labels can be ignored", algorithm, [](LossDesc& d) { d.ignores = true; });
 }
 
 }  // namespace

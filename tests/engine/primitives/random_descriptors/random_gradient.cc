@@ -114,11 +114,12 @@ absl::StatusOr<OpDesc> RandomLoss(TensorMaker& make) {
     ABSL_ASSIGN_OR_RETURN(desc.diff_src, GradientOf(make, desc.src));
   }
   ABSL_ASSIGN_OR_RETURN(desc.targets, make.Src(dims));
+  if (functions::HasClassWeights(desc.algorithm) && Chance(random, 20))
+    desc.class_weights.assign(std::clamp<int64_t>(dims[1], 0, 1000), 0.5f);
   if (desc.algorithm != LossFunction::kSoftmaxCrossEntropy) return desc;
   desc.label_smoothing = Chance(random, 70) ? 0 : make.Real() / 3;
   desc.ignores = Chance(random, 30);
   desc.ignore_index = make.Number(random.Integer(-2, 2));
-  if (Chance(random, 20)) desc.class_weights.assign(std::clamp<int64_t>(dims[1], 0, 1000), 0.5f);
   if (Chance(random, 30)) return desc;
   Dims positions = dims;
   positions.erase(positions.begin() + 1);
