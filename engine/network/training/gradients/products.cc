@@ -6,13 +6,18 @@
 namespace tilewire::network {
 namespace {
 
-// The sum of dy over everything but its channels, where weights have no gradient that brings it.
+// The sum of dy over everything but its channels, where weights have no gradient that brings it: of
+// rows first, because a sum of f32 that has all pixels of a batch as its terms rounds more.
 ValueId SumOfChannels(GradientContext& context) {
   const Dims dims = context.dims(context.gradient());
-  Dims channels(dims.size(), 1);
+  Dims rows = dims, channels(dims.size(), 1);
+  rows.back() = 1;
   channels[1] = dims[1];
-  const ValueId sum =
-      context.Append(Reduce{Reduce::Function::kSum}, {context.gradient()}, channels);
+  ValueId sum = context.gradient();
+  for (const Dims& reduced : {rows, channels}) {
+    if (context.dims(sum) != reduced)
+      sum = context.Append(Reduce{Reduce::Function::kSum}, {sum}, reduced);
+  }
   return context.Append(Reshape{}, {sum}, {dims[1]});
 }
 

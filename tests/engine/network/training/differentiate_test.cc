@@ -157,7 +157,8 @@ TEST(DifferentiateTest, ABiasAloneHasASumOfChannels) {
   const network::ComputedConvolution window{1, {1, 1}, {0, 0}, {0, 0}, {0, 0}};
   const Network network = b.Finish({b.AddOperation("conv", window, {x, w, c}, {2, 5, 4, 4})});
   EXPECT_EQ(DerivedBy(network, {"c"}).text,
-            "conv backward [1,5,1,1] = reduce_sum(dy)\n"
+            "conv backward [2,5,4,1] = reduce_sum(dy)\n"
+            "conv backward [1,5,1,1] = reduce_sum(conv backward)\n"
             "gradient of c by conv [5] = reshape(conv backward)\n"
             "output gradient of c by conv\n");
   EXPECT_EQ(DerivedBy(network, {"c", "w"}).text,
