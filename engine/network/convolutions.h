@@ -44,6 +44,13 @@ struct Deconvolution {
   Dims strides, dilations, padding_left, padding_right;
   std::vector<FusedStep> fused;
 };
+// A deconvolution whose weights, and bias [O] if it has one, are computed: its sources are src,
+// weights, bias. The weights [I, O/groups, k...] are those of the convolution of which it is the
+// gradient by src, but for the bias; so is the result, whose last elements may be beyond all
+// windows.
+struct ComputedDeconvolution {
+  ComputedConvolution convolution;
+};
 // A convolution of u8 whose scale and zero point are computed. Its sources are the real numbers and
 // a QuantizationRange; the numbers are quantized by it, as by DynamicQuantize, and
 //   dst = bias + scale * sum of (quantized - zero point) * effective weight

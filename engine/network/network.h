@@ -133,16 +133,15 @@ struct RoiAlign {
   int64_t samples_per_bin = 0;  // each way; 0: by the size of the region
 };
 
-using OperationParams =
-    std::variant<Convolution, ComputedConvolution, Deconvolution, DynamicConvolution, InnerProduct,
-                 DynamicInnerProduct, Pooling, MaxWindow, Activation, Softmax, Sum, Concat, Shuffle,
-                 Reshape, Convert, Transpose, Select, Literal, Elementwise, Reduce, Interpolate,
-                 Lrn, LayerNormalization, BatchNormalization, Matmul, TopK, Rnn, RoiAlign,
-                 GatherChannels, Gather, Quantize, QuantizationRange, DynamicQuantize, Dequantize,
-                 ScaleBytes, IntegerSum, IntegerMatmul, DynamicMatmul, Attention,
-                 ConvolutionDataGradient, ConvolutionWeightsGradient, MatmulGradient,
-                 ActivationGradient, PoolingGradient, SoftmaxGradient, BatchNormalizationGradient,
-                 LrnGradient, ReduceGradient, GatherGradient, Loss>;
+using OperationParams = std::variant<
+    Convolution, ComputedConvolution, Deconvolution, ComputedDeconvolution, DynamicConvolution,
+    InnerProduct, DynamicInnerProduct, Pooling, MaxWindow, Activation, Softmax, Sum, Concat,
+    Shuffle, Reshape, Convert, Transpose, Select, Literal, Elementwise, Reduce, Interpolate, Lrn,
+    LayerNormalization, BatchNormalization, Matmul, TopK, Rnn, RoiAlign, GatherChannels, Gather,
+    Quantize, QuantizationRange, DynamicQuantize, Dequantize, ScaleBytes, IntegerSum, IntegerMatmul,
+    DynamicMatmul, Attention, ConvolutionDataGradient, ConvolutionWeightsGradient, MatmulGradient,
+    ActivationGradient, PoolingGradient, SoftmaxGradient, BatchNormalizationGradient,
+    LrnGradient, ReduceGradient, GatherGradient, Loss>;
 
 struct Operation {
   std::string name;  // of the ONNX node it came from (the first of a fused chain)

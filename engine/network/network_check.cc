@@ -337,6 +337,7 @@ constexpr Count SourcesOf(const LrnGradient&) { return {2, 2}; }
 constexpr Count SourcesOf(const ReduceGradient&) { return {2, 2}; }
 constexpr Count SourcesOf(const GatherGradient&) { return {2, 2}; }
 constexpr Count SourcesOf(const ComputedConvolution&) { return {2, 3}; }
+constexpr Count SourcesOf(const ComputedDeconvolution&) { return {2, 3}; }
 constexpr Count SourcesOf(const DynamicConvolution&) { return {2, 2}; }
 constexpr Count SourcesOf(const DynamicInnerProduct&) { return {2, 2}; }
 constexpr Count SourcesOf(const DynamicQuantize&) { return {2, 2}; }

@@ -36,6 +36,7 @@ bool AreGathered(int axis, const Dims& src, const Dims& indices, const Dims& dst
 absl::string_view Lack(const Convolution& convolution, const Tensors& tensors);
 absl::string_view Lack(const ComputedConvolution& convolution, const Tensors& tensors);
 absl::string_view Lack(const Deconvolution& deconvolution, const Tensors& tensors);
+absl::string_view Lack(const ComputedDeconvolution& deconvolution, const Tensors& tensors);
 absl::string_view Lack(const DynamicConvolution& convolution, const Tensors& tensors);
 absl::string_view Lack(const InnerProduct& product, const Tensors& tensors);
 absl::string_view Lack(const DynamicInnerProduct& product, const Tensors& tensors);

@@ -111,6 +111,14 @@ absl::string_view Lack(const Deconvolution& deconvolution, const Tensors& tensor
   return LackOfConvolution(deconvolution, tensors, tensors.result());
 }
 
+absl::string_view Lack(const ComputedDeconvolution& deconvolution, const Tensors& tensors) {
+  const Tensors convolution{{tensors.dst, tensors.srcs[1]}, tensors.srcs[0], tensors.network};
+  const absl::string_view lack = Lack(deconvolution.convolution, convolution);
+  if (!lack.empty()) return lack;
+  const bool has_bias = tensors.srcs.size() == 3;
+  return !has_bias || tensors.src(2) == Dims{tensors.result()[1]} ? "" : "a bias per output";
+}
+
 absl::string_view Lack(const DynamicConvolution& convolution, const Tensors& tensors) {
   if (!IsRange(tensors.src(1))) return "a range";
   return LackOfConvolution(convolution, tensors, tensors.result());

@@ -7,8 +7,7 @@
 #include "absl/algorithm/container.h"
 #include "engine/base/status_macros.h"
 #include "engine/lowering/operation_table.h"
-#include "engine/lowering/weighted/weighted_operation.h"
-#include "engine/runtime/tensor_layout.h"
+#include "engine/lowering/weighted/computed_weights.h"
 
 namespace tilewire::lowering {
 namespace {
@@ -17,13 +16,6 @@ namespace {
 struct ConvolutionValues {
   ValueId src, dst;
 };
-
-// Row-major, with a dimension of groups if there are several.
-absl::StatusOr<MemoryDesc> PlainWeights(ValueId weights, int64_t groups,
-                                        const OperationContext& context) {
-  return runtime::PlainDesc(GroupedDims(context.value(weights).dims, groups), DataType::kF32,
-                            /*channels_last=*/false);
-}
 
 // Without weights.
 absl::StatusOr<ConvolutionDesc> GradientDescOf(const network::ComputedConvolution& forward,
@@ -38,15 +30,6 @@ absl::StatusOr<ConvolutionDesc> GradientDescOf(const network::ComputedConvolutio
   ABSL_ASSIGN_OR_RETURN(desc.src, context.AnyDesc(values.src));
   ABSL_ASSIGN_OR_RETURN(desc.dst, context.AnyDesc(values.dst));
   return desc;
-}
-
-// The weights as the gradient of src reads them: a parameter at home, others in row-major order.
-// They are packed again in every run, because an update changes them.
-absl::StatusOr<Place> WeightsAtHome(ValueId weights, int64_t groups, OperationContext& context) {
-  if (groups == 1 && context.plan().IsParameter(weights)) return context.Home(weights);
-  ABSL_ASSIGN_OR_RETURN(const Place plain, context.RowMajor(weights));
-  ABSL_ASSIGN_OR_RETURN(const MemoryDesc desc, PlainWeights(weights, groups, context));
-  return Place{plain.buffer, desc};
 }
 
 // The layout of a gradient of weights: that of a parameter is computed where it stays, others in
@@ -98,9 +81,7 @@ absl::Status LowerConvolutionDataGradient(const network::ConvolutionDataGradient
       ConvolutionDesc desc,
       GradientDescOf(gradient.forward, PropKind::kBackwardData, {context.dst(), dy}, context));
   ABSL_ASSIGN_OR_RETURN(const Place read, WeightsAtHome(weights, gradient.forward.groups, context));
-  desc.algorithm = context.settings().convolution_algorithm;
-  if (desc.algorithm == ConvolutionAlgorithm::kAuto)
-    desc.algorithm = ConvolutionAlgorithm::kTraining;
+  desc.algorithm = AlgorithmOfGradient(context);
   desc.weights = read.desc;
   ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(desc));
   ABSL_ASSIGN_OR_RETURN(const Place from, context.InLayout(dy, primitive->Desc(kArgDiffDst)));

@@ -25,8 +25,8 @@ bool KeepsLayout(const network::Operation& operation) {
 
 bool HasWindows(const network::Operation& operation) {
   return IsAnyOf<network::Convolution, network::ComputedConvolution, network::Deconvolution,
-                 network::DynamicConvolution, network::Pooling, network::MaxWindow,
-                 network::Interpolate>(operation);
+                 network::ComputedDeconvolution, network::DynamicConvolution, network::Pooling,
+                 network::MaxWindow, network::Interpolate>(operation);
 }
 
 // Finds readers of a value, and of what keeps its layout.

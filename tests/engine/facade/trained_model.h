@@ -47,6 +47,22 @@ inline OnnxBuilder ConvolutionNet() {
   return model;
 }
 
+// Images of 3 channels, made smaller and larger again, to the four channels' means.
+inline OnnxBuilder Autoencoder() {
+  OnnxBuilder model(13);
+  const auto halves = [] { return std::vector{Ints("strides", {2, 2})}; };
+  model.Input("x", {-1, 3, 8, 8}).Floats("w1", {16, 3, 2, 2}).Floats("b1", {16});
+  model.Floats("w2", {16, 24, 2, 2}).Floats("b2", {24}).Floats("w3", {24, 4, 3, 3});
+  model.Floats("b3", {4});
+  model.Node("Conv", {"x", "w1", "b1"}, {"a"}, halves()).Node("Relu", {"a"}, {"b"});
+  model.Node("ConvTranspose", {"b", "w2", "b2"}, {"c"}, halves()).Node("Relu", {"c"}, {"d"});
+  model.Node("ConvTranspose", {"d", "w3", "b3"}, {"e"},
+             {Ints("strides", {2, 2}), Ints("pads", {1, 1, 1, 1}), Ints("output_padding", {1, 1})});
+  model.Node("Tanh", {"e"}, {"t"}).Node("GlobalAveragePool", {"t"}, {"g"});
+  model.Node("Flatten", {"g"}, {"y"}).Output("y");
+  return model;
+}
+
 // Pseudo-random numbers in [-1, 1); the next ones follow from what becomes of `seed`.
 inline std::vector<float> NumbersFrom(uint32_t* seed, int64_t count) {
   std::vector<float> numbers;

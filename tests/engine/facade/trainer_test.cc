@@ -73,6 +73,11 @@ std::vector<LearningCase> LearningCases() {
        With({.kind = OptimizerSpec::Kind::kAdam}, 0.02),
        60},
       {"images by Nesterov's momentum", ConvolutionNet(), {Images(3), Images(4)}, annealed, 40},
+      {"images, up and down by deconvolutions",
+       Autoencoder(),
+       {Images(3), Images(4)},
+       With({.kind = OptimizerSpec::Kind::kAdam}, 0.05),
+       60},
   };
 }
 

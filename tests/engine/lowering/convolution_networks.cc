@@ -128,6 +128,41 @@ Network ComputedWeights(int64_t n) {
   return b.Finish({grouped, single, one, two});
 }
 
+// The same of deconvolutions: one with what follows it, others whose windows leave elements, whose
+// groups fill no vector, and without a stride.
+Network ComputedDeconvolutions(int64_t n) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {n, 20, 5, 4});
+  const auto computed = [&b](const std::string& name, Dims dims) {
+    const ValueId literal = b.AddOperation(
+        name, Literal{MakeFloats(name, dims, PseudoRandom(name, *ElementCount(dims), -1, 1))}, {},
+        dims);
+    return b.Elementwise(name + ".tanh", literal, {EltwiseAlgorithm::kTanh});
+  };
+  const auto window = [](int64_t groups, Dims strides, Dims left, Dims right) {
+    return ComputedDeconvolution{
+        {groups, std::move(strides), {0, 0}, std::move(left), std::move(right)}};
+  };
+  const ValueId up =
+      b.AddOperation("up", window(1, {2, 2}, {0, 0}, {0, 0}),
+                     {x, computed("w", {20, 32, 2, 2}), computed("c", {32})}, {n, 32, 10, 8});
+  const ValueId relu = b.Elementwise("relu", up, {EltwiseAlgorithm::kRelu});
+  const ValueId grouped = b.AddOperation("grouped", window(2, {1, 2}, {1, 1}, {1, 0}),
+                                         {relu, computed("g", {32, 16, 3, 3})}, {n, 32, 10, 16});
+  const ValueId beyond =
+      b.AddOperation("beyond", window(1, {3, 2}, {0, 0}, {0, 0}),
+                     {x, computed("v", {20, 7, 2, 1}), computed("e", {7})}, {n, 7, 16, 8});
+  const ValueId single =
+      b.AddOperation("single", window(20, {2, 2}, {1, 1}, {1, 1}),
+                     {x, computed("d", {20, 1, 3, 3}), computed("f", {20})}, {n, 20, 10, 8});
+  const ValueId few = b.AddOperation("few", window(5, {2, 1}, {0, 0}, {0, 0}),
+                                     {x, computed("h", {20, 3, 2, 2})}, {n, 15, 10, 5});
+  const ValueId same =
+      b.AddOperation("same", window(1, {1, 1}, {1, 1}, {1, 1}),
+                     {x, computed("s", {20, 24, 3, 3}), computed("t", {24})}, {n, 24, 5, 4});
+  return b.Finish({grouped, beyond, single, few, same, relu});
+}
+
 // Windows that overlap and that do not, groups that fill vectors, and steps after the sums.
 Network Deconvolutions(int64_t n) {
   NetworkBuilder b;
@@ -211,6 +246,7 @@ absl::Span<const NetworkCase> ConvolutionNetworks() {
       {"TwoInputsOneAnAddend", TwoInputsOneAnAddend},
       {"AddsItsOwnInput", AddsItsOwnInput},
       {"ComputedWeights", ComputedWeights},
+      {"ComputedDeconvolutions", ComputedDeconvolutions},
       {"Deconvolutions", Deconvolutions},
       {"SlopesOfChannels", SlopesOfChannels},
       {"PooledConvolutions", PooledConvolutions}};

@@ -138,6 +138,15 @@ ValueId NetworkBuilder::Pool(const std::string& name, ValueId src, Pooling::Algo
   return AddOperation(name, std::move(pooling), {src}, out);
 }
 
+ValueId NetworkBuilder::Normalized(const std::string& name, ValueId src) {
+  const Dims in = dims(src), channels = {in[1]};
+  const ValueId scale = Input(name + ".scale", channels), shift = Input(name + ".shift", channels);
+  const ValueId dst = AddOperation(name, BatchNormalization{}, {src, scale, shift}, in);
+  AddResult(name + ".mean", channels);
+  AddResult(name + ".variance", channels);
+  return dst;
+}
+
 ValueId NetworkBuilder::GlobalAverage(const std::string& name, ValueId src) {
   const Dims& in = dims(src);
   Pooling pooling{.algorithm = Pooling::Algorithm::kAvgExcludePadding};

@@ -48,6 +48,8 @@ class NetworkBuilder {
     return Pool(name, src, Pooling::Algorithm::kMax, kernel, stride, padding);
   }
   ValueId GlobalAverage(const std::string& name, ValueId src);
+  // By the statistics of the batch; scale and shift are inputs, mean and variance further results.
+  ValueId Normalized(const std::string& name, ValueId src);
   ValueId Elementwise(const std::string& name, ValueId src, functions::EltwiseOp op);
   ValueId SumOf(const std::string& name, std::vector<ValueId> srcs);
   ValueId ConcatOf(const std::string& name, std::vector<ValueId> srcs, int axis = 1);

@@ -74,6 +74,10 @@ class ParamsText {
                         SizesText("strides", c.strides, 1), SizesText("dilations", c.dilations, 0),
                         PadsText(c.padding_left, c.padding_right));
   }
+  void operator()(const network::ComputedDeconvolution& d) {
+    (*this)(d.convolution);
+    name = "computed_deconvolution";
+  }
   void operator()(const network::Deconvolution& d) { SetWindowed("deconvolution", d); }
   void operator()(const network::DynamicConvolution& d) { SetWindowed("dynamic_convolution", d); }
   void operator()(const network::DynamicInnerProduct& product) {

@@ -277,6 +277,47 @@ std::vector<TrainableCase> AnswerCases() {
          m->Node("ConvTranspose", {"x", "w", "b"}, {"y"}, {Ints("strides", {2, 2})});
        },
        {"w", "b"}},
+      {"deconvolution of groups, with paddings, dilations and output padding",
+       {2, 32, 4, 5},
+       [](OnnxBuilder* m) {
+         m->Floats("w", {32, 16, 3, 2}).Floats("b", {32});
+         m->Node("ConvTranspose", {"x", "w", "b"}, {"y"},
+                 {Int("group", 2), Ints("strides", {2, 3}), Ints("dilations", {1, 2}),
+                  Ints("pads", {1, 0, 1, 1}), Ints("output_padding", {1, 2})});
+       },
+       {"w", "b"}},
+      {"deconvolution of each channel, more output padding than padding",
+       {1, 6, 4, 4},
+       [](OnnxBuilder* m) {
+         m->Floats("w", {6, 1, 3, 3});
+         m->Node("ConvTranspose", {"x", "w"}, {"y"},
+                 {Int("group", 6), Ints("strides", {2, 2}), Ints("output_padding", {1, 1})});
+       },
+       {"w"}},
+      {"deconvolution to a size",
+       {1, 4, 3},
+       [](OnnxBuilder* m) {
+         m->Floats("w", {4, 5, 3}).Floats("b", {5});
+         m->Node("ConvTranspose", {"x", "w", "b"}, {"y"},
+                 {Ints("strides", {3}), Ints("output_shape", {10})});
+       },
+       {"w", "b"}},
+      {"deconvolution, the same size times the stride",
+       {1, 3, 2, 4, 3},
+       [](OnnxBuilder* m) {
+         m->Floats("w", {3, 2, 3, 2, 3});
+         m->Node("ConvTranspose", {"x", "w"}, {"y"},
+                 {Ints("strides", {2, 1, 2}), String("auto_pad", "SAME_UPPER")});
+       },
+       {"w"}},
+      {"deconvolution of groups that fill no vector",
+       {1, 6, 4, 4},
+       [](OnnxBuilder* m) {
+         m->Floats("w", {6, 2, 3, 3}).Floats("b", {6});
+         m->Node("ConvTranspose", {"x", "w", "b"}, {"y"},
+                 {Int("group", 3), Ints("strides", {2, 2})});
+       },
+       {"w", "b"}},
       {"rows of a tensor, and slopes of channels",
        {2, 4, 3},
        [](OnnxBuilder* m) {
@@ -371,6 +412,35 @@ TEST(TrainingNetworkTest, PassesKeepParametersApart) {
             "d [1,2,2,2] = computed_convolution(r, v)\n"
             "y [1,2,2,2] = activation(d) swish(1,0)\n"
             "output y\n");
+}
+
+// A ConvTranspose of x [1, channels, 3, 3] with weights [channels, ...] that learn.
+std::string LearningText(const std::vector<int64_t>& weights,
+                         const std::vector<onnx::AttributeProto>& attributes) {
+  OnnxBuilder model;
+  const Dims x = {1, weights[0], 3, 3};
+  model.Input("x", {x.begin(), x.end()}).Floats("w", weights);
+  model.Node("ConvTranspose", {"x", "w"}, {"y"}, attributes).Output("y");
+  return TrainingText(model, {x});
+}
+
+TEST(TrainingNetworkTest, DeconvolutionsThatLearnTakeNoZerosBetween) {
+  const onnx::AttributeProto strides = Ints("strides", {2, 2});
+  EXPECT_EQ(LearningText({2, 4, 3, 3},
+                         {strides, Ints("pads", {1, 1, 1, 1}), Ints("output_padding", {1, 1})}),
+            "input x [1,2,3,3]\n"
+            "parameter w [2,4,3,3]\n"
+            "y [1,4,6,6] = computed_deconvolution(x, w) strides=[2,2] pads=[1,1],[0,0]\n"
+            "output y\n");
+  EXPECT_THAT(LearningText({2, 4, 2, 2}, {strides, Ints("output_padding", {1, 1})}),
+              HasSubstr("y [1,4,7,7] = computed_deconvolution(x, w) strides=[2,2]\n"));
+  EXPECT_THAT(LearningText({6, 1, 2, 2}, {strides, Int("group", 6)}),
+              HasSubstr("y [1,6,6,6] = computed_deconvolution(x, w) groups=6 strides=[2,2]\n"));
+  // No row has groups of few channels, nor windows that end before all that a stride leaves.
+  for (const std::string& text :
+       {LearningText({6, 2, 2, 2}, {strides, Int("group", 3)}),
+        LearningText({2, 4, 2, 2}, {strides, Ints("output_shape", {9, 9})})})
+    EXPECT_THAT(text, HasSubstr("computed_convolution(y/spread, y/turned)"));
 }
 
 TEST(TrainingNetworkTest, RefusesABatchWithoutVariance) {

@@ -25,6 +25,9 @@ class Factor {
   int64_t operator()(const network::Convolution& c) const { return PerOutput(c.weights.dims); }
   int64_t operator()(const network::Deconvolution& d) const { return PerOutput(d.weights.dims); }
   int64_t operator()(const network::ComputedConvolution&) const { return PerOutput(Src(1)); }
+  int64_t operator()(const network::ComputedDeconvolution&) const {
+    return CountOf(Src(1)) / std::max<int64_t>(1, Src(1)[1]);
+  }
   int64_t operator()(const network::InnerProduct& p) const { return PerOutput(p.weights.dims); }
   int64_t operator()(const network::Pooling& p) const { return CountOf(p.kernel); }
   int64_t operator()(const network::MaxWindow& w) const { return CountOf(w.kernel); }

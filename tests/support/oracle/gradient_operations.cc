@@ -90,6 +90,16 @@ Elements Compute(const network::ConvolutionDataGradient& gradient, const Operand
   return SumsAlone(SumsOf(products, {Zeros(operands.dst), weights.elements, dy.elements}).src);
 }
 
+Elements Compute(const network::ComputedDeconvolution& deconvolution, const Operands& operands) {
+  Elements dst = Compute(network::ConvolutionDataGradient{deconvolution.convolution}, operands);
+  if (operands.srcs.size() < 3) return dst;
+  const int64_t channels = operands.dst[1];
+  const int64_t plane = *ElementCount(operands.dst) / (operands.dst[0] * channels);
+  for (size_t i = 0; i < dst.size(); ++i)
+    dst[i] += operands.srcs[2].elements[static_cast<int64_t>(i) / plane % channels];
+  return dst;
+}
+
 std::vector<Elements> ComputeAll(const network::ConvolutionWeightsGradient& gradient,
                                  const Operands& operands) {
   const Shaped &dy = operands.srcs[0], &src = operands.srcs[1];

@@ -93,6 +93,7 @@ Elements Compute(const network::MaxWindow& window, const Operands& operands);
 
 // gradient_operations.cc.
 std::vector<Elements> ComputeAll(const network::Pooling& pooling, const Operands& operands);
+Elements Compute(const network::ComputedDeconvolution& deconvolution, const Operands& operands);
 Elements Compute(const network::ConvolutionDataGradient& gradient, const Operands& operands);
 std::vector<Elements> ComputeAll(const network::ConvolutionWeightsGradient& gradient,
                                  const Operands& operands);

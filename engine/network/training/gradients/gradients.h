@@ -22,6 +22,7 @@ absl::Status AppendGradients(const Sum& sum, GradientContext& context);
 
 // products.cc: sums of products.
 absl::Status AppendGradients(const ComputedConvolution& convolution, GradientContext& context);
+absl::Status AppendGradients(const ComputedDeconvolution& deconvolution, GradientContext& context);
 absl::Status AppendGradients(const Matmul& matmul, GradientContext& context);
 
 // frozen_products.cc: with weights that do not learn.

@@ -55,6 +55,20 @@ absl::Status AppendGradients(const ComputedConvolution& convolution, GradientCon
   return absl::OkStatus();
 }
 
+// The convolution of which it is the gradient by src takes dy in the place of its src.
+absl::Status AppendGradients(const ComputedDeconvolution& deconvolution, GradientContext& context) {
+  const ComputedConvolution& convolution = deconvolution.convolution;
+  const ValueId dy = context.gradient(), src = context.src(0), weights = context.src(1);
+  if (context.Wants(0))
+    context.Add(0, context.Append(convolution, {dy, weights}, context.dims(src)));
+  if (context.Wants(1)) {
+    context.Add(1, context.Append(ConvolutionWeightsGradient{convolution}, {src, dy},
+                                  context.dims(weights)));
+  }
+  if (context.src_count() > 2 && context.Wants(2)) context.Add(2, SumOfChannels(context));
+  return absl::OkStatus();
+}
+
 absl::Status AppendGradients(const Matmul&, GradientContext& context) {
   for (size_t i : {0, 1}) {
     if (!context.Wants(i)) continue;

@@ -67,13 +67,15 @@ absl::StatusOr<ValueId> EmitKnown(NodeContext& context, ValueId src, ComputedCon
 
 }  // namespace
 
+absl::Status CheckBias(const Node& node, const Operand& bias, int64_t outputs) {
+  if (!bias.defined() || bias.dims == Dims{outputs}) return absl::OkStatus();
+  return node.Invalid("a bias of dims ", DimsToString(bias.dims), ", expected [", outputs, "]");
+}
+
 absl::StatusOr<ValueId> EmitWindowed(NodeContext& context, ValueId src, ComputedConvolution window,
                                      const Operand& weights, const Operand& bias, Dims dst,
                                      absl::string_view suffix) {
-  if (bias.defined() && bias.dims != Dims{dst[1]}) {
-    return context.node.Invalid("a bias of dims ", DimsToString(bias.dims), ", expected [", dst[1],
-                                "]");
-  }
+  ABSL_RETURN_IF_ERROR(CheckBias(context.node, bias, dst[1]));
   if (weights.constant != nullptr) {
     return EmitKnown(context, src, std::move(window), weights.constant, bias, std::move(dst),
                      suffix);

@@ -20,6 +20,9 @@ absl::StatusOr<ValueId> EmitWindowed(NodeContext& context, ValueId src,
                                      network::ComputedConvolution window, const Operand& weights,
                                      const Operand& bias, Dims dst, absl::string_view suffix = "");
 
+//   kInvalidArgument  the bias is defined() and does not have one element per output
+absl::Status CheckBias(const Node& node, const Operand& bias, int64_t outputs);
+
 }  // namespace tilewire::reader
 
 #endif  // ENGINE_ONNX_OPS_WINDOWS_CONVOLUTION_H_

@@ -6,9 +6,9 @@
 //
 // One whose weights are known is a deconvolution; or, where it has few channels and its windows do
 // not overlap, a convolution of single pixels with an output for each element of the window, which
-// then takes its place. Otherwise it is a convolution: the source, with stride - 1 zeros between
-// its elements, is convolved with the reversed window, padded on each side by dilation * (kernel -
-// 1) less the node's padding.
+// then takes its place. One that learns is a deconvolution whose weights are computed. Otherwise it
+// is a convolution: the source, with stride - 1 zeros between its elements, is convolved with the
+// reversed window, padded on each side by dilation * (kernel - 1) less the node's padding.
 #include <algorithm>
 #include <utility>
 
@@ -195,17 +195,57 @@ absl::StatusOr<ValueId> ConvolveSpread(NodeContext& context, const Transposed& t
   return EmitWindowed(context, value, std::move(convolution), turned, bias, transposed.dst);
 }
 
+bool IsKnown(const NodeContext& context, const Operand& bias) {
+  return context.input(1).constant != nullptr && bias.value == kNoValue;
+}
+
+// One group, or groups that fill vectors.
+bool FillsVectors(const NodeContext& context, const Transposed& transposed) {
+  constexpr int64_t kLanes = 16;  // of the widest vectors
+  const Dims& w = context.input(1).dims;
+  return transposed.groups == 1 || (w[0] / transposed.groups % kLanes == 0 && w[1] % kLanes == 0);
+}
+
 // Known weights and bias, no more output_padding than padding, and groups that fill vectors.
 bool IsPlainDeconvolution(const NodeContext& context, const Transposed& transposed,
                           const Operand& bias) {
-  constexpr int64_t kLanes = 16;  // of the widest vectors
-  const Dims& w = context.input(1).dims;
-  const bool known = context.input(1).constant != nullptr && bias.value == kNoValue;
-  const bool aligned =
-      transposed.groups == 1 || (w[0] / transposed.groups % kLanes == 0 && w[1] % kLanes == 0);
-  return known && aligned &&
+  return IsKnown(context, bias) && FillsVectors(context, transposed) &&
          std::all_of(transposed.axes.begin(), transposed.axes.end(),
                      [](const Axis& axis) { return axis.extra <= axis.right; });
+}
+
+// Whether it is the gradient of a convolution, for training: its output_padding is what a stride
+// leaves, and its groups fill vectors or have one channel each.
+bool IsLearningDeconvolution(const NodeContext& context, const Transposed& transposed,
+                             const Operand& bias) {
+  const Dims& w = context.input(1).dims;
+  const bool is_depthwise = w[0] == transposed.groups && w[1] == 1;
+  return context.training() != nullptr && !IsKnown(context, bias) &&
+         (is_depthwise || FillsVectors(context, transposed)) &&
+         std::all_of(transposed.axes.begin(), transposed.axes.end(),
+                     [](const Axis& axis) { return axis.extra - axis.right < axis.stride; });
+}
+
+absl::StatusOr<ValueId> EmitLearningDeconvolution(NodeContext& context,
+                                                  const Transposed& transposed,
+                                                  const Operand& bias) {
+  network::ComputedDeconvolution deconvolution;
+  network::ComputedConvolution& convolution = deconvolution.convolution;
+  convolution.groups = transposed.groups;
+  for (const Axis& axis : transposed.axes) {
+    convolution.strides.push_back(axis.stride);
+    convolution.dilations.push_back(axis.dilation - 1);
+    convolution.padding_left.push_back(axis.left);
+    convolution.padding_right.push_back(std::max<int64_t>(0, axis.right - axis.extra));
+  }
+  ABSL_RETURN_IF_ERROR(CheckBias(context.node, bias, transposed.dst[1]));
+  std::vector<ValueId> srcs;
+  ABSL_ASSIGN_OR_RETURN(srcs.emplace_back(), context.Runtime(0));
+  ABSL_ASSIGN_OR_RETURN(srcs.emplace_back(), context.Runtime(1));
+  if (bias.defined()) {
+    ABSL_ASSIGN_OR_RETURN(srcs.emplace_back(), context.AsValue(bias));
+  }
+  return context.Emit(std::move(deconvolution), std::move(srcs), transposed.dst);
 }
 
 absl::StatusOr<ValueId> EmitDeconvolution(NodeContext& context, const Transposed& transposed,
@@ -302,9 +342,10 @@ absl::StatusOr<ValueId> EmitTiling(NodeContext& context, const Transposed& trans
 absl::Status BuildConvTranspose(NodeContext& context) {
   ABSL_ASSIGN_OR_RETURN(const Transposed transposed, Read(context));
   const Operand bias = context.Has(2) ? context.input(2) : Operand();
-  const auto emit = !IsPlainDeconvolution(context, transposed, bias) ? ConvolveSpread
-                    : IsNarrowTiling(context, transposed)            ? EmitTiling
-                                                                     : EmitDeconvolution;
+  const auto emit = IsLearningDeconvolution(context, transposed, bias) ? EmitLearningDeconvolution
+                    : !IsPlainDeconvolution(context, transposed, bias) ? ConvolveSpread
+                    : IsNarrowTiling(context, transposed)              ? EmitTiling
+                                                                       : EmitDeconvolution;
   return context.SetOutput(emit(context, transposed, bias));
 }
 

@@ -168,6 +168,24 @@ TEST(DifferentiateTest, ABiasAloneHasASumOfChannels) {
             "output gradient of w by conv\n");
 }
 
+TEST(DifferentiateTest, AGradientOfADeconvolutionIsAConvolution) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {2, 3, 4, 4}), w = b.Input("w", {3, 5, 2, 2}),
+                c = b.Input("c", {5});
+  b.Input("dy", {2, 5, 8, 8});
+  const network::ComputedDeconvolution up{{1, {2, 2}, {0, 0}, {0, 0}, {0, 0}}};
+  const Network network = b.Finish({b.AddOperation("up", up, {x, w, c}, {2, 5, 8, 8})});
+  EXPECT_EQ(DerivedBy(network, {"x", "w", "c"}).text,
+            "gradient of x by up [2,3,4,4] = computed_convolution(dy, w) strides=[2,2]\n"
+            "gradient of w by up [3,5,2,2] = convolution_weights_gradient(x, dy) strides=[2,2]\n"
+            "up backward [2,5,8,1] = reduce_sum(dy)\n"
+            "up backward [1,5,1,1] = reduce_sum(up backward)\n"
+            "gradient of c by up [5] = reshape(up backward)\n"
+            "output gradient of x by up\n"
+            "output gradient of w by up\n"
+            "output gradient of c by up\n");
+}
+
 TEST(DifferentiateTest, WhatWasBroadcastIsSummed) {
   NetworkBuilder b;
   const ValueId x = b.Input("x", {2, 3, 4}), row = b.Input("row", {4});

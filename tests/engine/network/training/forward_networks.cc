@@ -71,29 +71,16 @@ Network ConvolvedAndClassified() {
 
 namespace {
 
-ValueId Normalized(NetworkBuilder& b, const std::string& name, ValueId src) {
-  const Dims dims = b.dims(src), channels = {dims[1]};
-  const ValueId dst = b.AddOperation(
-      name, network::BatchNormalization{},
-      {src, b.Input(name + ".scale", channels), b.Input(name + ".shift", channels)}, dims);
-  b.AddResult(name + ".mean", channels);
-  b.AddResult(name + ".variance", channels);
-  return dst;
-}
-
 // ResNet's blocks: batch statistics, and a branch that is added.
 Network ResidualBranches() {
   NetworkBuilder b;
-  const auto normalized = [&b](const std::string& name, ValueId src) {
-    return Normalized(b, name, src);
-  };
   const ValueId x = b.Input("x", {3, 16, 7, 6});
   const ValueId first =
-      normalized("bn1", Convolved(b, "c1", x, {24, 16, 3, 3}, Square(2, 1), false));
-  const ValueId second = normalized(
+      b.Normalized("bn1", Convolved(b, "c1", x, {24, 16, 3, 3}, Square(2, 1), false));
+  const ValueId second = b.Normalized(
       "bn2", Convolved(b, "c2", Relu(b, "r1", first), {24, 24, 3, 3}, Square(1, 1), false));
   const ValueId skip =
-      normalized("bn3", Convolved(b, "c3", x, {24, 16, 1, 1}, Square(2, 0), false));
+      b.Normalized("bn3", Convolved(b, "c3", x, {24, 16, 1, 1}, Square(2, 0), false));
   const ValueId joined = Relu(b, "r2", b.SumOf("sum", {second, skip}));
   const ValueId again =
       b.SumOf("again", {joined, Convolved(b, "c4", joined, {24, 24, 3, 3}, Square(1, 1)), joined});
@@ -111,12 +98,12 @@ Network LimitedBranches() {
   };
   const ValueId x = b.Input("x", {3, 16, 5, 6});
   const ValueId wide = limited(
-      "clip1", Normalized(b, "bn1", Convolved(b, "c1", x, {40, 16, 1, 1}, Square(1, 0), false)));
+      "clip1", b.Normalized("bn1", Convolved(b, "c1", x, {40, 16, 1, 1}, Square(1, 0), false)));
   const ValueId narrow =
-      Normalized(b, "bn2", Convolved(b, "c2", wide, {16, 40, 3, 3}, Square(1, 1), false));
+      b.Normalized("bn2", Convolved(b, "c2", wide, {16, 40, 3, 3}, Square(1, 1), false));
   const ValueId sum = b.SumOf("sum", {x, narrow});
   const ValueId second =
-      Normalized(b, "bn3", Convolved(b, "c3", sum, {16, 16, 3, 3}, Square(1, 1), false));
+      b.Normalized("bn3", Convolved(b, "c3", sum, {16, 16, 3, 3}, Square(1, 1), false));
   const ValueId twice = b.SumOf("twice", {second, sum, second});
   return b.Finish({b.Elementwise("tanh", twice, {EltwiseAlgorithm::kTanh})});
 }
@@ -156,6 +143,57 @@ Network OtherConvolutions() {
   const ValueId deep = b.Reshaped("deep", strided, {dims[0], 1, dims[1], dims[2], dims[3]});
   return b.Finish({Convolved(b, "volume", deep, {3, 1, 2, 1, 2},
                              {1, {1, 1, 1}, {0, 0, 0}, {0, 0, 1}, {1, 0, 0}})});
+}
+
+// With so many elements beyond the last window.
+ValueId Deconvolved(NetworkBuilder& b, const std::string& name, ValueId src, Dims weights,
+                    network::ComputedConvolution window, bool has_bias = true, Dims beyond = {}) {
+  Dims dims = b.dims(src);
+  for (size_t d = 0; d + 2 < dims.size(); ++d) {
+    const int64_t reach = (weights[d + 2] - 1) * (window.dilations[d] + 1) + 1;
+    dims[d + 2] = (dims[d + 2] - 1) * window.strides[d] + reach - window.padding_left[d] -
+                  window.padding_right[d] + (beyond.empty() ? 0 : beyond[d]);
+  }
+  dims[1] = weights[1] * window.groups;
+  std::vector<ValueId> srcs = {src, b.Input(name + ".w", weights)};
+  if (has_bias) srcs.push_back(b.Input(name + ".b", {dims[1]}));
+  return b.AddOperation(name, network::ComputedDeconvolution{std::move(window)}, std::move(srcs),
+                        dims);
+}
+
+// A decoder's: windows that overlap and that do not, before relu and joined with what was there; a
+// few channels at the end.
+Network Decoder() {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {2, 20, 3, 4}), skipped = b.Input("skipped", {2, 8, 6, 8});
+  const ValueId up = Relu(b, "relu", Deconvolved(b, "up", x, {20, 24, 2, 2}, Square(2, 0)));
+  const ValueId joined = b.ConcatOf("join", {up, skipped});
+  const ValueId wide = Deconvolved(b, "wide", joined, {32, 16, 4, 4}, Square(2, 1), false);
+  const ValueId same =
+      Deconvolved(b, "same", b.Normalized("norm", wide), {16, 16, 3, 3}, Square(1, 1));
+  const ValueId image = Deconvolved(b, "image", same, {16, 3, 4, 4}, Square(2, 1));
+  return b.Finish({b.Elementwise("tanh", image, {EltwiseAlgorithm::kTanh})});
+}
+
+// Groups, a window per channel, dilations, paddings that differ and exceed what windows reach,
+// elements beyond all windows, and one and three dimensions.
+Network OtherDeconvolutions() {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {2, 32, 4, 3});
+  const ValueId grouped =
+      Deconvolved(b, "grouped", x, {32, 16, 3, 2}, {2, {2, 3}, {0, 1}, {1, 0}, {0, 1}}, true);
+  const ValueId single =
+      Deconvolved(b, "single", grouped, {32, 1, 3, 3}, Square(2, 1, 32), true, {1, 1});
+  const ValueId beyond = Deconvolved(b, "beyond", single, {32, 5, 2, 1},
+                                     {1, {3, 2}, {0, 0}, {1, 2}, {0, 0}}, true, {2, 1});
+  const ValueId pooled = b.Pool("pool", beyond, Pooling::Algorithm::kAvgIncludePadding, 5, 5, 0);
+  const Dims dims = b.dims(pooled);
+  const ValueId line = b.Reshaped("line", pooled, {dims[0], dims[1], dims[2] * dims[3]});
+  const ValueId lines = Deconvolved(b, "lines", line, {5, 4, 3}, {1, {2}, {1}, {1}, {0}}, true);
+  const Dims longer = b.dims(lines);
+  const ValueId deep = b.Reshaped("deep", lines, {longer[0], longer[1], 1, 1, longer[2]});
+  return b.Finish({Deconvolved(b, "volume", deep, {4, 3, 2, 1, 2},
+                               {1, {1, 1, 2}, {0, 0, 0}, {0, 0, 1}, {1, 0, 0}})});
 }
 
 // Functions of two and three tensors, broadcast to each other in every way.
@@ -351,6 +389,8 @@ absl::Span<const ForwardCase> ForwardCases() {
                                            CaseOf<Fused<LimitedBranches>>("FusedLimited"),
                                            CaseOf<ConcatenatedBranches>("ConcatenatedBranches"),
                                            CaseOf<OtherConvolutions>("OtherConvolutions"),
+                                           CaseOf<Decoder>("Decoder"),
+                                           CaseOf<OtherDeconvolutions>("OtherDeconvolutions"),
                                            CaseOf<BroadcastFunctions>("BroadcastFunctions"),
                                            CaseOf<FunctionsOfOne>("FunctionsOfOne"),
                                            CaseOf<Reductions>("Reductions"),

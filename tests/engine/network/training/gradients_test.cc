@@ -206,9 +206,11 @@ int64_t CountOf(const std::vector<PlanStep>& steps, absl::string_view node,
 TEST(TrainingPlanTest, ProductsAndFunctionsTakeGeneratedCode) {
   if (!cpu::Supports(cpu::Isa::kAvx2)) GTEST_SKIP() << "the CPU lacks avx2";
   int64_t seen = 0;
-  for (const char* name : {"ConvolvedAndClassified", "ConcatenatedBranches", "BatchedProducts"}) {
+  for (const char* name : {"ConvolvedAndClassified", "ConcatenatedBranches", "BatchedProducts",
+                           "Decoder", "OtherDeconvolutions"}) {
     for (const PlanStep& step : StepsOf(name)) {
-      const bool is_product = step.primitive == "convolution" || step.primitive == "matmul";
+      const bool is_product = step.primitive == "convolution" || step.primitive == "matmul" ||
+                              step.primitive == "deconvolution";
       if (!is_product && step.primitive != "eltwise") continue;
       ++seen;
       EXPECT_FALSE(step.is_reference)
@@ -223,6 +225,18 @@ TEST(TrainingPlanTest, AFunctionAfterAConvolutionTakesNoStep) {
   const std::vector<PlanStep> steps = StepsOf("ConvolvedAndClassified");
   EXPECT_EQ(CountOf(steps, "relu", "eltwise"), 0);
   EXPECT_EQ(CountOf(steps, "relu backward", "eltwise"), 1);
+}
+
+TEST(TrainingPlanTest, AFunctionAndABiasAfterADeconvolutionTakeNoStep) {
+  if (!cpu::Supports(cpu::Isa::kAvx2)) GTEST_SKIP() << "the CPU lacks avx2";
+  const std::vector<PlanStep> steps = StepsOf("Decoder");
+  EXPECT_EQ(CountOf(steps, "up", "deconvolution"), 1);
+  EXPECT_EQ(CountOf(steps, "up", "binary"), 0);
+  EXPECT_EQ(CountOf(steps, "relu", "eltwise"), 0);
+  EXPECT_EQ(CountOf(steps, "wide", "deconvolution"), 1);
+  // Without strides it is the gradient of a convolution, which may be Winograd's.
+  EXPECT_EQ(CountOf(steps, "same", "convolution"), 1);
+  EXPECT_EQ(CountOf(steps, "same", "binary"), 1);
 }
 
 TEST(TrainingPlanTest, WeightsOfAProductAreTransposedByTheirStrides) {
