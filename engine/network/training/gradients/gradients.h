@@ -51,12 +51,14 @@ absl::Status AppendGradients(const Select& select, GradientContext& context);
 absl::Status AppendGradients(const Shuffle& shuffle, GradientContext& context);
 absl::Status AppendGradients(const Transpose& transpose, GradientContext& context);
 
+// ranks.cc: elements that are chosen by their size.
+absl::Status AppendGradients(const TopK& top, GradientContext& context);
+
 // refused.cc: without a gradient, with the reason.
 absl::Status AppendGradients(const Attention& attention, GradientContext& context);
 absl::Status AppendGradients(const MaxWindow& window, GradientContext& context);
 absl::Status AppendGradients(const Rnn& rnn, GradientContext& context);
 absl::Status AppendGradients(const RoiAlign& pooling, GradientContext& context);
-absl::Status AppendGradients(const TopK& top, GradientContext& context);
 
 }  // namespace tilewire::network
 

@@ -20,8 +20,4 @@ absl::Status AppendGradients(const RoiAlign&, GradientContext&) {
   return Unimplemented("regions of images have no gradient");
 }
 
-absl::Status AppendGradients(const TopK&, GradientContext&) {
-  return Unimplemented("the largest elements have no gradient");
-}
-
 }  // namespace tilewire::network

@@ -279,7 +279,7 @@ TEST(DifferentiateTest, NothingPassesWhereAFunctionChooses) {
 TEST(DifferentiateTest, AllOperationsWithoutGradientAreRefusedTogether) {
   NetworkBuilder b;
   const ValueId x = b.Input("x", {2, 3, 4, 4}), w = b.Input("w", {2, 3, 4, 4});
-  b.Input("dy", {2, 3, 2, 4});
+  b.Input("dy", {2, 3, 4, 4});
   const ValueId rest =
       b.AddOperation("rest", network::Elementwise{Function::kMod}, {x, w}, {2, 3, 4, 4});
   const ValueId beside = b.AddOperation(
@@ -287,13 +287,18 @@ TEST(DifferentiateTest, AllOperationsWithoutGradientAreRefusedTogether) {
       network::MaxWindow{
           .kernel = {1, 1}, .strides = {1, 1}, .dilations = {0, 0}, .padding_left = {0, 0}},
       {x}, {2, 3, 4, 4});
-  const ValueId top = b.AddOperation("top", network::TopK{2}, {rest}, {2, 3, 2, 4});
+  const ValueId top = b.AddOperation(
+      "top",
+      network::MaxWindow{
+          .kernel = {1, 1}, .strides = {1, 1}, .dilations = {0, 0}, .padding_left = {0, 0}},
+      {rest}, {2, 3, 4, 4});
   Network network = b.Finish({top, beside});
   const size_t operations = network.operations.size();
   const auto gradients = network::Differentiate({Seed(network, top)}, {x}, &network);
   EXPECT_EQ(gradients.status().code(), absl::StatusCode::kUnimplemented);
   EXPECT_EQ(gradients.status().message(),
-            "node 'top': the largest elements have no gradient; node 'rest': mod has no gradient");
+            "node 'top': a maximum of dilated windows has no gradient; node 'rest': mod has no "
+            "gradient");
   EXPECT_EQ(network.operations.size(), operations);
 }
 
@@ -314,6 +319,23 @@ TEST(DifferentiateTest, ReasonsNameWhatIsMissing) {
         network::Differentiate({Seed(network, network.outputs[0])}, {z}, &network);
     EXPECT_THAT(std::string(gradients.status().message()),
                 HasSubstr(absl::StrCat("node 'y': ", c.reason)));
+  }
+}
+
+TEST(DifferentiateTest, TheLargestOfTooManyElementsHaveNoGradient) {
+  const struct {
+    int64_t size, taken;
+    const char* reason;
+  } kCases[] = {{(1 << 24) + 1, 1, "the largest of more than 16777216 elements"},
+                {100'000, 10'000, "10000 results times 100000 elements; at most 268435456"}};
+  for (const auto& c : kCases) {
+    NetworkBuilder b;
+    const ValueId x = b.Input("x", {1, c.size});
+    b.Input("dy", {1, c.taken});
+    Network network = b.Finish({b.AddOperation("y", network::TopK{1}, {x}, {1, c.taken})});
+    const auto gradients =
+        network::Differentiate({Seed(network, network.outputs[0])}, {x}, &network);
+    EXPECT_THAT(std::string(gradients.status().message()), HasSubstr(c.reason));
   }
 }
 

@@ -319,6 +319,19 @@ Network MovedElements() {
   return b.Finish({b.AddOperation("same", network::Convert{}, {gathered}, {2, 4, 4, 6})});
 }
 
+// The largest and the smallest elements along two dimensions.
+Network BestElements() {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {3, 7, 5});
+  const ValueId best = b.AddOperation("best", network::TopK{1}, {x}, {3, 3, 5});
+  const ValueId least =
+      b.AddOperation("least", network::TopK{2, /*largest=*/false},
+                     {b.Elementwise("tanh", x, {EltwiseAlgorithm::kTanh})}, {3, 7, 2});
+  const ValueId turned = b.Transposed("turned", least, {0, 2, 1});
+  const ValueId product = b.AddOperation("product", network::Matmul{}, {turned, x}, {3, 2, 5});
+  return b.Finish({b.ConcatOf("all", {best, product})});
+}
+
 // Products of batches: of equal ones, of a shared left and of a shared right side.
 Network BatchedProducts() {
   NetworkBuilder b;
@@ -397,6 +410,7 @@ absl::Span<const ForwardCase> ForwardCases() {
                                            CaseOf<NormalizedRows>("NormalizedRows"),
                                            CaseOf<NormalizedByConstants>("NormalizedByConstants"),
                                            CaseOf<MovedElements>("MovedElements"),
+                                           CaseOf<BestElements>("BestElements"),
                                            CaseOf<BatchedProducts>("BatchedProducts"),
                                            CaseOf<FrozenLayers>("FrozenLayers"),
                                            CaseOf<AtRandom<1>>("AtRandom1"),
