@@ -106,6 +106,22 @@ absl::string_view Lack(const BatchNormalizationGradient& gradient, const Tensors
   return are_real ? "" : kReals;
 }
 
+absl::string_view Lack(const LayerNormalizationGradient& gradient, const Tensors& tensors) {
+  Dims rows = tensors.src(1);
+  if (tensors.src() != rows || tensors.result() != rows || rows.size() < 2 || rows.size() > 5)
+    return kGradientDims;
+  const Dims row = {rows.back()};
+  rows.pop_back();
+  if (tensors.src(2) != rows || tensors.src(3) != rows) return "a mean and a variance per row";
+  if (gradient.by_parameters && !gradient.scales)
+    return "a scale, without which it has no gradient";
+  const bool fits =
+      (!gradient.scales || tensors.src(4) == row) &&
+      absl::c_all_of(tensors.more_results, [&row](const Value* one) { return one->dims == row; });
+  if (!fits) return "a scale and a shift per element of its rows";
+  return AreOfReals(tensors) ? "" : kReals;
+}
+
 absl::string_view Lack(const LrnGradient&, const Tensors& tensors) {
   return tensors.src().size() >= 2 ? LackOfElements(tensors) : "channels";
 }

@@ -49,6 +49,12 @@ struct BatchNormalizationGradient {
   BatchNormalization forward;
   bool by_parameters = false, by_addend = false;
 };
+// By src; by scale and shift as further results, in this order, if `by_parameters`, which needs
+// `scales`. Sources are dy, src, mean and variance, then, if it `scales`, scale.
+struct LayerNormalizationGradient {
+  float epsilon = 1e-5f;
+  bool scales = false, by_parameters = false;
+};
 // Sources are dy and src.
 struct LrnGradient {
   Lrn forward;

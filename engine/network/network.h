@@ -141,7 +141,7 @@ using OperationParams = std::variant<
     Quantize, QuantizationRange, DynamicQuantize, Dequantize, ScaleBytes, IntegerSum, IntegerMatmul,
     DynamicMatmul, Attention, ConvolutionDataGradient, ConvolutionWeightsGradient, MatmulGradient,
     ActivationGradient, PoolingGradient, SoftmaxGradient, BatchNormalizationGradient,
-    LrnGradient, ReduceGradient, GatherGradient, Loss>;
+    LayerNormalizationGradient, LrnGradient, ReduceGradient, GatherGradient, Loss>;
 
 struct Operation {
   std::string name;  // of the ONNX node it came from (the first of a fused chain)

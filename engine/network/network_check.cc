@@ -170,11 +170,18 @@ Text Lack(const Lrn&, const Tensors& tensors) {
 }
 
 Text Lack(const LayerNormalization& norm, const Tensors& tensors) {
-  if (tensors.src() != tensors.result()) return kSameDims;
-  const auto row = static_cast<size_t>(tensors.src().back());
-  const bool fits =
-      norm.scale.size() == norm.shift.size() && (norm.scale.empty() || norm.scale.size() == row);
-  if (!fits) return "a scale and a shift per element of its rows";
+  Dims rows = tensors.src();
+  if (rows != tensors.result() || rows.size() < 2 || rows.size() > 5) return kSameDims;
+  const Dims row = {rows.back()};
+  rows.pop_back();
+  const size_t known = norm.reads_parameters || norm.scale.empty() ? 0 : row[0];
+  const bool fits = norm.scale.size() == known && norm.shift.size() == known;
+  const bool reads = !norm.reads_parameters || (tensors.src(1) == row && tensors.src(2) == row);
+  if (!fits || !reads) return "a scale and a shift per element of its rows";
+  const bool are_saved = absl::c_all_of(tensors.more_results, [&rows](const Value* value) {
+    return value->dims == rows && IsReal(value);
+  });
+  if (!are_saved) return "a mean and a variance per row";
   return AllReal(tensors) ? "" : "real numbers";
 }
 
@@ -354,6 +361,12 @@ constexpr Count SourcesOf(const Concat&) { return kAnyNumber; }
 constexpr Count SourcesOf(const GatherChannels&) { return kAnyNumber; }
 constexpr Count SourcesOf(const IntegerSum&) { return kAnyNumber; }
 constexpr Count SourcesOf(const Rnn&) { return kAnyNumber; }
+constexpr Count SourcesOf(const LayerNormalization& norm) {
+  return norm.reads_parameters ? Count{3, 3} : Count{};
+}
+constexpr Count SourcesOf(const LayerNormalizationGradient& gradient) {
+  return gradient.scales ? Count{5, 5} : Count{4, 4};
+}
 constexpr Count SourcesOf(const BatchNormalization& norm) {
   const size_t count = (norm.uses_given_statistics ? 5 : 3) + (norm.adds ? 1 : 0);
   return {count, count};
@@ -368,6 +381,12 @@ constexpr size_t FurtherResultsOf(const BatchNormalization& norm) {
   return (norm.uses_given_statistics ? 0 : 2) + (norm.saves_passed ? 1 : 0);
 }
 
+constexpr size_t FurtherResultsOf(const LayerNormalization& norm) {
+  return norm.saves_statistics ? 2 : 0;
+}
+constexpr size_t FurtherResultsOf(const LayerNormalizationGradient& gradient) {
+  return gradient.by_parameters ? 2 : 0;
+}
 constexpr size_t FurtherResultsOf(const Pooling& pooling) { return pooling.saves_places ? 1 : 0; }
 constexpr size_t FurtherResultsOf(const ConvolutionWeightsGradient& gradient) {
   return gradient.by_bias ? 1 : 0;

@@ -51,6 +51,7 @@ absl::string_view Lack(const ActivationGradient& gradient, const Tensors& tensor
 absl::string_view Lack(const PoolingGradient& gradient, const Tensors& tensors);
 absl::string_view Lack(const SoftmaxGradient& gradient, const Tensors& tensors);
 absl::string_view Lack(const BatchNormalizationGradient& gradient, const Tensors& tensors);
+absl::string_view Lack(const LayerNormalizationGradient& gradient, const Tensors& tensors);
 absl::string_view Lack(const LrnGradient& gradient, const Tensors& tensors);
 absl::string_view Lack(const ReduceGradient& gradient, const Tensors& tensors);
 absl::string_view Lack(const GatherGradient& gradient, const Tensors& tensors);

@@ -17,10 +17,13 @@ struct Lrn {
   float alpha = 1e-4f, beta = 0.75f, k = 1;
 };
 // (src - mean) / sqrt(variance + epsilon) along the last dimension, times scale plus shift, which
-// have one number per element of that dimension or are both empty.
+// have one number per element of that dimension or are both empty; with `reads_parameters` they are
+// computed, the sources 1 and 2. src is of rank 2 to 5. With `saves_statistics` mean and biased
+// variance of the rows, of src's dims without the last, are further results, in this order.
 struct LayerNormalization {
   float epsilon = 1e-5f;
   std::vector<float> scale, shift;
+  bool reads_parameters = false, saves_statistics = false;
 };
 // dst[n,c,s] = scale[c] * (src[n,c,s] - mean[c]) / sqrt(variance[c] + epsilon) + shift[c], with src
 // of rank 2 to 5. Sources are src, scale [C] and shift [C]; then, if `uses_given_statistics`, mean

@@ -7,10 +7,8 @@
 #include "engine/lowering/plan/strided_view.h"
 
 namespace tilewire::lowering {
-namespace {
 
-// Binds the gradients of scale and shift, which the primitive writes as one tensor [2, C].
-absl::StatusOr<Place> BindParameters(const MemoryDesc& both, OperationContext& context) {
+absl::StatusOr<Place> BindParameterGradients(const MemoryDesc& both, OperationContext& context) {
   const Place place = context.plan().NewPlace(both);
   for (int64_t row : {0, 1}) {
     ABSL_ASSIGN_OR_RETURN(const MemoryDesc one, both.SubMemory({1, both.dim(1)}, {row, 0}));
@@ -19,6 +17,8 @@ absl::StatusOr<Place> BindParameters(const MemoryDesc& both, OperationContext& c
   }
   return place;
 }
+
+namespace {
 
 BatchNormalizationDesc DescOf(const network::BatchNormalizationGradient& gradient,
                               const MemoryDesc& src, const MemoryDesc& passed) {
@@ -58,7 +58,7 @@ absl::Status LowerBatchNormalizationGradient(const network::BatchNormalizationGr
                        {kArgVariance, variance.buffer}};
   if (gradient.by_parameters) {
     ABSL_ASSIGN_OR_RETURN(const Place both,
-                          BindParameters(primitive->Desc(kArgDiffWeights), context));
+                          BindParameterGradients(primitive->Desc(kArgDiffWeights), context));
     bindings.push_back({kArgDiffWeights, both.buffer});
   }
   if (gradient.forward.relu) bindings.push_back({kArgWorkspace, passed.buffer});

@@ -22,6 +22,9 @@ absl::StatusOr<MemoryDesc> LayoutForSoftmax(const network::Value& value, int axi
 
 // The parameters [C] of a normalization as the one tensor [2, C] that its primitive reads.
 absl::StatusOr<Place> PackScaleAndShift(ValueId scale, ValueId shift, OperationContext& context);
+// Their gradients, which the primitive writes as one tensor `both` [2, C]: a new place for it, in
+// which the operation's further results 0 and 1 are.
+absl::StatusOr<Place> BindParameterGradients(const MemoryDesc& both, OperationContext& context);
 
 }  // namespace tilewire::lowering
 

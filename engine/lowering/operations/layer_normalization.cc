@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/lowering/operation_table.h"
+#include "engine/lowering/operations/forward_requests.h"
 #include "engine/lowering/operations/normalized_sum.h"
 #include "engine/runtime/tensor_layout.h"
 
@@ -16,6 +17,13 @@ namespace {
 absl::StatusOr<Bindings> ScaleAndShift(const network::LayerNormalization& norm,
                                        OperationContext& context) {
   Bindings weights;
+  if (norm.reads_parameters) {
+    ABSL_ASSIGN_OR_RETURN(const Place both,
+                          PackScaleAndShift(context.src(1), context.src(2), context));
+    for (size_t i : {1, 2}) context.plan().Consume(context.src(i));
+    weights.push_back({kArgWeights, both.buffer});
+    return weights;
+  }
   if (norm.scale.empty()) return weights;
   std::vector<float> both = norm.scale;
   both.insert(both.end(), norm.shift.begin(), norm.shift.end());
@@ -38,10 +46,9 @@ bool ReadsAsRows(const network::Network& network, const network::Operation& norm
 
 const network::Operation* NormalizationOf(const network::Network& network, ValueId value) {
   for (const network::Operation& op : network.operations) {
-    if (std::holds_alternative<network::LayerNormalization>(op.params) &&
-        ReadsAsRows(network, op, value)) {
-      return &op;
-    }
+    const auto* norm = std::get_if<network::LayerNormalization>(&op.params);
+    const bool takes_sum = norm != nullptr && !norm->reads_parameters && !norm->saves_statistics;
+    if (takes_sum && ReadsAsRows(network, op, value)) return &op;
   }
   return nullptr;
 }
@@ -67,13 +74,25 @@ absl::Status LowerLayerNormalization(const network::LayerNormalization& norm,
     return absl::OkStatus();
   }
   ABSL_ASSIGN_OR_RETURN(const Place src, context.RowMajor(context.src()));
-  ABSL_ASSIGN_OR_RETURN(auto primitive, context.Create(LayerNormalizationDesc{
-                                            .src = src.desc,
-                                            .dst = src.desc,
-                                            .epsilon = norm.epsilon,
-                                            .use_scale_shift = !norm.scale.empty()}));
-  ABSL_ASSIGN_OR_RETURN(Bindings weights, ScaleAndShift(norm, context));
-  return context.EmitUnaryInPlace(std::move(primitive), src, std::move(weights));
+  ABSL_ASSIGN_OR_RETURN(auto primitive,
+                        context.Create(LayerNormalizationDesc{
+                            .prop_kind = norm.saves_statistics ? PropKind::kForwardTraining
+                                                               : PropKind::kForwardInference,
+                            .src = src.desc,
+                            .dst = src.desc,
+                            .epsilon = norm.epsilon,
+                            .use_scale_shift = norm.reads_parameters || !norm.scale.empty()}));
+  ABSL_ASSIGN_OR_RETURN(Bindings bindings, ScaleAndShift(norm, context));
+  std::vector<Place> statistics;
+  for (int arg : {kArgMean, kArgVariance}) {
+    if (!norm.saves_statistics) break;
+    statistics.push_back(context.plan().NewPlace(primitive->Desc(arg)));
+    bindings.push_back({arg, statistics.back().buffer});
+  }
+  ABSL_RETURN_IF_ERROR(context.EmitUnaryInPlace(std::move(primitive), src, std::move(bindings)));
+  for (size_t i = 0; i < statistics.size(); ++i)
+    context.plan().Bind(context.more_dst(i), statistics[i]);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<bool> LowerNormalizedSum(const std::vector<Place>& sources,

@@ -105,7 +105,7 @@ void FuseRow(Editor& editor, int op) {
     const std::vector<ValueId> srcs = editor.operation(op).srcs;
     const int before = editor.producer(srcs[s]);
     const LayerNormalization* norm = editor.As<LayerNormalization>(before);
-    if (norm == nullptr || editor.use_count(srcs[s]) != 1) continue;
+    if (norm == nullptr || norm->reads_parameters || editor.use_count(srcs[s]) != 1) continue;
     const Dims& dims = editor.dims(srcs[s]);
     std::vector<float> row = RowOf(editor, srcs[1 - s], dims.back());
     if (row.empty() || editor.dims(editor.operation(op).dst) != dims) continue;

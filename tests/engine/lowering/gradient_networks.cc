@@ -90,11 +90,18 @@ Network GradientsOfElements(int64_t n) {
       {by_lrn, conv, b.Numbers("scale", {20}), b.Numbers("mean", {20}),
        b.Numbers("variance", {20})},
       dims);
+  const ValueId rows = b.AddOperation(
+      "rows", LayerNormalization{.epsilon = 1e-3f, .saves_statistics = true}, {x}, dims);
+  const ValueId mean = b.AddResult("rows.mean", {n, 20, 4});
+  const ValueId variance = b.AddResult("rows.variance", {n, 20, 4});
+  const ValueId by_rows =
+      b.AddOperation("by_rows", LayerNormalizationGradient{1e-3f, /*scales=*/true},
+                     {by_lrn, x, mean, variance, b.Numbers("row", {5})}, dims);
   const ValueId highest =
       b.AddOperation("highest", Reduce{Reduce::Function::kMax}, {conv}, {n, 20, 1, 5});
   const ValueId by_highest =
       b.AddOperation("by_highest", ReduceGradient{Reduce::Function::kMax}, {highest, conv}, dims);
-  return b.Finish({by_shares, by_lrn, normalized, by_highest});
+  return b.Finish({by_shares, by_lrn, normalized, rows, by_rows, by_highest});
 }
 
 // All poolings; one of the maxima is a part of a concatenation, and stays where it is.

@@ -5,8 +5,7 @@
 
 #include <utility>
 
-#include "tests/engine/onnx/fixture.h"
-#include "tests/support/status_matchers.h"
+#include "tests/engine/onnx/network_check_case.h"
 
 namespace tilewire::reader {
 
@@ -21,54 +20,10 @@ using network::GatherChannels;
 using network::Interpolate;
 using network::LayerNormalization;
 using network::Matmul;
-using network::Network;
 using network::Pooling;
 using network::Shuffle;
 using network::Transpose;
-using network::ValueId;
 namespace {
-
-// A tensor of f32 unless a type is given.
-struct T {
-  Dims dims;
-  DataType type = DataType::kF32;
-};
-constexpr DataType kU8 = DataType::kU8, kS32 = DataType::kS32;
-
-struct Case {
-  const char* why;
-  network::OperationParams params;
-  std::vector<T> srcs;
-  T dst;
-  const char* lacks;  // null: the contract is kept
-};
-
-Network NetworkOf(const Case& c) {
-  Network network;
-  std::vector<ValueId> srcs;
-  for (const T& src : c.srcs) {
-    srcs.push_back(static_cast<ValueId>(network.values.size()));
-    network.values.push_back({absl::StrCat("x", srcs.back()), src.type, src.dims});
-  }
-  network.inputs = srcs;
-  const auto dst = static_cast<ValueId>(network.values.size());
-  network.values.push_back({"y", c.dst.type, c.dst.dims});
-  network.operations.push_back({"n", c.params, srcs, dst});
-  network.outputs = {dst};
-  return network;
-}
-
-void ExpectChecked(const std::vector<Case>& cases) {
-  for (const Case& c : cases) {
-    const absl::Status status = network::CheckNetwork(NetworkOf(c));
-    if (c.lacks == nullptr) {
-      EXPECT_TRUE(status.ok()) << c.why << ": " << status;
-    } else {
-      EXPECT_EQ(status.code(), absl::StatusCode::kInternal) << c.why;
-      EXPECT_THAT(status.message(), HasSubstr(absl::StrCat("node 'n' lacks ", c.lacks))) << c.why;
-    }
-  }
-}
 
 network::Select Pick(std::vector<std::vector<IndexRun>> from) { return {std::move(from)}; }
 
@@ -102,23 +57,6 @@ TEST(NetworkCheckTest, MovesOfElements) {
       {"a source outside", GatherChannels{{{1, 0}}}, {{{2, 3}}}, {{2, 1}}, "channels of its"},
       {"of rank 1", GatherChannels{{{0, 0}}}, {{{3}}}, {{1}}, axis},
   });
-}
-
-network::Operation WithResult(network::OperationParams params, std::vector<ValueId> srcs) {
-  network::Operation operation{"n", std::move(params), std::move(srcs), 3};
-  operation.more_dsts = {4};
-  return operation;
-}
-
-// Sources 0 to 2, a result 3, a further one 4.
-Network WithFurther(std::vector<T> tensors, network::Operation operation) {
-  Network network;
-  for (const T& tensor : tensors)
-    network.values.push_back({absl::StrCat("x", network.values.size()), tensor.type, tensor.dims});
-  network.inputs = {0, 1, 2};
-  network.operations = {std::move(operation)};
-  network.outputs = {3};
-  return network;
 }
 
 TEST(NetworkCheckTest, GradientsOfConvolutions) {
@@ -178,6 +116,7 @@ TEST(NetworkCheckTest, GradientsOfElements) {
   using network::ActivationGradient;
   using network::BatchNormalizationGradient;
   using network::GatherGradient;
+  using network::LayerNormalizationGradient;
   using network::LrnGradient;
   using network::ReduceGradient;
   using network::SoftmaxGradient;
@@ -213,6 +152,15 @@ TEST(NetworkCheckTest, GradientsOfElements) {
        {x, x, c, c, c},
        x,
        "as many results"},
+      {"rows", LayerNormalizationGradient{}, {x, x, {{2}}, {{2}}}, x, nullptr},
+      {"scaled", LayerNormalizationGradient{1, true}, {x, x, {{2}}, {{2}}, c}, x, nullptr},
+      {"columns", LayerNormalizationGradient{}, {x, x, c, c}, x, "a mean and a variance per row"},
+      {"unscaled", LayerNormalizationGradient{1, true}, {x, x, {{2}}, {{2}}}, x, "as many sources"},
+      {"of columns",
+       LayerNormalizationGradient{1, true},
+       {x, x, {{2}}, {{2}}, {{2}}},
+       x,
+       "a scale"},
       {"rows", GatherGradient{0}, {{{4, 3}}, {{4}, kS32}}, x, nullptr},
       {"more rows", GatherGradient{0}, {{{5, 3}}, {{4}, kS32}}, x, "an index per part"},
   });
@@ -221,6 +169,7 @@ TEST(NetworkCheckTest, GradientsOfElements) {
 TEST(NetworkCheckTest, FunctionsOfElements) {
   using Function = Elementwise::Function;
   const char* const same = "sources of its result's dims";
+  const T x = {{2, 3}}, row = {{3}};
   const network::QuantizationParams one;
   ExpectChecked({
       {"as it is", Activation{}, {{{2, 3}}}, {{2, 3}}, nullptr},
@@ -237,6 +186,15 @@ TEST(NetworkCheckTest, FunctionsOfElements) {
       {"rows", LayerNormalization{1, {1, 1, 1}, {0, 0, 0}}, {{{2, 3}}}, {{2, 3}}, nullptr},
       {"no shift", LayerNormalization{1, {1, 1, 1}, {}}, {{{2, 3}}}, {{2, 3}}, "a scale and a"},
       {"fewer", LayerNormalization{1, {1, 1}, {0, 0}}, {{{2, 3}}}, {{2, 3}}, "a scale and a"},
+      {"computed", LayerNormalization{1, {}, {}, true}, {x, row, row}, x, nullptr},
+      {"of columns", LayerNormalization{1, {}, {}, true}, {x, row, {{2}}}, x, "a scale and a"},
+      {"both",
+       LayerNormalization{1, {1, 1, 1}, {0, 0, 0}, true},
+       {x, row, row},
+       x,
+       "a scale and a"},
+      {"one", LayerNormalization{1, {}, {}, true}, {x, row}, x, "as many sources"},
+      {"unsaved", LayerNormalization{1, {}, {}, false, true}, {x}, x, "as many results"},
       {"the largest", network::TopK{1}, {{{2, 3}}}, {{2, 2}}, nullptr},
       {"more than there are", network::TopK{1}, {{{2, 3}}}, {{2, 4}}, "an axis"},
       {"rows", network::Reduce{}, {{{2, 3}}}, {{2, 1}}, nullptr},
@@ -321,6 +279,22 @@ TEST(NetworkCheckTest, ProductsWithWeights) {
   });
 }
 
+TEST(NetworkCheckTest, DeconvolutionsWithComputedWeights) {
+  using network::ComputedDeconvolution;
+  const ComputedDeconvolution up{{1, {2}, {0}, {0}, {0}}}, flat{{1, {2, 2}, {0}, {0}, {0}}};
+  const T src = {{2, 3, 4}}, weights = {{3, 5, 2}}, bias = {{5}}, dst = {{2, 5, 8}};
+  const char* const channels = "weights of its channels";
+  ExpectChecked({
+      {"plain", up, {src, weights}, dst, nullptr},
+      {"with a bias", up, {src, weights, bias}, dst, nullptr},
+      {"no weights", up, {src}, dst, "as many sources"},
+      {"a stride too many", flat, {src, weights}, dst, "a stride"},
+      {"weights of a convolution", up, {src, {{5, 3, 2}}}, dst, channels},
+      {"another batch", up, {src, weights}, {{1, 5, 8}}, channels},
+      {"a bias of inputs", up, {src, weights, {{3}}}, dst, "a bias per output"},
+  });
+}
+
 TEST(NetworkCheckTest, ProductsOfMatrices) {
   const char* const factors = "matrices of its result's rank";
   ExpectChecked({
@@ -351,7 +325,7 @@ TEST(NetworkCheckTest, ProductsOfMatrices) {
 }
 
 TEST(NetworkCheckTest, ValuesAreComputedOnceAndBefore) {
-  const Network good = NetworkOf({"", Activation{}, {{{2}}}, {{2}}, nullptr});
+  const Network good = NetworkOfCheck({"", Activation{}, {{{2}}}, {{2}}, nullptr});
   const auto expect = [](Network network, const char* text) {
     EXPECT_THAT(std::string(network::CheckNetwork(network).message()), HasSubstr(text));
   };

@@ -281,6 +281,10 @@ class ParamsText {
     operator()(gradient.forward);
     name = "batch_normalization_gradient";
   }
+  void operator()(const network::LayerNormalizationGradient& gradient) {
+    name = "layer_normalization_gradient";
+    rest = absl::StrCat(" epsilon=", gradient.epsilon);
+  }
   void operator()(const network::LrnGradient& gradient) {
     operator()(gradient.forward);
     name = "lrn_gradient";

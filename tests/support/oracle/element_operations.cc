@@ -180,22 +180,6 @@ Elements Compute(const network::Softmax& softmax, const Operands& operands) {
   return dst;
 }
 
-Elements Compute(const network::LayerNormalization& norm, const Operands& operands) {
-  const int64_t columns = operands.dst.back();
-  Elements dst = operands.srcs[0].elements;
-  for (size_t row = 0; row < dst.size(); row += columns) {
-    double mean = 0, variance = 0;
-    for (int64_t c = 0; c < columns; ++c) mean += dst[row + c] / double(columns);
-    for (int64_t c = 0; c < columns; ++c)
-      variance += std::pow(dst[row + c] - mean, 2) / double(columns);
-    for (int64_t c = 0; c < columns; ++c) {
-      const double x = (dst[row + c] - mean) / std::sqrt(variance + norm.epsilon);
-      dst[row + c] = norm.scale.empty() ? x : x * norm.scale[c] + norm.shift[c];
-    }
-  }
-  return dst;
-}
-
 Elements Compute(const network::Lrn& lrn, const Operands& operands) {
   const Shaped& src = operands.srcs[0];
   return ForEach(src.dims, [&](const Dims& index) {

@@ -185,6 +185,32 @@ std::vector<Elements> ComputeAll(const network::BatchNormalizationGradient& grad
   return results;
 }
 
+std::vector<Elements> ComputeAll(const network::LayerNormalizationGradient& gradient,
+                                 const Operands& operands) {
+  const Elements &dy = operands.srcs[0].elements, &x = operands.srcs[1].elements;
+  const size_t columns = operands.dst.back();
+  Elements by_scale(columns, 0), by_shift = by_scale, dst;
+  for (size_t row = 0; row < x.size() / columns; ++row) {
+    const double mean = operands.srcs[2].elements[row];
+    const double root = std::sqrt(operands.srcs[3].elements[row] + gradient.epsilon);
+    const auto normal = [&](size_t c) { return (x[row * columns + c] - mean) / root; };
+    const auto scaled = [&](size_t c) {
+      return dy[row * columns + c] * (gradient.scales ? operands.srcs[4].elements[c] : 1);
+    };
+    double level = 0, share = 0;
+    for (size_t c = 0; c < columns; ++c) {
+      by_scale[c] += dy[row * columns + c] * normal(c);
+      by_shift[c] += dy[row * columns + c];
+      level += scaled(c) / double(columns);
+      share += scaled(c) * normal(c) / double(columns);
+    }
+    for (size_t c = 0; c < columns; ++c)
+      dst.push_back((scaled(c) - level - normal(c) * share) / root);
+  }
+  if (!gradient.by_parameters) return {dst};
+  return {dst, by_scale, by_shift};
+}
+
 Elements Compute(const network::LrnGradient& gradient, const Operands& operands) {
   const network::Lrn& lrn = gradient.forward;
   const Shaped &dy = operands.srcs[0], &src = operands.srcs[1];

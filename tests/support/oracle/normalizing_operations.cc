@@ -29,6 +29,30 @@ void ComputeStatistics(const Shaped& src, Elements* mean, Elements* variance) {
 
 }  // namespace
 
+std::vector<Elements> ComputeAll(const network::LayerNormalization& norm,
+                                 const Operands& operands) {
+  const size_t columns = operands.dst.back();
+  Elements dst = operands.srcs[0].elements, means, variances;
+  const auto parameter = [&](size_t c, const std::vector<float>& known, size_t src) {
+    return norm.reads_parameters ? operands.srcs[src].elements[c] : double(known[c]);
+  };
+  for (size_t row = 0; row < dst.size(); row += columns) {
+    double mean = 0, variance = 0;
+    for (size_t c = 0; c < columns; ++c) mean += dst[row + c] / double(columns);
+    for (size_t c = 0; c < columns; ++c)
+      variance += std::pow(dst[row + c] - mean, 2) / double(columns);
+    for (size_t c = 0; c < columns; ++c) {
+      double& x = dst[row + c];
+      x = (x - mean) / std::sqrt(variance + norm.epsilon);
+      if (norm.reads_parameters || !norm.scale.empty())
+        x = x * parameter(c, norm.scale, 1) + parameter(c, norm.shift, 2);
+    }
+    means.push_back(mean);
+    variances.push_back(variance);
+  }
+  return {dst, means, variances};
+}
+
 std::vector<Elements> ComputeAll(const network::BatchNormalization& norm,
                                  const Operands& operands) {
   const std::vector<Shaped>& srcs = operands.srcs;

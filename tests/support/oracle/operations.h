@@ -59,13 +59,13 @@ Elements Compute(const network::Dequantize& dequantize, const Operands& operands
 Elements Compute(const network::ScaleBytes& bytes, const Operands& operands);
 Elements Compute(const network::IntegerSum& sum, const Operands& operands);
 Elements Compute(const network::Softmax& softmax, const Operands& operands);
-Elements Compute(const network::LayerNormalization& norm, const Operands& operands);
 Elements Compute(const network::Lrn& lrn, const Operands& operands);
 Elements Compute(const network::Reduce& reduce, const Operands& operands);
 Elements Compute(const network::Interpolate& interpolate, const Operands& operands);
 Elements Compute(const network::TopK& top, const Operands& operands);
 
 // normalizing_operations.cc.
+std::vector<Elements> ComputeAll(const network::LayerNormalization& norm, const Operands& operands);
 std::vector<Elements> ComputeAll(const network::BatchNormalization& norm, const Operands& operands);
 
 // moving_operations.cc: the elements of the sources, elsewhere.
@@ -102,6 +102,8 @@ Elements Compute(const network::ActivationGradient& gradient, const Operands& op
 Elements Compute(const network::PoolingGradient& gradient, const Operands& operands);
 Elements Compute(const network::SoftmaxGradient& gradient, const Operands& operands);
 std::vector<Elements> ComputeAll(const network::BatchNormalizationGradient& gradient,
+                                 const Operands& operands);
+std::vector<Elements> ComputeAll(const network::LayerNormalizationGradient& gradient,
                                  const Operands& operands);
 Elements Compute(const network::LrnGradient& gradient, const Operands& operands);
 Elements Compute(const network::ReduceGradient& gradient, const Operands& operands);

@@ -6,32 +6,50 @@
 #include "engine/network/training/gradients/gradients.h"
 
 namespace tilewire::network {
+namespace {
 
-// With g = dy * scale, r = 1 / sqrt(variance + epsilon), xh = (x - mean) * r, and means over a row:
-//   (g - mean(g) - xh * mean(g * xh)) * r
-absl::Status AppendGradients(const LayerNormalization& norm, GradientContext& context) {
-  const auto of = [&context](Function function, std::vector<ValueId> srcs) {
-    return context.Compute(function, srcs);
-  };
-  Dims rows = context.dims(context.src());
-  const Dims row = {rows.back()};
-  rows.back() = 1;
-  const auto mean = [&](ValueId value) {
-    return context.Append(Reduce{Reduce::Function::kMean}, {value}, rows);
-  };
-  const ValueId x = context.src(), centred = of(Function::kSub, {x, mean(x)});
-  const ValueId variance = mean(of(Function::kMul, {centred, centred}));
-  const ValueId root = of(Function::kSquareRoot, {context.Scale(variance, 1, norm.epsilon)});
-  const ValueId normal = of(Function::kDiv, {centred, root});
-  ValueId gradient = context.gradient();
-  if (!norm.scale.empty()) {
-    const ValueId scale = context.AppendLiteral(MakeFloats("scale", row, norm.scale));
-    gradient = of(Function::kMul, {gradient, scale});
+// Appends the gradients by scale and shift, sources 1 and 2, to the results of the last operation.
+void AddByParameters(GradientContext& context) {
+  for (size_t i : {1, 2}) {
+    const ValueId by_parameter = context.AppendResult(context.dims(context.src(i)));
+    if (context.Wants(i)) context.Add(i, by_parameter);
   }
-  const ValueId level = of(Function::kSub, {gradient, mean(gradient)});
-  const ValueId share = mean(of(Function::kMul, {gradient, normal}));
-  const ValueId rest = of(Function::kSub, {level, of(Function::kMul, {normal, share})});
-  context.Add(0, of(Function::kDiv, {rest, root}));
+}
+
+struct Statistics {
+  ValueId mean, variance;
+};
+
+// Mean and variance of the rows, which are saved from now on.
+Statistics StatisticsOf(const LayerNormalization& norm, GradientContext& context) {
+  if (norm.saves_statistics) return {context.more_dst(0), context.more_dst(1)};
+  std::get<LayerNormalization>(context.forward().params).saves_statistics = true;
+  Dims rows = context.dims(context.src());
+  rows.pop_back();
+  const ValueId mean = context.AppendForwardResult(DataType::kF32, rows);
+  return {mean, context.AppendForwardResult(DataType::kF32, rows)};
+}
+
+}  // namespace
+
+// As of BatchNormalization, below.
+absl::Status AppendGradients(const LayerNormalization& norm, GradientContext& context) {
+  const Statistics statistics = StatisticsOf(norm, context);
+  const Dims dims = context.dims(context.src());
+  std::vector<ValueId> srcs = {context.gradient(), context.src(), statistics.mean,
+                               statistics.variance};
+  LayerNormalizationGradient gradient{.epsilon = norm.epsilon};
+  if (norm.reads_parameters) {
+    gradient.scales = true;
+    gradient.by_parameters = context.Wants(1) || context.Wants(2);
+    srcs.push_back(context.src(1));
+  } else if (!norm.scale.empty()) {
+    gradient.scales = true;
+    srcs.push_back(context.AppendLiteral(MakeFloats("scale", {dims.back()}, norm.scale)));
+  }
+  const ValueId by_src = context.Append(gradient, std::move(srcs), dims);
+  if (gradient.by_parameters) AddByParameters(context);
+  if (context.Wants(0)) context.Add(0, by_src);
   return absl::OkStatus();
 }
 
@@ -62,11 +80,7 @@ absl::Status AppendGradients(const BatchNormalization& norm, GradientContext& co
   gradient.forward.saves_passed = norm.relu;
   const Dims dims = context.dims(context.src());
   const ValueId by_src = context.Append(gradient, std::move(srcs), dims);
-  for (size_t i : {1, 2}) {
-    if (!by_parameters) break;
-    const ValueId by_parameter = context.AppendResult(context.dims(context.src(i)));
-    if (context.Wants(i)) context.Add(i, by_parameter);
-  }
+  if (by_parameters) AddByParameters(context);
   if (by_addend) context.Add(kAddend, norm.relu ? context.AppendResult(dims) : context.gradient());
   if (context.Wants(0)) context.Add(0, by_src);
   return absl::OkStatus();

@@ -5,9 +5,9 @@
 //   dst = scale * (x - mean) / sqrt(mean of (x - mean)^2 + epsilon) + bias
 //
 // over the spatial dimensions (InstanceNormalization), over these and the channels of a group
-// (GroupNormalization), over all dimensions from an axis on
-// (LayerNormalization; one operation where scale and bias are known), or over named axes without
-// scale and bias (MeanVarianceNormalization).
+// (GroupNormalization), over all dimensions from an axis on (LayerNormalization; one operation
+// where scale and bias are known or learn), or over named axes without scale and bias
+// (MeanVarianceNormalization).
 #include "engine/onnx/ops/normalization/normalization.h"
 
 #include <utility>
@@ -39,9 +39,37 @@ absl::Status SetStatistics(NodeContext& context, const Standard& standard) {
   return context.SetOutput(inverse, 2);
 }
 
-// Whether a scale or shift of LayerNormalization is a constant with one number per row element.
-bool IsRowOf(const Operand& operand, const Dims& row) {
-  return operand.constant != nullptr && operand.constant->is_float && operand.dims == row;
+// Whether a scale or shift of LayerNormalization has one number per row element. To inference it is
+// a constant.
+bool IsRowOf(NodeContext& context, const Operand& operand, const Dims& row) {
+  if (operand.dims != row) return false;
+  if (operand.constant != nullptr) return operand.constant->is_float;
+  return context.training() != nullptr && context.TypeOf(operand) == DataType::kF32;
+}
+
+// Scale and shift as numbers that the operation holds.
+absl::Status HoldParameters(NodeContext& context, int64_t columns,
+                            network::LayerNormalization* norm) {
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr scale, context.Floats(1));
+  norm->scale.assign(scale->floats.begin(), scale->floats.end());
+  norm->shift.assign(columns, 0);
+  if (!context.Has(2)) return absl::OkStatus();
+  ABSL_ASSIGN_OR_RETURN(const ConstantPtr shift, context.Floats(2));
+  norm->shift.assign(shift->floats.begin(), shift->floats.end());
+  return absl::OkStatus();
+}
+
+// The same as sources, if one of them learns.
+absl::Status ReadParameters(NodeContext& context, int64_t columns, std::vector<ValueId>* srcs) {
+  for (int i : {1, 2}) {
+    const Operand operand =
+        context.Has(i) ? context.input(i)
+                       : context.KnownFloats("/shift", {columns}, std::vector<float>(columns, 0));
+    ABSL_ASSIGN_OR_RETURN(const ValueId value, context.AsValue(operand));
+    ABSL_ASSIGN_OR_RETURN(srcs->emplace_back(),
+                          context.EmitReshape(value, {columns}, i == 1 ? "/scale" : "/shift"));
+  }
+  return absl::OkStatus();
 }
 
 // A row consists of all dimensions from the axis on.
@@ -50,20 +78,18 @@ absl::Status FinishLayerNormalization(NodeContext& context, const Operand& src, 
   int64_t rows = 1, columns = 1;
   for (size_t d = 0; d < src.dims.size(); ++d)
     (static_cast<int>(d) < axis ? rows : columns) *= src.dims[d];
-  network::LayerNormalization norm{.epsilon = epsilon};
-  ABSL_ASSIGN_OR_RETURN(const ConstantPtr scale, context.Floats(1));
-  norm.scale.assign(scale->floats.begin(), scale->floats.end());
-  norm.shift.assign(columns, 0);
-  if (context.Has(2)) {
-    ABSL_ASSIGN_OR_RETURN(const ConstantPtr shift, context.Floats(2));
-    norm.shift.assign(shift->floats.begin(), shift->floats.end());
-  }
   const bool is_matrix = src.dims == Dims{rows, columns};
   ABSL_ASSIGN_OR_RETURN(const ValueId matrix,
                         context.EmitReshape(src.value, {rows, columns}, "/matrix"));
+  network::LayerNormalization norm{.epsilon = epsilon};
+  std::vector<ValueId> srcs = {matrix};
+  norm.reads_parameters = context.input(1).constant == nullptr ||
+                          (context.Has(2) && context.input(2).constant == nullptr);
+  ABSL_RETURN_IF_ERROR(norm.reads_parameters ? ReadParameters(context, columns, &srcs)
+                                             : HoldParameters(context, columns, &norm));
   ABSL_ASSIGN_OR_RETURN(
       const ValueId result,
-      context.Emit(std::move(norm), {matrix}, {rows, columns}, is_matrix ? "" : "/rows"));
+      context.Emit(std::move(norm), std::move(srcs), {rows, columns}, is_matrix ? "" : "/rows"));
   return context.SetOutput(context.EmitReshape(result, src.dims));
 }
 
@@ -201,8 +227,8 @@ absl::Status BuildLayerNormalization(NodeContext& context) {
   for (size_t d = axis; d < reduced.size(); ++d) reduced[d] = true;
   const Dims row(src.dims.begin() + axis, src.dims.end());
   const bool is_real = src.value != kNoValue && context.TypeOf(src) == DataType::kF32;
-  if (!wants_statistics && is_real && IsRowOf(context.input(1), row) &&
-      (!context.Has(2) || IsRowOf(context.input(2), row))) {
+  if (!wants_statistics && is_real && IsRowOf(context, context.input(1), row) &&
+      (!context.Has(2) || IsRowOf(context, context.input(2), row))) {
     return FinishLayerNormalization(context, src, axis, epsilon);
   }
   ABSL_ASSIGN_OR_RETURN(const Standard standard, Standardized(context, src, reduced, epsilon));

@@ -117,6 +117,24 @@ TEST(DifferentiateTest, ForwardSavesWhatBackwardReads) {
             "output gradient of x by pool\n");
 }
 
+TEST(DifferentiateTest, StatisticsOfRowsAreSaved) {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {2, 3}), scale = b.Input("scale", {3});
+  const ValueId shift = b.Input("shift", {3});
+  b.Input("dy", {2, 3});
+  const Network network = b.Finish({b.AddOperation(
+      "y", network::LayerNormalization{.reads_parameters = true}, {x, scale, shift}, {2, 3})});
+  const std::string forward =
+      "y.out [2,3], saved by y [2], saved by y [2] = layer_normalization(x, scale, shift) "
+      "epsilon=1e-05\n";
+  const std::string read =
+      " = layer_normalization_gradient(dy, x, saved by y, saved by y, scale) "
+      "epsilon=1e-05\n";
+  EXPECT_EQ(DerivedBy(network, {"x"}).text,
+            forward + "gradient of x by y [2,3]" + read + "output gradient of x by y\n");
+  EXPECT_EQ(DerivedBy(network, {"shift"}).gradients.size(), 1U);
+}
+
 TEST(DifferentiateTest, TheReluBeforeAMaximumMasksTheMaxima) {
   NetworkBuilder b;
   const ValueId x = b.Input("x", {1, 2, 4, 4});

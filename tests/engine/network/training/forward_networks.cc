@@ -278,6 +278,57 @@ Network NormalizedRows() {
   return b.Finish({Of(b, "shifted", Function::kAdd, {scaled, b.Input("shift", {24})}, dims)});
 }
 
+ValueId NormalizedRowsOf(NetworkBuilder& b, const std::string& name, ValueId src, ValueId scale,
+                         ValueId shift) {
+  network::LayerNormalization norm{.epsilon = 1e-3f, .reads_parameters = true};
+  return b.AddOperation(name, norm, {src, scale, shift}, b.dims(src));
+}
+
+// A block of a transformer, of rows that are neither whole vectors nor whole pieces, between
+// normalizations that share a scale.
+Network TransformerBlock() {
+  NetworkBuilder b;
+  const Dims dims = {2, 35, 24};
+  const ValueId x = b.Input("x", dims), scale = b.Input("scale", {24});
+  const auto product = [&b](const std::string& name, ValueId src, Dims weights) {
+    Dims to = b.dims(src);
+    to.back() = weights.back();
+    return b.AddOperation(name, network::Matmul{}, {src, b.Input(name + ".w", weights)}, to);
+  };
+  const ValueId first = NormalizedRowsOf(b, "ln1", x, scale, b.Input("shift1", {24}));
+  const ValueId queries = product("q", first, {1, 24, 24}), keys = product("k", first, {1, 24, 24});
+  const ValueId turned = b.Transposed("turned", keys, {0, 2, 1});
+  const ValueId scores =
+      b.AddOperation("scores", network::Matmul{}, {queries, turned}, {2, 35, 35});
+  const ValueId shares = b.SoftmaxOf("shares", scores, 2);
+  const ValueId mixed = b.AddOperation("mixed", network::Matmul{}, {shares, first}, dims);
+  const ValueId sum = b.SumOf("sum", {mixed, x});
+  const ValueId second = NormalizedRowsOf(b, "ln2", sum, scale, b.Input("shift2", {24}));
+  const ValueId wide =
+      b.Elementwise("gelu", product("up", second, {1, 24, 40}), {EltwiseAlgorithm::kGeluErf});
+  return b.Finish({b.SumOf("out", {product("down", wide, {1, 40, 24}), sum})});
+}
+
+// ConvNeXt's: pixels of a convolution, in the order that it leaves, ranks 2 to 5, one parameter
+// that does not learn, and a source without a gradient.
+Network NormalizedPixels() {
+  NetworkBuilder b;
+  const ValueId x = b.Input("x", {2, 16, 4, 3});
+  const ValueId conv = Convolved(b, "c", x, {20, 16, 3, 3}, Square(1, 1));
+  const ValueId pixels = b.Transposed("pixels", conv, {0, 2, 3, 1});
+  const ValueId first =
+      NormalizedRowsOf(b, "ln4", pixels, b.Input("scale", {20}), b.Numbers("zeros", {20}));
+  const ValueId images = b.Transposed("images", first, {0, 3, 1, 2});
+  const ValueId cube = b.Reshaped("cube", images, {2, 4, 5, 4, 3});
+  const ValueId second =
+      NormalizedRowsOf(b, "ln5", cube, b.Numbers("ones", {3}), b.Input("shift", {3}));
+  const ValueId rows = b.Reshaped("rows", second, {40, 12});
+  const ValueId known = NormalizedRowsOf(b, "known", b.Numbers("numbers", {40, 12}),
+                                         b.Input("scale2", {12}), b.Input("shift2", {12}));
+  const ValueId fixed = b.AddOperation("bare", network::LayerNormalization{}, {rows}, {40, 12});
+  return b.Finish({Of(b, "joined", Function::kMul, {known, fixed}, {40, 12})});
+}
+
 // By statistics that are given, as fine-tuning with frozen ones does.
 Network NormalizedByConstants() {
   NetworkBuilder b;
@@ -408,6 +459,8 @@ absl::Span<const ForwardCase> ForwardCases() {
                                            CaseOf<FunctionsOfOne>("FunctionsOfOne"),
                                            CaseOf<Reductions>("Reductions"),
                                            CaseOf<NormalizedRows>("NormalizedRows"),
+                                           CaseOf<TransformerBlock>("TransformerBlock"),
+                                           CaseOf<NormalizedPixels>("NormalizedPixels"),
                                            CaseOf<NormalizedByConstants>("NormalizedByConstants"),
                                            CaseOf<MovedElements>("MovedElements"),
                                            CaseOf<BestElements>("BestElements"),

@@ -283,6 +283,20 @@ TEST(FusedNormalizationTest, RelusAndSumsTakeNoSteps) {
   EXPECT_EQ(CountOf(StepsOf("FusedLimited"), "sum", "sum"), 0);
 }
 
+TEST(TrainingPlanTest, RowsAreNormalizedAndDifferentiatedByOneStepEach) {
+  if (!cpu::Supports(cpu::Isa::kAvx2)) GTEST_SKIP() << "the CPU lacks avx2";
+  for (const auto& [name, norms] : {std::pair("TransformerBlock", 2), {"NormalizedPixels", 4}}) {
+    int64_t seen = 0;
+    for (const PlanStep& step : StepsOf(name)) {
+      EXPECT_NE(step.primitive, "reduction") << name << ", " << step.node;
+      if (step.primitive != "layer_normalization") continue;
+      ++seen;
+      EXPECT_FALSE(step.is_reference) << name << ", " << step.node << ": " << step.implementation;
+    }
+    EXPECT_EQ(seen, 2 * norms) << name;
+  }
+}
+
 std::vector<cpu::Isa> Levels() { return {cpu::Isa::kBaseline, cpu::Isa::kAvx2, cpu::BestIsa()}; }
 
 INSTANTIATE_TEST_SUITE_P(Networks, EngineTest,

@@ -68,16 +68,13 @@ class ForwardMaker {
     return b_.AddOperation(name, window, std::move(srcs), dims);
   }
 
-  // A bias before it would have no gradient but what rounding leaves.
-  ValueId Normalized(ValueId src) {
-    const Dims dims = b_.dims(src), channels = {dims[1]};
+  // Along the last dimension.
+  ValueId RowsNormalized(ValueId src) {
+    const Dims dims = b_.dims(src), row = {dims.back()};
     const std::string name = Name();
-    const ValueId dst = b_.AddOperation(
-        name, network::BatchNormalization{},
-        {src, b_.Input(name + ".scale", channels), b_.Input(name + ".shift", channels)}, dims);
-    b_.AddResult(name + ".mean", channels);
-    b_.AddResult(name + ".variance", channels);
-    return dst;
+    network::LayerNormalization norm{.epsilon = 0.1f, .reads_parameters = true};
+    return b_.AddOperation(
+        name, norm, {src, b_.Input(name + ".scale", row), b_.Input(name + ".shift", row)}, dims);
   }
 
   ValueId Joined(ValueId src) {
@@ -104,14 +101,17 @@ class ForwardMaker {
 
   void Append() {
     const ValueId src = Any();
-    switch (random_.Integer(0, 9)) {
+    switch (random_.Integer(0, 10)) {
       case 0:
       case 1:
         values_.push_back(Convolved(src, random_.Integer(1, 3) * 8));
         break;
-      case 2:
-        values_.push_back(Normalized(Convolved(src, 16, /*has_bias=*/false)));
+      case 2: {
+        // A bias before it would have no gradient but what rounding leaves.
+        const ValueId conv = Convolved(src, 16, /*has_bias=*/false);
+        values_.push_back(b_.Normalized(Name(), conv));
         break;
+      }
       case 3:
       case 4:
         values_.push_back(b_.Elementwise(Name(), src, {EltwiseAlgorithm::kRelu}));
@@ -127,6 +127,9 @@ class ForwardMaker {
         break;
       case 8:
         values_.push_back(Part(src));
+        break;
+      case 9:
+        values_.push_back(RowsNormalized(src));
         break;
       default:
         values_.push_back(
