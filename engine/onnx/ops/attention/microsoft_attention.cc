@@ -269,15 +269,20 @@ absl::Status BuildMultiHeadAttention(NodeContext& context) {
   return FinishHeads(context, heads, {.padding = 4, .bias = 5, .of_attention = false});
 }
 
+constexpr OpRow TrainsBias(OpRow row) {
+  row.trains = Inputs({3});
+  return row;
+}
+
 }  // namespace
 
 TILEWIRE_OPERATORS(MicrosoftAttention) = {
-    {"com.microsoft.Attention", 1, 2, 7,
-     "do_rotary mask_filter_value num_heads past_present_share_buffer qkv_hidden_sizes "
-     "rotary_embedding_dim scale unidirectional",
-     BuildPackedAttention},
-    {"com.microsoft.MultiHeadAttention", 1, 1, 10,
-     "mask_filter_value num_heads scale unidirectional", BuildMultiHeadAttention},
+    TrainsWeights({"com.microsoft.Attention", 1, 2, 7,
+                   "do_rotary mask_filter_value num_heads past_present_share_buffer "
+                   "qkv_hidden_sizes rotary_embedding_dim scale unidirectional",
+                   BuildPackedAttention}),
+    TrainsBias({"com.microsoft.MultiHeadAttention", 1, 1, 10,
+                "mask_filter_value num_heads scale unidirectional", BuildMultiHeadAttention}),
 };
 
 }  // namespace tilewire::reader
