@@ -11,11 +11,12 @@
 //   ABSL_ASSIGN_OR_RETURN(UpdateResult result, trainer->Update(inputs, targets, {}));
 //   ABSL_RETURN_IF_ERROR(trainer->WriteModel("trained.onnx"));
 //
-// A parameter is a floating-point initializer that has a gradient. An update is forward, loss,
-// backward, and one step of the optimizer, for one batch. After n updates the parameters depend on
-// the file, the spec, the batches in their order, the instruction set and the precision, and on
-// nothing else. Where the spec asks for their average, Evaluate(), Recalibrate(), WriteModel() and
-// Parameter() are of it.
+// A parameter is a floating-point initializer that has a gradient; those that an exporter merged,
+// as all their elements are the same number, are taken apart (notes() tell of them). An update is
+// forward, loss, backward, and one step of the optimizer, for one batch. After n updates the
+// parameters depend on the file, the spec, the batches in their order, the instruction set and the
+// precision, and on nothing else. Where the spec asks for their average, Evaluate(), Recalibrate(),
+// WriteModel() and Parameter() are of it.
 #ifndef ENGINE_TRAINER_H_
 #define ENGINE_TRAINER_H_
 

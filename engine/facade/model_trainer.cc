@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -79,6 +80,8 @@ absl::StatusOr<std::unique_ptr<Trainer>> ModelTrainer::Create(
 }
 
 absl::Status ModelTrainer::TryUpdate() {
+  if (const std::string merged = source_->taken_apart_text(); !merged.empty())
+    notes_.push_back(merged);
   BatchShape shape;
   for (const TensorSpec& input : signature_.inputs) {
     Dims dims = input.dims;
@@ -89,7 +92,7 @@ absl::Status ModelTrainer::TryUpdate() {
   }
   ABSL_ASSIGN_OR_RETURN(const auto planned, plans_.GetOrMake(Purpose::kUpdate, shape, {}));
   settled_ = true;
-  notes_ = planned->notes;
+  absl::c_copy(planned->notes, std::back_inserter(notes_));
   return absl::OkStatus();
 }
 

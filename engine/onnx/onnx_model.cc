@@ -15,6 +15,7 @@
 #include "engine/onnx/file/model_graph.h"
 #include "engine/onnx/file/model_writer.h"
 #include "engine/onnx/graph_builder.h"
+#include "engine/onnx/merged_initializers.h"
 #include "engine/onnx/ops/op_table.h"
 #include "engine/onnx/signature.h"
 #include "engine/onnx/specialization.h"
@@ -125,6 +126,10 @@ class ParsedModel final : public OnnxModel {
                      const Metadata& added) const override {
     if (files_) return WriteModelFile(*files_, path, changed, added);
     return absl::FailedPreconditionError("the model was not opened to be written");
+  }
+
+  std::string taken_apart_text() const override {
+    return files_ ? TakenApartText(files_->taken_apart) : "";
   }
 
   absl::Status CheckPlaces(const std::string& path) const override {
@@ -272,7 +277,10 @@ absl::StatusOr<std::shared_ptr<const OnnxModel>> OnnxModel::Open(const std::stri
   absl::StatusOr<OnnxFile> onnx_file = ReadOnnxFile(*file, path);
   if (!onnx_file.ok()) return NamedByFormat(onnx_file.status(), *file);
   std::optional<ModelFiles> files;
-  if (use == OpenedFor::kWriting) files = ModelFiles{path, file, std::move(onnx_file->external)};
+  if (use == OpenedFor::kWriting) {
+    files = ModelFiles{path, file, std::move(onnx_file->external), {}};
+    ABSL_ASSIGN_OR_RETURN(files->taken_apart, TakeApart(&*onnx_file));
+  }
   ABSL_ASSIGN_OR_RETURN(ModelGraph graph, BuildModelGraph(*std::move(onnx_file)));
   return ParsedModel::Create(std::move(graph), std::move(files));
 }

@@ -98,6 +98,9 @@ class OnnxModel {
   virtual absl::Status Write(const std::string& path, absl::Span<const NewElements> changed,
                              const Metadata& added) const = 0;
 
+  // TakenApartText() of merged_initializers.h; empty of a file that is not opened for writing.
+  virtual std::string taken_apart_text() const { return ""; }
+
   // Whether Write() could begin, as files lie now; writes nothing.
   //   its errors of places
   virtual absl::Status CheckPlaces(const std::string& path) const = 0;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "engine/network/constant.h"
 #include "engine/onnx/file/byte_source.h"
 
 namespace tilewire::reader {
@@ -20,10 +21,12 @@ struct ModelFiles {
   std::string path;
   std::shared_ptr<const ByteSource> model;
   std::map<std::string, std::shared_ptr<const ByteSource>> external;  // by location
+  // Initializers for which the file has Identity nodes (merged_initializers.h).
+  std::vector<network::ConstantPtr> taken_apart;
 };
 
-// Elements for an initializer of the main graph, or for the tensor of a Constant node of it, which
-// has the name of its output; row-major, as many as it has.
+// Elements for an initializer of the main graph, one that was taken apart among them, or for the
+// tensor of a Constant node of it, which has the name of its output; row-major, as many as it has.
 struct NewElements {
   std::string name;
   absl::Span<const float> elements;

@@ -38,6 +38,23 @@ std::string FieldOf(int number, absl::string_view payload) {
   return absl::StrCat(TagOf(number, WireType::kLengthDelimited), VarintOf(payload.size()), payload);
 }
 
+// The field of an initializer, as far as its `count` elements.
+std::string InitializerBefore(const network::Constant& constant, size_t count) {
+  using onnx::TensorProto;
+  std::string tensor;
+  for (const int64_t dim : constant.dims)
+    tensor += TagOf(TensorProto::kDimsFieldNumber, WireType::kVarint) + VarintOf(dim);
+  const int type = constant.declared == DataType::kF16    ? TensorProto::FLOAT16
+                   : constant.declared == DataType::kBf16 ? TensorProto::BFLOAT16
+                                                          : TensorProto::FLOAT;
+  tensor += TagOf(TensorProto::kDataTypeFieldNumber, WireType::kVarint) + VarintOf(type);
+  tensor += FieldOf(TensorProto::kNameFieldNumber, constant.name);
+  const size_t bytes = count * SizeOf(constant.declared);
+  tensor += TagOf(TensorProto::kRawDataFieldNumber, WireType::kLengthDelimited) + VarintOf(bytes);
+  return absl::StrCat(TagOf(onnx::GraphProto::kInitializerFieldNumber, WireType::kLengthDelimited),
+                      VarintOf(tensor.size() + bytes), tensor);
+}
+
 // The type that a tensor's numbers are written in; nullopt: none that is written.
 std::optional<DataType> WrittenType(const TensorRecord& record) {
   const std::optional<StoredType> stored = StoredType::Of(record.type);
@@ -47,8 +64,13 @@ std::optional<DataType> WrittenType(const TensorRecord& record) {
   return std::nullopt;
 }
 
-// kInvalidArgument: the type has no finite number that is near a finite element.
-absl::Status CheckHolds(const NewElements& given, DataType type) {
+// kInvalidArgument: the tensor has another number of elements, or its type has no finite number
+// that is near a finite element.
+absl::Status CheckFits(const NewElements& given, int64_t count, DataType type) {
+  if (count != static_cast<int64_t>(given.elements.size())) {
+    return InvalidArgument("tensor '", given.name.substr(0, 200), "' has ", count,
+                           " elements, not ", given.elements.size());
+  }
   for (size_t i = 0; i < given.elements.size(); ++i) {
     if (std::isfinite(given.elements[i]) && !std::isfinite(RoundTo(type, given.elements[i]))) {
       return InvalidArgument("tensor '", given.name, "': element ", i, " is ", given.elements[i],
@@ -123,9 +145,9 @@ class SpliceSearch {
       ABSL_ASSIGN_OR_RETURN(const WireField field, cursor.Next());
       const bool is_node = field.number == onnx::GraphProto::kNodeFieldNumber;
       if (!is_node && field.number != onnx::GraphProto::kInitializerFieldNumber) continue;
-      ABSL_ASSIGN_OR_RETURN(const int64_t inner,
+      ABSL_ASSIGN_OR_RETURN(const int64_t grown,
                             is_node ? VisitNode(field) : VisitInitializer(field));
-      growth += Enclose(field, inner);
+      growth += grown;
     }
     return growth;
   }
@@ -134,7 +156,8 @@ class SpliceSearch {
     ABSL_ASSIGN_OR_RETURN(TensorRecord record,
                           ReadTensorRecord(&window_, field.offset, field.offset + field.length));
     const std::string name = record.name;
-    return Replace(std::move(record), name);
+    ABSL_ASSIGN_OR_RETURN(const int64_t growth, Replace(std::move(record), name));
+    return Enclose(field, growth);
   }
 
   // The first field `number` of a message as text; empty if there is none.
@@ -149,9 +172,10 @@ class SpliceSearch {
 
   absl::StatusOr<int64_t> VisitNode(const WireField& node) {
     ABSL_ASSIGN_OR_RETURN(const std::string op, TextIn(node, onnx::NodeProto::kOpTypeFieldNumber));
-    if (op != "Constant") return 0;
+    if (op != "Constant" && op != "Identity") return 0;
     ABSL_ASSIGN_OR_RETURN(const std::string output,
                           TextIn(node, onnx::NodeProto::kOutputFieldNumber));
+    if (op == "Identity") return ReplaceIdentity(node, output);
     if (!wanted_.contains(output)) return 0;
     int64_t growth = 0;
     WireCursor cursor(&window_, node.offset, node.offset + node.length);
@@ -161,6 +185,32 @@ class SpliceSearch {
       ABSL_ASSIGN_OR_RETURN(const int64_t inner, VisitAttribute(field, output));
       growth += Enclose(field, inner);
     }
+    return Enclose(node, growth);
+  }
+
+  // Puts an initializer in the place of a node that was taken apart: with its own elements where
+  // none are given, as what it was a copy of may have others now.
+  absl::StatusOr<int64_t> ReplaceIdentity(const WireField& node, const std::string& output) {
+    const auto one = absl::c_find_if(
+        files_.taken_apart, [&output](const auto& constant) { return constant->name == output; });
+    if (one == files_.taken_apart.end()) return 0;
+    const network::Constant& constant = **one;
+    absl::Span<const float> elements = constant.floats;
+    if (const auto found = wanted_.find(output); found != wanted_.end()) {
+      const NewElements& given = *found->second;
+      wanted_.erase(found);
+      const auto count = static_cast<int64_t>(elements.size());
+      ABSL_RETURN_IF_ERROR(CheckFits(given, count, constant.declared));
+      elements = given.elements;
+    }
+    Splice splice{node.begin, node.offset + node.length};
+    splice.bytes = InitializerBefore(constant, elements.size());
+    splice.numbers = elements;
+    splice.type = constant.declared;
+    const auto size =
+        static_cast<int64_t>(splice.bytes.size() + elements.size() * SizeOf(constant.declared));
+    const int64_t growth = size - (splice.end - splice.begin);
+    splices_.model.push_back(std::move(splice));
     return growth;
   }
 
@@ -193,11 +243,7 @@ class SpliceSearch {
                              "; what is written is FLOAT, DOUBLE, FLOAT16 and BFLOAT16");
     }
     ABSL_ASSIGN_OR_RETURN(const int64_t count, CheckedCount(record));
-    if (count != static_cast<int64_t>(given.elements.size())) {
-      return InvalidArgument("tensor '", name.substr(0, 200), "' has ", count, " elements, not ",
-                             given.elements.size());
-    }
-    ABSL_RETURN_IF_ERROR(CheckHolds(given, *type));
+    ABSL_RETURN_IF_ERROR(CheckFits(given, count, *type));
     std::vector<Splice>* splices = &splices_.model;
     if (record.external) {
       const std::string& location = record.external_entries["location"];

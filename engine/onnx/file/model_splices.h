@@ -33,8 +33,8 @@ struct Splices {
   std::map<std::string, std::vector<Splice>> external;  // by location
 };
 
-// Numbers are borrowed from `changed`. Errors: kInvalidArgument of WriteModelFile(), as far as the
-// contents of the files are concerned.
+// Numbers are borrowed from `changed` and `files`. Errors: kInvalidArgument of WriteModelFile(), as
+// far as the contents of the files are concerned.
 absl::StatusOr<Splices> FindSplices(const ModelFiles& files, absl::Span<const NewElements> changed,
                                     const Metadata& added);
 

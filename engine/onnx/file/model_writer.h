@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Writes a model's file again, with other numbers in some of its initializers: byte for byte the
-// same but for these numbers, in the types and fields in which the file has them, and for metadata
-// that is added. External data goes into files beside the new one. Source: ONNX, ModelProto.
+// same but for these numbers, in the types and fields in which the file has them, for initializers
+// in the place of nodes that were taken apart (ModelFiles), and for metadata that is added.
+// External data goes into files beside the new one. Source: ONNX, ModelProto.
 #ifndef ENGINE_ONNX_FILE_MODEL_WRITER_H_
 #define ENGINE_ONNX_FILE_MODEL_WRITER_H_
 

@@ -170,6 +170,7 @@ absl::StatusOr<OnnxFile> ReadOnnxFile(const ByteSource& source, const std::strin
 
   OnnxFile contents;
   contents.problems = std::move(parts.problems);
+  contents.ir_version = parts.ir_version;
   ABSL_ASSIGN_OR_RETURN(contents.opsets,
                         ReadOpsets(parts.opsets, parts.ir_version, &contents.problems));
   for (const onnx::FunctionProto& function : parts.functions)

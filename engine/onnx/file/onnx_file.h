@@ -32,6 +32,7 @@ struct OnnxFile {
   std::vector<network::ConstantPtr> initializers;
   std::vector<onnx::FunctionProto> functions;
   Opsets opsets;
+  int64_t ir_version = 0;
   std::map<std::string, std::shared_ptr<const ByteSource>> external;  // by location
   Problems problems;  // what is not supported so far
 };
