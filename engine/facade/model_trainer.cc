@@ -82,6 +82,8 @@ absl::StatusOr<std::unique_ptr<Trainer>> ModelTrainer::Create(
 absl::Status ModelTrainer::TryUpdate() {
   if (const std::string merged = source_->taken_apart_text(); !merged.empty())
     notes_.push_back(merged);
+  for (const std::string& sentence : source_->training_leftovers())
+    notes_.push_back(absl::StrCat("When it is served: ", sentence, ", as evaluations here do."));
   BatchShape shape;
   for (const TensorSpec& input : signature_.inputs) {
     Dims dims = input.dims;

@@ -16,15 +16,22 @@ using network::Operation;
 using network::ValueId;
 namespace {
 
-// Exporters that fold normalizations into convolutions leave these with a bias.
+// Exporters that fold normalizations into convolutions leave these with a bias. Networks that
+// normalize rows have biases of their own.
 bool HasFoldedNormalizations(const network::Network& network) {
   // A frozen trunk folds its normalizations; their statistics are still parameters.
   const bool has_statistics =
       !network.statistics.empty() ||
       absl::c_any_of(network.parameters, [](const auto& parameter) { return !parameter.learns; });
-  return !has_statistics && absl::c_any_of(network.operations, [](const Operation& operation) {
-    return std::holds_alternative<network::ComputedConvolution>(operation.params) &&
-           operation.srcs.size() > 2;
+  const auto any = [&network](auto is_one) { return absl::c_any_of(network.operations, is_one); };
+  const bool normalizes_rows = any([](const Operation& operation) {
+    return std::holds_alternative<network::LayerNormalization>(operation.params);
+  });
+  return !has_statistics && !normalizes_rows && any([](const Operation& operation) {
+    const bool is_weighted =
+        std::holds_alternative<network::ComputedConvolution>(operation.params) ||
+        std::holds_alternative<network::ComputedDeconvolution>(operation.params);
+    return is_weighted && operation.srcs.size() > 2;
   });
 }
 
@@ -49,23 +56,38 @@ void NoteReferences(const runtime::Plan& plan, std::vector<std::string>* notes) 
                                 absl::StrJoin(names, ", "), "."));
 }
 
-void NoteProbabilities(const network::Network& update, std::vector<std::string>* notes) {
-  for (const Operation& operation : update.operations) {
-    const auto* loss = std::get_if<network::Loss>(&operation.params);
-    const bool takes_softmax =
-        loss != nullptr && loss->function == functions::LossFunction::kSoftmaxCrossEntropy;
-    if (!takes_softmax || !IsSoftmax(operation.srcs[0], update)) continue;
-    notes->push_back(absl::StrCat("Output '", update.values[operation.srcs[0]].name,
-                                  "' is a softmax already, and a cross entropy takes another one: "
-                                  "train by the values before it."));
-  }
-}
-
 // The function of one number that the operation is; null if it is none.
 const functions::Elementwise* FunctionOf(const Operation& operation) {
   if (const auto* activation = std::get_if<network::Activation>(&operation.params))
     return &activation->op;
   return std::get_if<network::Elementwise>(&operation.params);
+}
+
+bool IsSigmoid(ValueId value, const network::Network& network) {
+  return absl::c_any_of(network.operations, [value](const Operation& operation) {
+    const functions::Elementwise* function = FunctionOf(operation);
+    return operation.dst == value && function != nullptr &&
+           function->function == Function::kLogistic;
+  });
+}
+
+// Outputs that are probabilities before the loss makes them such.
+void NoteProbabilities(const network::Network& update, std::vector<std::string>* notes) {
+  for (const Operation& operation : update.operations) {
+    const auto* loss = std::get_if<network::Loss>(&operation.params);
+    if (loss == nullptr) continue;
+    const ValueId output = operation.srcs[0];
+    using functions::LossFunction;
+    const bool is_softmax =
+        loss->function == LossFunction::kSoftmaxCrossEntropy && IsSoftmax(output, update);
+    const bool is_sigmoid =
+        loss->function == LossFunction::kBinaryCrossEntropy && IsSigmoid(output, update);
+    if (!is_softmax && !is_sigmoid) continue;
+    notes->push_back(absl::StrCat("Output '", update.values[output].name, "' is a ",
+                                  is_softmax ? "softmax" : "sigmoid",
+                                  " already, and a cross entropy takes another one: train by the "
+                                  "values before it."));
+  }
 }
 
 // Whether the gradient is 0 wherever there is one.
@@ -115,29 +137,19 @@ void NoteFlatFunctions(const network::Network& update, std::vector<std::string>*
       absl::StrJoin(nodes, ", "), "."));
 }
 
-void NoteDropout(const network::Network& update, std::vector<std::string>* notes) {
-  const auto count = absl::c_count_if(
-      update.masks, [](const network::DropoutMask& mask) { return mask.is_of_file; });
-  if (count == 0) return;
-  notes->push_back(
-      absl::StrCat("The file asks for dropout in inference, too (training_mode of ", count,
-                   count == 1 ? " node" : " nodes",
-                   "): it will drop where it is served; evaluations here drop nothing."));
-}
-
 }  // namespace
 
 std::vector<std::string> NotesOf(const network::Network& update, const runtime::Plan& plan) {
   std::vector<std::string> notes;
   if (HasFoldedNormalizations(update)) {
     notes.push_back(
-        "The model has convolutions with biases and no batch normalization: if there was any, an "
-        "export for evaluation has folded it into them. It trains as it is; an export for training "
-        "keeps them (in torch, training=TrainingMode.TRAINING).");
+        "The model has convolutions with biases and no batch normalization: if there was any, the "
+        "export has folded it into them. It trains as it is; another export keeps them, for "
+        "training "
+        "and for serving (in torch, model.eval() and training=TrainingMode.PRESERVE).");
   }
   NoteProbabilities(update, &notes);
   NoteFlatFunctions(update, &notes);
-  NoteDropout(update, &notes);
   NoteReferences(plan, &notes);
   return notes;
 }

@@ -98,7 +98,11 @@ absl::StatusOr<TrainingSetup> SetUpTraining(const reader::OnnxModel& model,
     settings.rate_factor = group->rate_factor;
     if (group->weight_decay) settings.weight_decay = *group->weight_decay;
   }
-  if (setup.parameters.empty()) return InvalidArgument("the model has no parameters");
+  if (setup.parameters.empty())
+    return InvalidArgument(
+        "the model has no floating-point parameters; of a quantized model, the model of real "
+        "numbers "
+        "that it was made of can be trained");
   ABSL_RETURN_IF_ERROR(CheckGroups(spec, NamesOf(setup.parameters)));
   if (setup.settings.empty()) return InvalidArgument("all parameters of the model are frozen");
   for (const LossSpec& loss : spec.losses) {

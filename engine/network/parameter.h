@@ -42,7 +42,6 @@ struct DropoutMask {
   float ratio = 0.5f;            // in (0, 1)
   std::optional<uint64_t> seed;  // the node's; else the trainer's holds
   uint32_t node = 0;             // tells nodes apart, in networks of any shapes
-  bool is_of_file = false;       // the file asks to drop whatever the network is for
 };
 
 }  // namespace tilewire::network

@@ -20,6 +20,7 @@
 #include "engine/onnx/signature.h"
 #include "engine/onnx/specialization.h"
 #include "engine/onnx/trainable.h"
+#include "engine/onnx/training_leftovers.h"
 
 namespace tilewire::reader {
 
@@ -126,6 +127,10 @@ class ParsedModel final : public OnnxModel {
                      const Metadata& added) const override {
     if (files_) return WriteModelFile(*files_, path, changed, added);
     return absl::FailedPreconditionError("the model was not opened to be written");
+  }
+
+  std::vector<std::string> training_leftovers() const override {
+    return files_ ? files_->training_leftovers : std::vector<std::string>();
   }
 
   std::string taken_apart_text() const override {
@@ -278,7 +283,8 @@ absl::StatusOr<std::shared_ptr<const OnnxModel>> OnnxModel::Open(const std::stri
   if (!onnx_file.ok()) return NamedByFormat(onnx_file.status(), *file);
   std::optional<ModelFiles> files;
   if (use == OpenedFor::kWriting) {
-    files = ModelFiles{path, file, std::move(onnx_file->external), {}};
+    files = ModelFiles{path, file, std::move(onnx_file->external), {}, {}};
+    files->training_leftovers = TrainingLeftovers(*onnx_file);
     ABSL_ASSIGN_OR_RETURN(files->taken_apart, TakeApart(&*onnx_file));
   }
   ABSL_ASSIGN_OR_RETURN(ModelGraph graph, BuildModelGraph(*std::move(onnx_file)));

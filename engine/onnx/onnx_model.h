@@ -98,6 +98,9 @@ class OnnxModel {
   virtual absl::Status Write(const std::string& path, absl::Span<const NewElements> changed,
                              const Metadata& added) const = 0;
 
+  // The sentences of training_leftovers.h; none of a file that is not opened for writing.
+  virtual std::vector<std::string> training_leftovers() const { return {}; }
+
   // TakenApartText() of merged_initializers.h; empty of a file that is not opened for writing.
   virtual std::string taken_apart_text() const { return ""; }
 

@@ -21,6 +21,7 @@ struct ModelFiles {
   std::string path;
   std::shared_ptr<const ByteSource> model;
   std::map<std::string, std::shared_ptr<const ByteSource>> external;  // by location
+  std::vector<std::string> training_leftovers;                        // training_leftovers.h
   // Initializers for which the file has Identity nodes (merged_initializers.h).
   std::vector<network::ConstantPtr> taken_apart;
 };

@@ -199,7 +199,7 @@ TEST(DropoutTrainingTest, ANoteSaysThatTheFileDropsInInference) {
     if (is_of_file) inputs.emplace_back("yes");
     ASSERT_OK_AND_ASSIGN(auto trainer, TrainerOf(DroppedProducts(inputs), Squares()));
     const std::string notes = absl::StrJoin(trainer->notes(), "\n");
-    const auto says = HasSubstr("dropout in inference, too (training_mode of 1 node)");
+    const auto says = HasSubstr("training_mode is true in 1 Dropout node");
     if (is_of_file) {
       EXPECT_THAT(notes, says);
     } else {

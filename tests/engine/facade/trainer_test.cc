@@ -268,7 +268,7 @@ TEST(TrainerTest, SettingsThatTheModelRefuses) {
   refused(model, "optimizer: momentum: -1", [](TrainingSpec& s) { s.optimizer.momentum = -1; });
   OnnxBuilder bare(13);
   bare.Input("x", {-1, 4}).Node("Relu", {"x"}, {"y"}).Output("y");
-  refused(bare, "the model has no parameters", [](TrainingSpec&) {});
+  refused(bare, "the model has no floating-point parameters", [](TrainingSpec&) {});
   OnnxBuilder classes(13);
   classes.Input("x", {-1, 6}).Floats("w", {6, 4}).Node("MatMul", {"x", "w"}, {"s"});
   classes.Node("ArgMax", {"s"}, {"y"}, {Int("axis", 1)}).Output("y", onnx::TensorProto::INT64);
@@ -391,6 +391,11 @@ TEST(TrainerTest, NotesSayWhatIsPeculiar) {
   bare.Node("Conv", {"x", "w", "b"}, {"c"}).Node("Flatten", {"c"}, {"f"});
   bare.Node("Softmax", {"f"}, {"y"}).Output("y");
   EXPECT_THAT(notes_of(bare), AllOf(HasSubstr(folded), HasSubstr(softmax)));
+  OnnxBuilder rows(17);
+  rows.Input("x", {-1, 3, 4, 4}).Floats("w", {2, 3, 4, 4}).Floats("b", {2}).Floats("g", {2});
+  rows.Node("Conv", {"x", "w", "b"}, {"c"}).Node("Flatten", {"c"}, {"f"});
+  rows.Node("LayerNormalization", {"f", "g"}, {"y"}).Output("y");
+  EXPECT_THAT(notes_of(rows), Not(HasSubstr(folded)));
   OnnxBuilder headed(13);
   headed.Input("x", {-1, 3, 4, 4}).Floats("w", {2, 3, 1, 1}).Floats("scale", {2});
   headed.Floats("shift", {2}).Floats("mean", {2}, {0, 0}).Floats("variance", {2}, {1, 1});

@@ -71,8 +71,8 @@ absl::StatusOr<Operand> KnownMask(const NodeContext& context, float ratio) {
   return context.KnownFloats("/drawn", dims, std::move(mask));
 }
 
-absl::StatusOr<Operand> DrawnMask(NodeContext& context, float ratio, bool is_of_file) {
-  network::DropoutMask mask{.ratio = ratio, .is_of_file = is_of_file};
+absl::StatusOr<Operand> DrawnMask(NodeContext& context, float ratio) {
+  network::DropoutMask mask{.ratio = ratio};
   if (context.node.HasAttribute("seed")) {
     ABSL_ASSIGN_OR_RETURN(const int64_t seed, context.node.Int("seed", 0));
     mask.seed = static_cast<uint64_t>(seed);
@@ -121,7 +121,7 @@ absl::Status BuildDropout(NodeContext& context) {
   }
   ABSL_ASSIGN_OR_RETURN(const Operand mask, context.training() == nullptr
                                                 ? KnownMask(context, ratio)
-                                                : DrawnMask(context, ratio, mode.has_value()));
+                                                : DrawnMask(context, ratio));
   return Drop(context, mask);
 }
 

@@ -86,7 +86,6 @@ TEST(DropoutTest, AnUpdateDropsByMasksThatAreInputs) {
   EXPECT_EQ(network.masks[0].value, network.inputs[1]);
   EXPECT_EQ(network.masks[0].ratio, 0.25f);
   EXPECT_EQ(network.masks[0].seed, UINT64_MAX);
-  EXPECT_FALSE(network.masks[0].is_of_file);
 }
 
 TEST(DropoutTest, WhoDropsWhen) {
@@ -106,7 +105,6 @@ TEST(DropoutTest, WhoDropsWhen) {
     EXPECT_EQ(update.masks.size(), one.of_update);
     EXPECT_EQ(ForPurpose(one.model, {}).masks.size(), one.of_evaluation);
   }
-  EXPECT_TRUE(ForPurpose(Dropped(0.25f, true), {.drops = true}).masks[0].is_of_file);
 }
 
 TEST(DropoutTest, BeforeOpset12TheRatioIsAnAttribute) {
