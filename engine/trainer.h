@@ -93,11 +93,12 @@ class Trainer {
   // external data into files beside it. Nothing is left at `path` if it fails.
   //   kInvalidArgument    `path` is the file that is being trained, or is not a path for a file
   //   kAlreadyExists      external data would replace a file beside it
+  //   kFailedPrecondition `path` is a mount point, or the model's file was written to meanwhile
   //   kResourceExhausted  no space
   virtual absl::Status WriteModel(const std::string& path) const = 0;
   // Whether files lie in the way of WriteModel(), to be asked before a long training; writes
   // nothing.
-  //   kInvalidArgument, kAlreadyExists  as there
+  //   kInvalidArgument, kAlreadyExists, kFailedPrecondition  as there
   virtual absl::Status CheckPlaces(const std::string& path) const = 0;
   // The elements of a parameter, row-major.
   //   kNotFound  no such parameter

@@ -128,11 +128,13 @@ absl::Status PublishAll(std::vector<NewFile>* external, NewFile* model) {
 
 }  // namespace
 
-// The new files must not be those of the model, and not each other.
+// The new files must not be those of the model, and not each other, and what they replace can be
+// replaced.
 absl::Status CheckPlaces(const ModelFiles& files, const std::string& path) {
   const std::string old_folder = FolderWithSlash(files.path), new_folder = FolderWithSlash(path);
   if (IsSameFile(path, files.path))
     return InvalidArgument("'", path, "' is the file that the model was read from");
+  ABSL_RETURN_IF_ERROR(NewFile::CheckPlace(path));
   for (const auto& [location, source] : files.external) {
     const std::string beside = new_folder + location;
     if (IsSameFile(path, old_folder + location) || beside == path)

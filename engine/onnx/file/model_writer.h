@@ -22,7 +22,8 @@ namespace tilewire::reader {
 //                       type or size, `path` is one of the model's files or in the way of one, is
 //                       a folder, or lies in a folder that does not exist
 //   kAlreadyExists      a file for external data that would have to be replaced
-//   kFailedPrecondition the model's files were written to since they were opened
+//   kFailedPrecondition the model's files were written to since they were opened, or a mount point
+//                       is where a file is to be
 //   kResourceExhausted  no space
 //   kPermissionDenied   the folder takes no files from this process
 absl::Status WriteModelFile(const ModelFiles& files, const std::string& path,

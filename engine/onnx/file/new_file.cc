@@ -51,6 +51,13 @@ std::string FolderOfNew(const std::string& path) {
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
 }
 
+// False where the system does not say, and of a link, which a rename replaces.
+bool IsMountPoint(const std::string& path) {
+  struct statx there;
+  return statx(AT_FDCWD, path.c_str(), AT_SYMLINK_NOFOLLOW, STATX_TYPE, &there) == 0 &&
+         (there.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+}
+
 // The name of a renamed file is on the disk once its folder is. A folder that takes files but may
 // not be read is left to the system, which brings it there later.
 int SyncFolder(const std::string& path) {
@@ -63,14 +70,21 @@ int SyncFolder(const std::string& path) {
 
 }  // namespace
 
-absl::StatusOr<NewFile> NewFile::Create(const std::string& path) {
+absl::Status NewFile::CheckPlace(const std::string& path) {
   if (path.empty() || path.back() == '/')
     return InvalidArgument("'", path, "' is not a file's path");
   struct stat there;
   const bool exists = stat(path.c_str(), &there) == 0;
-  if (exists && !S_ISREG(there.st_mode))
+  if (!exists) return errno == ENOENT ? absl::OkStatus() : Failed(path, errno);
+  if (!S_ISREG(there.st_mode))
     return InvalidArgument("'", path, "' is not a regular file, and would be replaced by one");
-  if (!exists && errno != ENOENT) return Failed(path, errno);  // such as links that never end
+  if (!IsMountPoint(path)) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "'", path, "' is a mount point, which a new file cannot replace: mount its folder instead"));
+}
+
+absl::StatusOr<NewFile> NewFile::Create(const std::string& path) {
+  ABSL_RETURN_IF_ERROR(CheckPlace(path));
   static std::atomic<uint64_t> number = 0;
   while (true) {
     std::string written = absl::StrCat(path, ".", getpid(), ".", ++number, ".new");

@@ -20,11 +20,14 @@ namespace tilewire::reader {
 //                       else is there and is not a regular file
 //   kResourceExhausted  no space, or a file larger than this process may write
 //   kPermissionDenied   the folder takes no files from this process
-//   kFailedPrecondition what is there cannot be replaced, because it is a mount point
+//   kFailedPrecondition what is there is a mount point, which no rename replaces
 //   kUnavailable        whatever else the system says
 class NewFile {
  public:
   static absl::StatusOr<NewFile> Create(const std::string& path);
+  // Whether what is at `path`, if anything, can be replaced by a file. Create() asks for it, too;
+  // this is for before a long work.
+  static absl::Status CheckPlace(const std::string& path);
   NewFile(NewFile&& other) noexcept;
   NewFile& operator=(NewFile&&) = delete;
   // Removes the file, unless it is in its place.

@@ -4,9 +4,13 @@
 // hold numbers, and what is left where that fails.
 #include "engine/onnx/file/model_writer.h"
 
+#include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,7 +18,9 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <optional>
 
+#include "engine/onnx/file/new_file.h"
 #include "tests/engine/onnx/fixture.h"
 #include "tests/support/status_matchers.h"
 
@@ -259,6 +265,38 @@ OnnxBuilder TwoExternalTensors() {
     }
   }
   return model;
+}
+
+// Whether a child that mounts `file` over itself finds it refused; nullopt where it may not mount,
+// or where the system does not tell of mount points.
+std::optional<bool> RefusedWhereMounted(const std::string& file) {
+  constexpr int kMayNotMount = 2;
+  const pid_t child = fork();
+  if (child == 0) {
+    const char* const path = file.c_str();
+    const bool is_mounted = unshare(CLONE_NEWNS) == 0 &&
+                            mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+                            mount(path, path, nullptr, MS_BIND, nullptr) == 0;
+    struct statx there;
+    const bool is_told = is_mounted && statx(AT_FDCWD, path, 0, STATX_TYPE, &there) == 0 &&
+                         (there.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) != 0;
+    if (!is_told) _exit(kMayNotMount);
+    _exit(absl::IsFailedPrecondition(NewFile::CheckPlace(file)) ? 1 : 0);
+  }
+  int status = 0;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == kMayNotMount) return std::nullopt;
+  return WEXITSTATUS(status) == 1;
+}
+
+TEST(ModelWriterTest, AMountPointIsRefusedBeforeAnythingIsWritten) {
+  const std::string file = EmptyFolder("mounted") + "new.onnx";
+  WriteFile(file, "old");
+  EXPECT_THAT(NewFile::CheckPlace(file), IsOk());
+  const std::optional<bool> refused = RefusedWhereMounted(file);
+  if (!refused) GTEST_SKIP() << "mount points cannot be made, or are not told of";
+  EXPECT_TRUE(*refused);
 }
 
 TEST(ModelWriterTest, ExternalDataIsWrittenBesideTheNewFile) {
