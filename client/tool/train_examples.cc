@@ -199,7 +199,7 @@ absl::StatusOr<FittedExamples> ReadExamples(const TrainFlags& flags, ExampleFile
                          .is_normalized_by_user = flags.normalizes});
   if (!inputs.ok()) return inputs.status();
   return FittedExamples{
-      Dataset(std::move(inputs->tensors), std::move(inputs->values), *std::move(targets)), judged};
+      Dataset(std::move(inputs->tensors), std::move(inputs->values), {*std::move(targets)}), judged};
 }
 
 }  // namespace tilewire::client

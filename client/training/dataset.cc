@@ -47,12 +47,26 @@ ByteValues::ByteValues(const Normalization& normalization, int64_t channels, int
   }
 }
 
+std::vector<InputTensor> Batch::TargetViews() const {
+  std::vector<InputTensor> views;
+  for (const BatchTensor& target : targets) views.push_back(target.View());
+  return views;
+}
+
 Batch Dataset::Take(absl::Span<const int64_t> examples) const {
-  Batch batch{static_cast<int64_t>(examples.size()), Gather(inputs_, examples),
-              Gather(targets_, examples)};
-  if (!values_.of_channel.empty())
-    batch.input.bytes = ToFloats(batch.input.bytes, inputs_.size, values_);
+  Batch batch{static_cast<int64_t>(examples.size()), TakeInputs(examples), {}};
+  for (const ExampleTensors& targets : targets_) batch.targets.push_back(Gather(targets, examples));
   return batch;
+}
+
+BatchTensor Dataset::TakeInputs(absl::Span<const int64_t> examples) const {
+  BatchTensor inputs = Gather(inputs_, examples);
+  if (!values_.of_channel.empty()) inputs.bytes = ToFloats(inputs.bytes, inputs_.size, values_);
+  return inputs;
+}
+
+BatchTensor Dataset::TakeTargets(int64_t loss, absl::Span<const int64_t> examples) const {
+  return Gather(targets_.at(loss), examples);
 }
 
 }  // namespace tilewire::client

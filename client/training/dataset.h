@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Examples, each an input and the target that belongs to it, and batches of them as a trainer takes
+// Examples, each an input and a target for each loss, and batches of them as a trainer takes
 // them. Pictures are held as bytes, a quarter of the floats that they become, batch by batch:
 //
 //   value = (byte * scale - mean[c]) / std[c]
@@ -52,22 +52,28 @@ struct BatchTensor {
 
 struct Batch {
   int64_t count = 0;
-  BatchTensor input, target;
+  BatchTensor input;
+  std::vector<BatchTensor> targets;  // one per loss
+
+  // Valid as BatchTensor::View() is.
+  std::vector<InputTensor> TargetViews() const;
 };
 
 class Dataset {
  public:
-  // Both of as many examples.
-  Dataset(ExampleTensors inputs, ByteValues values, ExampleTensors targets)
+  // All of as many examples; `targets` are one per loss, or none.
+  Dataset(ExampleTensors inputs, ByteValues values, std::vector<ExampleTensors> targets)
       : inputs_(std::move(inputs)), values_(std::move(values)), targets_(std::move(targets)) {}
 
-  int64_t count() const { return targets_.count(); }
+  int64_t count() const { return inputs_.count(); }
   Batch Take(absl::Span<const int64_t> examples) const;
+  BatchTensor TakeInputs(absl::Span<const int64_t> examples) const;
+  BatchTensor TakeTargets(int64_t loss, absl::Span<const int64_t> examples) const;
 
  private:
   ExampleTensors inputs_;
   ByteValues values_;
-  ExampleTensors targets_;
+  std::vector<ExampleTensors> targets_;
 };
 
 }  // namespace tilewire::client

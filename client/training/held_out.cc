@@ -77,8 +77,8 @@ absl::Status JudgeBatch(const Evaluation& evaluation, const Batch& batch,
   if (!has_classes && judged.loss != LossSpec::Kind::kBinaryCrossEntropy) return absl::OkStatus();
   for (const OutputTensor& output : evaluation.outputs) {
     if (output.index != judged.index) continue;
-    return has_classes ? JudgeClasses(output, batch.target, sum)
-                       : JudgeSigns(output, batch.target, sum);
+    return has_classes ? JudgeClasses(output, batch.targets[0], sum)
+                       : JudgeSigns(output, batch.targets[0], sum);
   }
   return absl::InternalError(absl::StrCat("the evaluation has no output ", judged.index));
 }
@@ -91,9 +91,9 @@ absl::StatusOr<HeldOut> EvaluateHeldOut(const Trainer& trainer, const Dataset& d
   HeldOut sum;
   for (const absl::Span<const int64_t> some : Batches(examples, batch)) {
     const Batch taken = dataset.Take(some);
-    const InputTensor input = taken.input.View(), target = taken.target.View();
+    const InputTensor input = taken.input.View();
     const absl::StatusOr<Evaluation> evaluation =
-        trainer.Evaluate({&input, 1}, {&target, 1}, options);
+        trainer.Evaluate({&input, 1}, taken.TargetViews(), options);
     if (!evaluation.ok()) return evaluation.status();
     sum.loss += evaluation->loss * static_cast<double>(taken.count);
     const absl::Status status = JudgeBatch(*evaluation, taken, judged, &sum);

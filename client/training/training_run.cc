@@ -59,9 +59,10 @@ absl::StatusOr<std::optional<HeldOut>> TrainingLoop::LookAtHeldOut() const {
 absl::Status TrainingLoop::UpdateOnce(absl::Span<const int64_t> examples, EpochFigures* figures,
                                       int64_t* counted) {
   const Batch batch = dataset_.Take(examples);
-  const InputTensor input = batch.input.View(), target = batch.target.View();
+  const InputTensor input = batch.input.View();
   const absl::Time start = absl::Now();
-  const absl::StatusOr<UpdateResult> result = trainer_.Update({&input, 1}, {&target, 1}, options_);
+  const absl::StatusOr<UpdateResult> result =
+      trainer_.Update({&input, 1}, batch.TargetViews(), options_);
   if (!result.ok()) return result.status();
   record_.updating += absl::Now() - start;
   record_.elapsed = absl::Now() - began_;

@@ -44,11 +44,9 @@ absl::Status AddArray(const TensorSpec& input, InputArray array,
   }
   auto fitted = FitInputs(input, std::move(array));
   if (!fitted.ok()) return fitted.status();
-  // A target of one byte, which nothing reads.
-  const Dataset dataset(std::move(fitted->tensors), std::move(fitted->values),
-                        {.bytes = std::string(rows, '\0'), .size = 1});
+  const Dataset dataset(std::move(fitted->tensors), std::move(fitted->values), {});
   for (int64_t i = 0; i < rows; ++i)
-    (*examples)[i].push_back({input.name, dataset.Take({i}).input});
+    (*examples)[i].push_back({input.name, dataset.TakeInputs({i})});
   return absl::OkStatus();
 }
 

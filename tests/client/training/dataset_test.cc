@@ -18,14 +18,16 @@ ExampleTensors Labels(const std::vector<int64_t>& labels) {
 TEST(Dataset, ABatchHasTheExamplesInTheirOrder) {
   const Dataset dataset(
       {.bytes = BytesOf<float>({1, 2, 3, 4, 5, 6}), .size = 2 * sizeof(float), .dims = {2}}, {},
-      Labels({10, 20, 30}));
+      {Labels({10, 20, 30}), Labels({7, 8, 9})});
   EXPECT_EQ(dataset.count(), 3);
   const Batch batch = dataset.Take({2, 0, 2});
   EXPECT_EQ(batch.count, 3);
   EXPECT_EQ(batch.input.dims, (Dims{3, 2}));
-  EXPECT_EQ(batch.target.dims, Dims{3});
+  EXPECT_EQ(batch.targets[0].dims, Dims{3});
   EXPECT_THAT(ElementsOf<float>(batch.input.View()), ElementsAre(5, 6, 1, 2, 5, 6));
-  EXPECT_THAT(ElementsOf<int64_t>(batch.target.View()), ElementsAre(30, 10, 30));
+  EXPECT_THAT(ElementsOf<int64_t>(batch.targets[0].View()), ElementsAre(30, 10, 30));
+  ASSERT_EQ(batch.TargetViews().size(), 2);
+  EXPECT_THAT(ElementsOf<int64_t>(batch.TargetViews()[1]), ElementsAre(9, 7, 9));
 }
 
 TEST(Dataset, BytesBecomeFloatsByChannel) {
@@ -42,7 +44,7 @@ TEST(Dataset, BytesBecomeFloatsByChannel) {
   };
   for (const auto& one : kCases) {
     SCOPED_TRACE(one.why);
-    const Dataset dataset({.bytes = bytes, .size = 4, .dims = {2, 2}}, one.values, Labels({0}));
+    const Dataset dataset({.bytes = bytes, .size = 4, .dims = {2, 2}}, one.values, {Labels({0})});
     const Batch batch = dataset.Take({0});
     EXPECT_EQ(ElementsOf<float>(batch.input.View()), one.floats);
   }
@@ -51,11 +53,11 @@ TEST(Dataset, BytesBecomeFloatsByChannel) {
 TEST(Dataset, TheLayoutOfTheExamplesIsThatOfTheBatch) {
   const Dataset dataset(
       {.bytes = "abcdef", .size = 6, .dims = {3, 1, 2}, .layout = ::tilewire::Layout::kNhwc}, {},
-      Labels({0}));
+      {Labels({0})});
   const Batch batch = dataset.Take({0});
   EXPECT_EQ(batch.input.View().layout, ::tilewire::Layout::kNhwc);
   EXPECT_EQ(batch.input.View().dims, (Dims{1, 3, 1, 2})) << "in logical order";
-  EXPECT_EQ(batch.target.View().layout, ::tilewire::Layout::kNchw);
+  EXPECT_EQ(batch.targets[0].View().layout, ::tilewire::Layout::kNchw);
 }
 
 }  // namespace

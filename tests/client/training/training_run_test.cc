@@ -33,7 +33,7 @@ Dataset Numbers(int64_t count) {
     labels.push_back(i % 2);
   }
   return Dataset({.bytes = BytesOf(inputs), .size = sizeof(float)}, {},
-                 {.bytes = BytesOf(labels), .size = sizeof(int64_t)});
+                 {{.bytes = BytesOf(labels), .size = sizeof(int64_t)}});
 }
 
 absl::StatusOr<TrainingRecord> TrainNumbers(FakeTrainer* trainer, int64_t count, double hold_out,
@@ -287,9 +287,9 @@ class FixedTrainer {
       FakeTrainer none_;
     };
     const Dataset dataset({.bytes = "x", .size = 1}, {},
-                          {.bytes = BytesOf(targets),
-                           .size = static_cast<int64_t>(targets.size() * sizeof(T)),
-                           .dims = target_dims});
+                          {{.bytes = BytesOf(targets),
+                            .size = static_cast<int64_t>(targets.size() * sizeof(T)),
+                            .dims = target_dims}});
     return EvaluateHeldOut(Fixed(*this), dataset, {0}, 1, {loss, index}, {});
   }
 
