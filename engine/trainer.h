@@ -55,6 +55,16 @@ struct Evaluation {
   std::vector<OutputTensor> outputs;  // all, nchw
 };
 
+// The whole numbers that the elements of a tensor may be: indices, from the end where they are
+// negative, and classes.
+struct ElementBounds {
+  bool is_target = false;
+  int tensor = 0;  // into the inputs of the signature, or into targets()
+  int64_t least = 0, most = 0;
+  std::optional<int64_t> besides;  // one more: LossSpec::ignore_index
+  std::string reason;              // half a sentence: what takes them
+};
+
 // Thread-compatible: one call at a time.
 class Trainer {
  public:
@@ -69,8 +79,20 @@ class Trainer {
   // Peculiarities of the file that matter for training, a sentence each.
   virtual const std::vector<std::string>& notes() const = 0;
 
+  // Makes what Update() needs for such tensors and, if `recalibrates`, what Recalibrate() does, so
+  // that a long training does not find out later what their shapes cannot do. Changes nothing.
+  // Looks at no element of theirs, and returns what all of them may be, as far as the model tells:
+  // indices that it computes have no bounds.
+  //   kInvalidArgument  a parameter holds numbers that are not finite
+  //   and those of the two, but for elements; some with a reason (engine/onnx/training_refusal.h)
+  virtual absl::StatusOr<std::vector<ElementBounds>> Prepare(absl::Span<const InputTensor> inputs,
+                                                             absl::Span<const InputTensor> targets,
+                                                             bool recalibrates,
+                                                             const RunOptions& options) = 0;
+
   // One update. One that ends with an error has changed nothing.
-  //   kInvalidArgument     dims or sizes that do not fit, a label out of range (with its index)
+  //   kInvalidArgument     dims or sizes that do not fit, a label out of range (with its index), an
+  //                        index that the model takes from its inputs out of range
   //   kFailedPrecondition  kMostSkipped updates in a row were skipped
   //   kResourceExhausted   memory
   //   what `options.interrupted` returned

@@ -22,6 +22,7 @@
 #include "client/training/training_report.h"
 #include "client/training/training_run.h"
 #include "engine/engine.h"
+#include "engine/onnx/training_refusal.h"
 
 namespace tilewire::client {
 namespace {
@@ -137,6 +138,15 @@ std::string StartText(const TrainFlags& flags, const Trainer& trainer, const Exa
   return text;
 }
 
+RunSettings RunSettingsOf(const TrainFlags& flags, const FittedExamples& examples) {
+  return {.epochs = flags.epochs,
+          .batch = flags.batch,
+          .judged = examples.judged,
+          .sources = SourcesOf(flags),
+          .recalibrates = flags.recalibrates,
+          .stop = &HasEndingSignal()};
+}
+
 TrainingRecord TrainWithProgress(const TrainFlags& flags, Trainer* trainer,
                                  const FittedExamples& examples, const ExampleOrder& order) {
   Progress progress;
@@ -148,13 +158,27 @@ TrainingRecord TrainWithProgress(const TrainFlags& flags, Trainer* trainer,
                           TrainingProgressText(so_far, flags.epochs));
           },
       .epoch_ended = [&](const EpochFigures& figures) { progress.Note(EpochText(figures)); }};
-  return RunTraining(trainer, examples.dataset, order,
-                     {.epochs = flags.epochs,
-                      .batch = flags.batch,
-                      .judged = examples.judged,
-                      .recalibrates = flags.recalibrates,
-                      .stop = &HasEndingSignal()},
-                     events);
+  return RunTraining(trainer, examples.dataset, order, RunSettingsOf(flags, examples), events);
+}
+
+// Refuses what the run would find out in its midst or at its end. Returns the exit status.
+int RefuseRun(const absl::Status& status, const TrainFlags& flags) {
+  Refuse(status);
+  switch (RefusalOf(status)) {
+    case TrainingRefusal::kNoVariance:
+      absl::FPrintF(stderr, "%s\n",
+                    flags.batch == 1
+                        ? "Give a larger --batch, or --frozen_statistics."
+                        : "Another --batch leaves another number of examples to the last update of "
+                          "an epoch; --frozen_statistics normalizes by those of the file.");
+      break;
+    case TrainingRefusal::kNoStatistics:
+      absl::FPrintF(stderr, "Leave --recalibrate out.\n");
+      break;
+    case TrainingRefusal::kOther:
+      break;
+  }
+  return absl::IsResourceExhausted(status) ? 1 : 2;
 }
 
 // Prints the report, and writes it as a page. Returns the exit status.
@@ -221,6 +245,9 @@ int Train(const CLI::App& command, const TrainFlags& flags) {
   const ClassFolder folder = files->folder;
   const auto examples = ReadExamples(flags, *std::move(files), order->trained_count(), trainer);
   if (!examples.ok()) return Refuse(examples.status());
+  const absl::Status prepared =
+      PrepareTraining(&trainer, examples->dataset, *order, RunSettingsOf(flags, *examples));
+  if (!prepared.ok()) return RefuseRun(prepared, flags);
   absl::FPrintF(stderr, "%s", StartText(flags, trainer, *order, folder, examples->judged));
   CatchEndingSignals();
   TrainingRecord record = TrainWithProgress(flags, &trainer, *examples, *order);

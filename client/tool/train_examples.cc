@@ -143,6 +143,13 @@ absl::StatusOr<Normalization> NormalizationOf(const TrainFlags& flags) {
 
 }  // namespace
 
+ExampleSources SourcesOf(const TrainFlags& flags) {
+  if (flags.folder.empty())
+    return {absl::StrCat("--images=", flags.images), absl::StrCat("--labels=", flags.labels)};
+  const std::string folder = absl::StrCat("--folder=", flags.folder);
+  return {folder, folder};
+}
+
 absl::StatusOr<ExampleFiles> FindExamples(const TrainFlags& flags) {
   ExampleFiles files;
   if (!flags.folder.empty()) {

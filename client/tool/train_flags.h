@@ -18,6 +18,7 @@
 #include "client/tool/picture_options.h"
 #include "client/training/class_folder.h"
 #include "client/training/dataset.h"
+#include "client/training/element_check.h"
 #include "client/training/held_out.h"
 #include "engine/trainer.h"
 
@@ -54,6 +55,9 @@ absl::Status CheckTrainFlags(const CLI::App& command, const TrainFlags& flags);
 
 // The flags that were given, with their values.
 std::vector<std::pair<std::string, std::string>> GivenFlags(const CLI::App& command);
+
+// The flags that inputs and labels come from.
+ExampleSources SourcesOf(const TrainFlags& flags);
 
 LossSpec LossOf(const TrainFlags& flags);
 TrainingSpec SpecOf(const TrainFlags& flags, int64_t updates_of_epoch);

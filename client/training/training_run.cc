@@ -7,7 +7,10 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/cord.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "client/amount_text.h"
 
 namespace tilewire::client {
 namespace {
@@ -128,6 +131,15 @@ TrainingRecord TrainingLoop::Run() {
   return std::move(record_);
 }
 
+// The same with another message; reasons that it carries (engine/onnx/training_refusal.h) stay.
+absl::Status WithMessage(const absl::Status& status, const std::string& message) {
+  absl::Status other(status.code(), message);
+  status.ForEachPayload([&other](absl::string_view type, const absl::Cord& payload) {
+    other.SetPayload(type, payload);
+  });
+  return other;
+}
+
 }  // namespace
 
 int64_t UpdatesOfEpoch(int64_t trained_examples, int64_t batch) {
@@ -145,6 +157,30 @@ double TrainingRecord::examples_per_s() const {
 
 std::optional<HeldOut> TrainingRecord::held_out() const {
   return epochs.empty() ? before : epochs.back().held_out;
+}
+
+absl::Status PrepareTraining(Trainer* trainer, const Dataset& dataset, const ExampleOrder& order,
+                             const RunSettings& settings) {
+  const std::vector<int64_t> examples = order.OfEpoch(1);
+  const std::vector<absl::Span<const int64_t>> batches = Batches(examples, settings.batch);
+  RunOptions options;
+  options.interrupted = [] { return absl::OkStatus(); };
+  std::vector<absl::Span<const int64_t>> sizes = {batches.front()};
+  if (batches.back().size() != batches.front().size()) sizes.push_back(batches.back());
+  std::vector<ElementBounds> bounds;  // the same for all sizes
+  for (const absl::Span<const int64_t> some : sizes) {
+    const Batch batch = dataset.Take(some);
+    const InputTensor input = batch.input.View();
+    auto prepared =
+        trainer->Prepare({&input, 1}, batch.TargetViews(), settings.recalibrates, options);
+    if (!prepared.ok()) {
+      return WithMessage(prepared.status(),
+                         absl::StrCat(prepared.status().message(), " (an update of ",
+                                      CountText(batch.count, "example"), ")"));
+    }
+    bounds = *std::move(prepared);
+  }
+  return CheckElements(dataset, bounds, *trainer, settings.sources);
 }
 
 TrainingRecord RunTraining(Trainer* trainer, const Dataset& dataset, const ExampleOrder& order,

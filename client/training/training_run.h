@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "client/training/dataset.h"
+#include "client/training/element_check.h"
 #include "client/training/example_order.h"
 #include "client/training/held_out.h"
 #include "engine/trainer.h"
@@ -23,6 +24,7 @@ struct RunSettings {
   int64_t epochs = 1;
   int64_t batch = 32;  // examples of an update; the last one of an epoch has what is left
   JudgedOutput judged;
+  ExampleSources sources;
   bool recalibrates = false;  // statistics of normalizations are taken anew after the last update
   const std::atomic<bool>* stop = nullptr;  // once true, ends the run early
 };
@@ -59,6 +61,13 @@ struct TrainingEvents {
   std::function<void(const TrainingRecord& so_far)> updated;  // after each update
   std::function<void(const EpochFigures&)> epoch_ended;
 };
+
+// Asks the trainer for all that the run needs, so that it ends before it begins where an update of
+// so many examples, the last one of an epoch, which may be smaller, or a recalibration cannot be,
+// or an element of an example is none that the model takes.
+//   the trainer's errors, with the number of examples, and CheckElements()'s
+absl::Status PrepareTraining(Trainer* trainer, const Dataset& dataset, const ExampleOrder& order,
+                             const RunSettings& settings);
 
 // A run that is stopped, or that fails, is a record of what was before: no update of it was applied
 // in part.

@@ -79,6 +79,34 @@ absl::StatusOr<std::unique_ptr<Trainer>> ModelTrainer::Create(
   return trainer;
 }
 
+absl::Status ModelTrainer::CheckParameters(const TrainingPlan& planned) {
+  runtime::ParameterStore& store = plans_.store();
+  for (int index : planned.learning) {
+    const absl::Span<const float> elements = store.value(index);
+    const auto found = absl::c_find_if(elements, [](float x) { return !std::isfinite(x); });
+    if (found == elements.end()) continue;
+    return InvalidArgument("parameter '", store.name(index), "' holds ", *found,
+                           ", which is not finite");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<ElementBounds>> ModelTrainer::Prepare(
+    absl::Span<const InputTensor> inputs, absl::Span<const InputTensor> targets, bool recalibrates,
+    const RunOptions& options) {
+  ABSL_ASSIGN_OR_RETURN(const BatchShape shape, CheckShape(inputs, targets));
+  ABSL_ASSIGN_OR_RETURN(const auto planned,
+                        plans_.GetOrMake(Purpose::kUpdate, shape, options.interrupted));
+  settled_ = true;
+  ABSL_RETURN_IF_ERROR(CheckParameters(*planned));
+  if (!recalibrates) return planned->bounds;
+  ABSL_RETURN_IF_ERROR(plans_
+                           .GetOrMake(Purpose::kStatistics, {.inputs = shape.inputs, .targets = {}},
+                                      options.interrupted)
+                           .status());
+  return planned->bounds;
+}
+
 absl::Status ModelTrainer::TryUpdate() {
   if (const std::string merged = source_->taken_apart_text(); !merged.empty())
     notes_.push_back(merged);

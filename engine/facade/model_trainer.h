@@ -36,6 +36,10 @@ class ModelTrainer final : public Trainer {
   const std::vector<ParameterSpec>& parameters() const override { return setup_.parameters; }
   const std::vector<std::string>& notes() const override { return notes_; }
 
+  absl::StatusOr<std::vector<ElementBounds>> Prepare(absl::Span<const InputTensor> inputs,
+                                                     absl::Span<const InputTensor> targets,
+                                                     bool recalibrates,
+                                                     const RunOptions& options) override;
   absl::StatusOr<UpdateResult> Update(absl::Span<const InputTensor> inputs,
                                       absl::Span<const InputTensor> targets,
                                       const RunOptions& options) override;
@@ -60,6 +64,8 @@ class ModelTrainer final : public Trainer {
   // cannot be trained is refused, and the layouts of parameters are chosen. Not where other
   // dimensions are open.
   absl::Status TryUpdate();
+  //   kInvalidArgument  a parameter that learns holds a number that is not finite
+  absl::Status CheckParameters(const TrainingPlan& planned);
   // Has the parameters' layouts chosen by an update, whatever is asked for first.
   absl::Status SettleParameters(const BatchShape& shape, const RunOptions& options) const;
   absl::StatusOr<BatchShape> CheckShape(absl::Span<const InputTensor> inputs,

@@ -9,6 +9,7 @@
 #include "engine/network/passes/passes.h"
 #include "engine/network/training/differentiate.h"
 #include "engine/network/training/frozen_trunk.h"
+#include "engine/onnx/training_refusal.h"
 
 namespace tilewire {
 namespace {
@@ -193,7 +194,9 @@ absl::StatusOr<Network> NetworkOfUpdate(const TrainingSource& source, const Batc
 absl::StatusOr<Network> NetworkOfStatistics(const TrainingSource& source, const BatchShape& shape) {
   ABSL_ASSIGN_OR_RETURN(Network network, ForwardNetwork(source, shape, {.frozen = source.frozen}));
   if (network.statistics.empty())
-    return InvalidArgument("the model has no normalization whose statistics follow a batch");
+    return WithRefusal(
+        InvalidArgument("the model has no normalization whose statistics follow a batch"),
+        TrainingRefusal::kNoStatistics);
   GiveStatistics({}, &network);
   return network;
 }

@@ -5,6 +5,7 @@
 
 #include "absl/algorithm/container.h"
 #include "engine/base/status_macros.h"
+#include "engine/facade/element_bounds.h"
 #include "engine/facade/training_notes.h"
 #include "engine/lowering/lowering.h"
 #include "engine/runtime/tensor_layout.h"
@@ -99,7 +100,9 @@ absl::StatusOr<std::shared_ptr<const TrainingPlan>> TrainingPlans::Make(
       planned->learning.push_back(store_.Find(parameter.name));
   }
   ABSL_RETURN_IF_ERROR(NoteStatistics(network, planned.get()));
-  if (purpose == Purpose::kUpdate) planned->notes = NotesOf(network, *planned->plan);
+  if (purpose != Purpose::kUpdate) return planned;
+  planned->notes = NotesOf(network, *planned->plan);
+  planned->bounds = BoundsOfElements(network, static_cast<int>(shape.inputs.size()));
   return planned;
 }
 

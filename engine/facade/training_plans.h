@@ -18,6 +18,7 @@
 #include "engine/runtime/packed_weights.h"
 #include "engine/runtime/parameter_store.h"
 #include "engine/runtime/plan.h"
+#include "engine/trainer.h"
 
 namespace tilewire {
 
@@ -43,6 +44,7 @@ struct TrainingPlan {
   std::vector<PlannedMask> masks;             // of an update
   std::vector<TensorSpec> targets;            // with the types that the plan reads
   std::vector<std::string> notes;             // of an update (training_notes.h)
+  std::vector<ElementBounds> bounds;          // of an update (element_bounds.h)
 };
 
 class TrainingPlans {

@@ -45,7 +45,8 @@ HEADERS = {
     # one of it; all without a server.
     "client": ["engine/base/control_groups.h", "engine/engine.h", "engine/error_budget.h",
                "engine/memory/dims.h", "engine/model.h",
-               "engine/onnx/file/new_file.h", "engine/onnx/model_check.h", "engine/trainer.h", "engine/tuner.h", "engine/tuning_text.h",
+               "engine/onnx/file/new_file.h", "engine/onnx/model_check.h", "engine/onnx/training_refusal.h",
+               "engine/trainer.h", "engine/tuner.h", "engine/tuning_text.h",
                "service/models/model_config.h", "service/models/repository_scan.h",
                "service/models/served_tensors.h"],
     "service/observe": ["engine/base/control_groups.h", "engine/base/line_writer.h",

@@ -39,18 +39,33 @@ class FakeTrainer final : public Trainer {
     std::vector<int64_t> targets;
   };
 
+  std::vector<std::pair<int64_t, bool>> prepared;  // examples, and whether for Recalibrate(), too
+  std::vector<ElementBounds> bounds;               // of what is prepared
   std::vector<Given> updates;
   std::vector<std::vector<float>> recalibrated;  // the inputs
   mutable std::vector<Given> evaluations;
   // Called in each update, which counts from 1, before it is made.
   std::function<absl::StatusOr<UpdateResult>(const UpdateResult& usual)> in_update =
       [](const UpdateResult& usual) { return usual; };
+  std::function<absl::Status(int64_t examples)> in_preparation = [](int64_t) {
+    return absl::OkStatus();
+  };
   std::function<absl::Status()> in_evaluation = [] { return absl::OkStatus(); };
 
   const ModelSignature& signature() const override { return signature_; }
   const std::vector<TensorSpec>& targets() const override { return targets_; }
   const std::vector<ParameterSpec>& parameters() const override { return parameters_; }
   const std::vector<std::string>& notes() const override { return notes_; }
+
+  absl::StatusOr<std::vector<ElementBounds>> Prepare(absl::Span<const InputTensor> inputs,
+                                                     absl::Span<const InputTensor>,
+                                                     bool recalibrates,
+                                                     const RunOptions&) override {
+    prepared.emplace_back(inputs.at(0).dims[0], recalibrates);
+    const absl::Status status = in_preparation(inputs[0].dims[0]);
+    if (!status.ok()) return status;
+    return bounds;
+  }
 
   absl::StatusOr<UpdateResult> Update(absl::Span<const InputTensor> inputs,
                                       absl::Span<const InputTensor> targets,

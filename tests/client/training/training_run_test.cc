@@ -11,6 +11,8 @@
 #include <limits>
 #include <set>
 
+#include "absl/strings/cord.h"
+#include "client/training/element_check.h"
 #include "client/training/held_out.h"
 #include "tests/client/training/fake_trainer.h"
 #include "tests/support/status_matchers.h"
@@ -229,6 +231,79 @@ TEST(RunTraining, StatisticsAreTakenAfterTheLastUpdateAndBeforeTheLastLook) {
   EXPECT_EQ(std::set<float>(all.begin(), all.end()).size(), 8);
 }
 
+TEST(PrepareTraining, AsksForTheUsualAndTheLastBatch) {
+  for (const bool recalibrates : {false, true}) {
+    FakeTrainer trainer;
+    const RunSettings settings{.batch = 3, .recalibrates = recalibrates};
+    const auto order = ExampleOrder::Create(7, 0, 5);
+    ASSERT_TRUE(PrepareTraining(&trainer, Numbers(7), *order, settings).ok());
+    EXPECT_THAT(trainer.prepared,
+                ElementsAre(std::pair(3, recalibrates), std::pair(1, recalibrates)));
+    trainer.in_preparation = [](int64_t examples) {
+      return examples == 1 ? absl::InvalidArgumentError("no variance") : absl::OkStatus();
+    };
+    EXPECT_THAT(
+        PrepareTraining(&trainer, Numbers(7), *order, settings),
+        StatusIs(absl::StatusCode::kInvalidArgument, "no variance (an update of 1 example"));
+    EXPECT_TRUE(trainer.updates.empty());
+  }
+}
+
+TEST(PrepareTraining, KeepsTheReasonOfARefusal) {
+  FakeTrainer trainer;
+  trainer.in_preparation = [](int64_t) {
+    absl::Status refused = absl::InvalidArgumentError("no variance");
+    refused.SetPayload("reason", absl::Cord("why"));
+    return refused;
+  };
+  const absl::Status status =
+      PrepareTraining(&trainer, Numbers(7), *ExampleOrder::Create(7, 0, 5), {.batch = 3});
+  EXPECT_EQ(status.GetPayload("reason"), absl::Cord("why"));
+}
+
+TEST(PrepareTraining, SaysWhichElementNoUpdateTakes) {
+  const auto order = ExampleOrder::Create(7, 0.3, 5);
+  const RunSettings settings{.batch = 3, .sources = {"--images=x.npy", "--labels=y.npy"}};
+  const struct {
+    ElementBounds bounds;
+    const char* message;  // null: none, inputs are 0 to 6 and labels 0 and 1
+  } kCases[] = {
+      {{.least = -7, .most = 6}, nullptr},
+      {{.least = 0, .most = 3, .reason = "'embed' takes one of 4 by its index"},
+       "--images=x.npy: 4 of example 4; allowed: 0 to 3 ('embed' takes one of 4 by its index)"},
+      {{.least = 1, .most = 6}, "--images=x.npy: 0 of example 0; allowed: 1 to 6"},
+      {{.least = 1, .most = 6, .besides = 0}, nullptr},
+      {{.is_target = true, .least = 0, .most = 0, .besides = -1, .reason = "it has 1 class"},
+       "--labels=y.npy: 1 of example 1; allowed: 0 to 0, and -1 (it has 1 class)"},
+  };
+  for (const auto& one : kCases) {
+    FakeTrainer trainer;
+    trainer.bounds = {{.least = -9, .most = 9}, one.bounds};
+    const absl::Status status = PrepareTraining(&trainer, Numbers(7), *order, settings);
+    if (one.message == nullptr) {
+      EXPECT_THAT(status, tilewire::testing::IsOk());
+    } else {
+      EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, one.message));
+    }
+    EXPECT_TRUE(trainer.updates.empty());
+  }
+}
+
+TEST(CheckElements, NamesThePlaceWithinAnExample) {
+  FakeTrainer trainer;
+  const Dataset dataset({.bytes = BytesOf<float>({0, 1.5f, 2, 3, NAN, 2}), .size = 12, .dims = {3}},
+                        {}, {{.bytes = BytesOf<int64_t>({0, 0}), .size = 8}});
+  const ElementBounds bounds{.least = 0, .most = 2};
+  EXPECT_THAT(CheckElements(dataset, {bounds}, trainer, {"--images=x.npy", ""}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "--images=x.npy: 3 of example 1, element 0; allowed: 0 to 2"));
+  const Dataset fractions({.bytes = BytesOf<float>({2.5f, -0.5f, NAN}), .size = 12, .dims = {3}},
+                          {}, {{.bytes = BytesOf<int64_t>({0}), .size = 8}});
+  EXPECT_THAT(CheckElements(fractions, {bounds}, trainer, {"--images=x.npy", ""}),
+              StatusIs(absl::StatusCode::kInvalidArgument, "nan of example 0, element 2"))
+      << "fractions are dropped";
+}
+
 TEST(RunTraining, TellsOfUpdatesAndEpochs) {
   FakeTrainer trainer;
   std::vector<int64_t> updates, epochs;
@@ -268,6 +343,11 @@ class FixedTrainer {
       const std::vector<TensorSpec>& targets() const override { return none_.targets(); }
       const std::vector<ParameterSpec>& parameters() const override { return none_.parameters(); }
       const std::vector<std::string>& notes() const override { return none_.notes(); }
+      absl::StatusOr<std::vector<ElementBounds>> Prepare(absl::Span<const InputTensor>,
+                                                         absl::Span<const InputTensor>, bool,
+                                                         const RunOptions&) override {
+        return std::vector<ElementBounds>();
+      }
       absl::StatusOr<UpdateResult> Update(absl::Span<const InputTensor>,
                                           absl::Span<const InputTensor>,
                                           const RunOptions&) override {

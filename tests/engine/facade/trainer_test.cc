@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "absl/strings/str_join.h"
+#include "engine/onnx/training_refusal.h"
 #include "tests/engine/facade/trained_model.h"
 
 namespace tilewire::testing {
@@ -298,6 +299,37 @@ TEST(TrainerTest, EvaluationsChangeNothing) {
   EXPECT_EQ(ParametersOf(*trainer, statistics), ParametersOf(*other, statistics));
 }
 
+TEST(TrainerTest, PreparationTellsWhatTheRunWouldFind) {
+  OnnxBuilder model(13);
+  model.Input("x", {-1, 2}).Floats("scale", {2}, {1, 1}).Floats("shift", {2}, {0, 0});
+  model.Floats("mean", {2}, {1, 2}).Floats("variance", {2}, {3, 4});
+  model.Node("BatchNormalization", {"x", "scale", "shift", "mean", "variance"}, {"y", "", ""},
+             {Int("training_mode", 1)});
+  model.Output("y");
+  ASSERT_OK_AND_ASSIGN(auto trainer, TrainerOf(model, CrossEntropy()));
+  EXPECT_THAT(absl::StrJoin(trainer->notes(), "\n"),
+              HasSubstr("training_mode is 1 in 1 BatchNormalization node"));
+  const TrainingBatch two({2, 2}, 2, 1), one({1, 2}, 2, 1);
+  EXPECT_THAT(trainer->Prepare(two.inputs(), two.targets(), true, {}), IsOk());
+  const auto refused = trainer->Prepare(one.inputs(), one.targets(), false, {});
+  EXPECT_THAT(refused, StatusIs(kInvalid, "one element in the batch have no variance"));
+  EXPECT_EQ(RefusalOf(refused.status()), TrainingRefusal::kNoVariance);
+  const TrainingBatch rows = Rows(1);
+  ASSERT_OK_AND_ASSIGN(auto plain, TrainerOf(Perceptron(), CrossEntropy()));
+  EXPECT_THAT(plain->Prepare(rows.inputs(), rows.targets(), false, {}), IsOk());
+  const auto uncalibrated = plain->Prepare(rows.inputs(), rows.targets(), true, {});
+  EXPECT_THAT(uncalibrated, StatusIs(kInvalid, "no normalization whose statistics follow a batch"));
+  EXPECT_EQ(RefusalOf(uncalibrated.status()), TrainingRefusal::kNoStatistics);
+  EXPECT_EQ(ParametersOf(*plain), ParametersOf(*TrainerOf(Perceptron(), CrossEntropy()).value()));
+  OnnxBuilder broken(13);
+  broken.Input("x", {-1, 2}).Floats("w", {2, 2}, {1, NAN, 2, 3});
+  broken.Node("MatMul", {"x", "w"}, {"y"}).Output("y");
+  ASSERT_OK_AND_ASSIGN(auto with_nan, TrainerOf(broken, CrossEntropy()));
+  const auto nan = with_nan->Prepare(two.inputs(), two.targets(), false, {});
+  EXPECT_THAT(nan, StatusIs(kInvalid, "parameter 'w' holds nan, which is not finite"));
+  EXPECT_EQ(RefusalOf(nan.status()), TrainingRefusal::kOther);
+}
+
 // The model normalizes its input, so that the batch's statistics are known.
 TEST(TrainerTest, RunningStatisticsFollowTheBatch) {
   OnnxBuilder model(13);
@@ -448,6 +480,12 @@ TEST(TrainerTest, AWrittenModelAnswersAsTheTrainerEvaluates) {
     std::memcpy(&of_trainer, evaluation.outputs[0].bytes.data() + i * 4, 4);
     EXPECT_NEAR(of_model, of_trainer, 1e-5 * (1 + std::abs(of_trainer))) << i;
   }
+  // A trainer of the file evaluates bit by bit what this one does: the model folds normalizations.
+  ASSERT_OK_AND_ASSIGN(const auto again, CreateTrainer(&EngineOfThreads(1), path, CrossEntropy()));
+  ASSERT_OK_AND_ASSIGN(const Evaluation same, again->Evaluate(batch.inputs(), {}, {}));
+  const std::vector<std::string> statistics = {"mean", "variance"};
+  EXPECT_EQ(ParametersOf(*again, statistics), ParametersOf(*trainer, statistics));
+  EXPECT_EQ(std::memcmp(same.outputs[0].bytes.data(), evaluation.outputs[0].bytes.data(), 48), 0);
 }
 
 }  // namespace

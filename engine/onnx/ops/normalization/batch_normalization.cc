@@ -14,6 +14,7 @@
 #include "engine/onnx/ops/ops.h"
 #include "engine/onnx/ops/shapes/moves.h"
 #include "engine/onnx/ops/weights.h"
+#include "engine/onnx/training_refusal.h"
 
 namespace tilewire::reader {
 namespace {
@@ -91,7 +92,9 @@ absl::Status NormalizeForTraining(NodeContext& context, float epsilon) {
   norm.uses_given_statistics = context.training()->uses_given_statistics || is_frozen;
   const int64_t elements = ElementCount(dims).value_or(0) / dims[1];
   if (!norm.uses_given_statistics && elements == 1)
-    return node.Invalid("channels of one element in the batch have no variance to train with");
+    return WithRefusal(
+        node.Invalid("channels of one element in the batch have no variance to train with"),
+        TrainingRefusal::kNoVariance);
   std::vector<ValueId> srcs;
   for (int i = 0; i <= 2; ++i) {
     ABSL_ASSIGN_OR_RETURN(srcs.emplace_back(), context.Runtime(i));
