@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "client/amount_text.h"
 #include "client/ending_signal.h"
 #include "client/progress.h"
@@ -40,6 +41,7 @@ constexpr char kTrainExamples[] =
 Needs no server. The file that is written is the model with other parameters:
 a server takes it in the place of the old one. Parameters are the floating-point
 initializers that the loss depends on; --only and --freeze choose among them.
+A network with several heads is trained by all of them with --add_loss.
 Bytes become floats by (byte * scale - mean) / std, as they do in `evaluate`.
 
 The same file, flags, examples and instruction set give the same bits, with any
@@ -70,6 +72,10 @@ std::string FlagOf(absl::string_view message, const TrainFlags& flags) {
   };
   if (!flags.loss_output.empty() && is_about(flags.loss_output))
     return absl::StrCat("--loss_output=", flags.loss_output);
+  const auto losses = LossesOf(flags).value();
+  for (size_t i = 1; i < losses.size(); ++i) {
+    if (is_about(losses[i].output)) return absl::StrCat("--add_loss=", flags.added_losses[i - 1]);
+  }
   for (const std::string& pattern : flags.only) {
     if (is_about(pattern)) return absl::StrCat("--only=", pattern);
   }
@@ -81,9 +87,13 @@ std::string FlagOf(absl::string_view message, const TrainFlags& flags) {
 
 // Reports why no trainer could be made, in terms of the flags. Returns the exit status.
 int ReportNoTrainer(const absl::Status& status, const TrainFlags& flags) {
-  const std::string flag = FlagOf(status.message(), flags);
-  Refuse(absl::Status(status.code(),
-                      absl::StrCat(flag.empty() ? flags.model : flag, ": ", status.message())));
+  absl::string_view message = status.message();
+  std::string flag = FlagOf(message, flags);
+  if (absl::ConsumePrefix(&message, "class_weights: ")) flag = "--class_weights";
+  if (const size_t named = message.find("' matches no parameter"); named != message.npos)
+    message.remove_prefix(named + 2);
+  Refuse(
+      absl::Status(status.code(), absl::StrCat(flag.empty() ? flags.model : flag, ": ", message)));
   if (absl::StartsWith(flag, "--only") || absl::StartsWith(flag, "--freeze")) {
     absl::FPrintF(stderr, "In names * stands for any characters: 'fc.*' begins with \"fc.\".\n");
   }

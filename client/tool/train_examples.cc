@@ -79,19 +79,22 @@ absl::StatusOr<PictureInput> PictureForm(const TrainFlags& flags, const TensorMe
   return form;
 }
 
+// The array of so many pictures, still without their bytes.
+NpyArray ArrayOf(int64_t count, const PictureInput& form) {
+  return {"UINT8", {count, form.channels, form.height, form.width}, {}};
+}
+
 // All pictures as bytes of planes, [count, C, H, W].
 absl::StatusOr<NpyArray> ReadPictures(const TrainFlags& flags, const ClassFolder& folder,
-                                      TensorMetadata input) {
-  const auto form = PictureForm(flags, input);
-  if (!form.ok()) return form.status();
-  input.datatype = "UINT8";
+                                      const PictureInput& form, TensorMetadata input) {
   const int64_t count = static_cast<int64_t>(folder.pictures.size());
-  NpyArray array{input.datatype, {count, form->channels, form->height, form->width}, {}};
-  array.bytes.reserve(count * form->channels * form->height * form->width);
+  NpyArray array = ArrayOf(count, form);
+  input.datatype = array.datatype;
+  array.bytes.reserve(count * form.channels * form.height * form.width);
   Progress progress;
   std::vector<absl::Status> refused;
   for (int64_t i = 0; i < count; ++i) {
-    const auto picture = ReadPicture(folder.pictures[i].file, input, *form, flags.pictures);
+    const auto picture = ReadPicture(folder.pictures[i].file, input, form, flags.pictures);
     if (picture.ok()) {
       array.bytes += *picture;
     } else {
@@ -122,23 +125,56 @@ absl::Status CheckClasses(const TrainFlags& flags, const ClassFolder& folder,
                       flags.folder, given, ShownText(output.name), classes));
 }
 
-// The pictures and their classes, as if they came from two files.
+absl::StatusOr<Normalization> NormalizationOf(const TrainFlags& flags) {
+  if (flags.pictures.torchvision.empty()) return flags.pictures.normalization;
+  const auto preparation = TorchvisionPreparation(flags.pictures.torchvision);
+  if (!preparation.ok()) return preparation.status();
+  return preparation->normalization;
+}
+
+absl::StatusOr<FittedInputs> FitArray(const TrainFlags& flags, const TensorSpec& input,
+                                      NpyArray array) {
+  auto normalization = NormalizationOf(flags);
+  if (!normalization.ok()) return normalization.status();
+  return FitInputs(input, {.source = SourcesOf(flags).inputs,
+                           .array = std::move(array),
+                           .layout = ParseLayout(flags.layout),
+                           .normalization = *std::move(normalization),
+                           .is_normalized_by_user = flags.normalizes});
+}
+
+// The pictures and their classes, as if they came from two files. Whether they fit is asked before
+// they are read.
 absl::Status FillFromFolder(const TrainFlags& flags, const TensorSpec& input,
                             const TensorSpec& output, ExampleFiles* files) {
-  absl::Status status = CheckClasses(flags, files->folder, output);
-  if (!status.ok()) return status;
-  auto pictures = ReadPictures(flags, files->folder, MetadataOf(input));
+  if (absl::Status status = CheckClasses(flags, files->folder, output); !status.ok()) return status;
+  const auto form = PictureForm(flags, MetadataOf(input));
+  if (!form.ok()) return form.status();
+  const auto fits = FitArray(flags, input, ArrayOf(/*count=*/0, *form));
+  if (!fits.ok()) return fits.status();
+  auto pictures = ReadPictures(flags, files->folder, *form, MetadataOf(input));
   if (!pictures.ok()) return pictures.status();
   files->images = *std::move(pictures);
   files->labels = LabelsOf(files->folder);
   return absl::OkStatus();
 }
 
-absl::StatusOr<Normalization> NormalizationOf(const TrainFlags& flags) {
-  if (flags.pictures.torchvision.empty()) return flags.pictures.normalization;
-  const auto preparation = TorchvisionPreparation(flags.pictures.torchvision);
-  if (!preparation.ok()) return preparation.status();
-  return preparation->normalization;
+// The targets of each loss: the labels in the form of each.
+absl::StatusOr<std::vector<ExampleTensors>> FitLabels(const TrainFlags& flags,
+                                                      const std::vector<LossSpec>& losses,
+                                                      const Trainer& trainer,
+                                                      const ExampleFiles& files) {
+  const LabelArray labels{SourcesOf(flags).targets, files.labels};
+  std::vector<ExampleTensors> all;
+  for (size_t i = 0; i < losses.size(); ++i) {
+    const auto output = OutputOf(trainer.signature(), losses[i].output);
+    if (!output.ok()) return output.status();
+    auto targets = FitTargets(losses[i], trainer.targets()[i], trainer.signature().outputs[*output],
+                              labels, files.count);
+    if (!targets.ok()) return targets.status();
+    all.push_back(*std::move(targets));
+  }
+  return all;
 }
 
 }  // namespace
@@ -189,24 +225,14 @@ absl::StatusOr<FittedExamples> ReadExamples(const TrainFlags& flags, ExampleFile
   absl::Status status = CheckBatchFits(*input, flags.batch, trained);
   if (status.ok() && is_folder) status = FillFromFolder(flags, *input, output, &files);
   if (!status.ok()) return status;
-  const std::string of_folder = absl::StrCat("--folder=", flags.folder);
-  const JudgedOutput judged{LossOf(flags).kind, *index};
-  auto targets = FitTargets(
-      judged.loss, trainer.targets()[0], output,
-      {is_folder ? of_folder : absl::StrCat("--labels=", flags.labels), std::move(files.labels)},
-      files.count);
+  const std::vector<LossSpec> losses = LossesOf(flags).value();
+  auto targets = FitLabels(flags, losses, trainer, files);
   if (!targets.ok()) return targets.status();
-  auto normalization = NormalizationOf(flags);
-  if (!normalization.ok()) return normalization.status();
-  auto inputs =
-      FitInputs(*input, {.source = is_folder ? of_folder : absl::StrCat("--images=", flags.images),
-                         .array = std::move(files.images),
-                         .layout = ParseLayout(flags.layout),
-                         .normalization = *std::move(normalization),
-                         .is_normalized_by_user = flags.normalizes});
+  auto inputs = FitArray(flags, *input, std::move(files.images));
   if (!inputs.ok()) return inputs.status();
   return FittedExamples{
-      Dataset(std::move(inputs->tensors), std::move(inputs->values), {*std::move(targets)}), judged};
+      Dataset(std::move(inputs->tensors), std::move(inputs->values), *std::move(targets)),
+      {losses[0].kind, *index, losses[0].ignore_index, losses[0].class_weights}};
 }
 
 }  // namespace tilewire::client

@@ -6,6 +6,9 @@
 #include <limits>
 #include <system_error>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/tool/command.h"
@@ -58,6 +61,13 @@ Kind KindOf(const Words<Kind>& words, const std::string& word) {
       ->second;
 }
 
+template <typename Kind>
+const std::string& WordOf(const Words<Kind>& words, Kind kind) {
+  return std::find_if(words.begin(), words.end(),
+                      [&](const auto& one) { return one.second == kind; })
+      ->first;
+}
+
 double RateOf(const TrainFlags& flags) {
   return flags.rate.value_or(flags.optimizer == "sgd" ? 0.01 : 0.001);
 }
@@ -107,9 +117,27 @@ void AddLossOptions(CLI::App* command, TrainFlags* flags) {
       ->add_option("--loss_output", flags->loss_output,
                    "the output that it is of: logits of the two entropies; by default the first")
       ->group(kLoss);
+  command
+      ->add_option("--add_loss", flags->added_losses,
+                   "OUTPUT:LOSS:FACTOR, the loss of another output by the same labels, which is "
+                   "added times the factor: aux1:cross_entropy:0.3")
+      ->allow_extra_args(false)
+      ->group(kLoss);
   command->add_option("--label_smoothing", flags->label_smoothing, "of cross_entropy")
       ->check(Below(0, 1))
       ->capture_default_str()
+      ->group(kLoss);
+  command
+      ->add_option("--ignore_index", flags->ignore_index,
+                   "of cross_entropy: a label that counts for nothing, such as 255 or -100")
+      ->group(kLoss);
+  command
+      ->add_option("--class_weights", flags->class_weights,
+                   "of the two entropies: a weight for each class, in their order: 1,0.5,2; means "
+                   "of cross_entropy are divided by the weights of the labels")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(Between(0, kMost))
       ->group(kLoss);
   command->add_option("--delta", flags->delta, "of huber: where it becomes linear")
       ->check(Between(1e-30, kMost))
@@ -237,10 +265,47 @@ void AddResultOptions(CLI::App* command, TrainFlags* flags) {
   command->add_flag("--json", flags->json, "print the result for programs")->group(kResult);
 }
 
+// Names of outputs may have colons.
+absl::StatusOr<LossSpec> ParseAddedLoss(const std::string& text) {
+  const auto invalid = [&](absl::string_view why) {
+    return absl::InvalidArgumentError(absl::StrCat("--add_loss=", text, ": ", why));
+  };
+  const size_t last = text.rfind(':');
+  const size_t first = last == std::string::npos || last == 0 ? last : text.rfind(':', last - 1);
+  if (last == std::string::npos || first == std::string::npos || first == 0 || last == 0)
+    return invalid("OUTPUT:LOSS:FACTOR is required, such as aux1:cross_entropy:0.3");
+  LossSpec loss{.output = text.substr(0, first)};
+  const std::string word = text.substr(first + 1, last - first - 1);
+  const auto kind =
+      absl::c_find_if(LossWords(), [&](const auto& one) { return one.first == word; });
+  if (kind == LossWords().end()) {
+    return invalid(absl::StrCat("'", word, "' is not one of ",
+                                absl::StrJoin(LossWords(), ", ", [](std::string* out, auto& one) {
+                                  out->append(one.first);
+                                })));
+  }
+  loss.kind = kind->second;
+  const std::string factor = text.substr(last + 1);
+  if (!absl::SimpleAtod(factor, &loss.factor) || !(loss.factor > 0 && loss.factor < kMost))
+    return invalid(absl::StrCat("the factor '", factor, "' is not a number above 0"));
+  return loss;
+}
+
+// Whether it holds for a loss. The flags are valid.
+bool HasLoss(const TrainFlags& flags, bool (*holds)(LossSpec::Kind kind)) {
+  const auto losses = LossesOf(flags);
+  return losses.ok() &&
+         absl::c_any_of(*losses, [&](const LossSpec& loss) { return holds(loss.kind); });
+}
+bool TakesLabels(LossSpec::Kind kind) { return kind == LossSpec::Kind::kSoftmaxCrossEntropy; }
+bool IsPositive(float weight) { return weight > 0; }
+bool IsHuber(LossSpec::Kind kind) { return kind == LossSpec::Kind::kHuber; }
+
 std::vector<FlagEffect> TrainEffects(const TrainFlags& flags) {
   constexpr char kForSgd[] = "it belongs to --optimizer=sgd";
   constexpr char kForAdam[] = "it belongs to --optimizer=adam or adamw";
   constexpr char kForSteps[] = "it belongs to --schedule=steps";
+  constexpr char kForLabels[] = "it belongs to --loss=cross_entropy";
   const bool is_sgd = flags.optimizer == "sgd", is_folder = !flags.folder.empty();
   const bool has_end = flags.schedule == "cosine" || flags.schedule == "polynomial";
   return {
@@ -254,9 +319,12 @@ std::vector<FlagEffect> TrainEffects(const TrainFlags& flags) {
       {"--beta1", !is_sgd, kForAdam},
       {"--beta2", !is_sgd, kForAdam},
       {"--epsilon", !is_sgd, kForAdam},
-      {"--label_smoothing", flags.loss == "cross_entropy", "it belongs to --loss=cross_entropy"},
+      {"--label_smoothing", HasLoss(flags, TakesLabels), kForLabels},
+      {"--ignore_index", HasLoss(flags, TakesLabels), kForLabels},
+      {"--class_weights", HasLoss(flags, functions::HasClassWeights),
+       "it belongs to --loss=cross_entropy or binary_cross_entropy"},
       {"--recalibrate", !flags.frozen_statistics, "--frozen_statistics keeps the file's"},
-      {"--delta", flags.loss == "huber", "it belongs to --loss=huber"},
+      {"--delta", HasLoss(flags, IsHuber), "it belongs to --loss=huber"},
       {"--step_epochs", flags.schedule == "steps", kForSteps},
       {"--step_factor", flags.schedule == "steps", kForSteps},
       {"--power", flags.schedule == "polynomial", "it belongs to --schedule=polynomial"},
@@ -285,12 +353,18 @@ absl::Status CheckTrainFlags(const CLI::App& command, const TrainFlags& flags) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--images=", flags.images, " has no header: --shape=CxHxW of one example is required"));
   }
-  if (!flags.folder.empty() && flags.loss != "cross_entropy") {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--folder gives classes, which --loss=cross_entropy takes and ", flags.loss, " does not"));
+  const auto losses = LossesOf(flags);
+  if (!losses.ok()) return losses.status();
+  for (const LossSpec& loss : *losses) {
+    if (flags.folder.empty() || loss.kind == LossSpec::Kind::kSoftmaxCrossEntropy) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--folder gives classes, which --loss=cross_entropy takes and ",
+                     WordOf(LossWords(), loss.kind), " does not"));
   }
   if (absl::Status status = CheckHoldOut(flags.hold_out); !status.ok()) return status;
   if (absl::Status status = CheckEffects(command, TrainEffects(flags)); !status.ok()) return status;
+  if (!flags.class_weights.empty() && absl::c_none_of(flags.class_weights, IsPositive))
+    return absl::InvalidArgumentError("--class_weights: all are 0; one at least must be positive");
   if (const double rate = RateOf(flags); flags.least_rate > rate) {
     return absl::InvalidArgumentError(
         absl::StrCat("--least_lr=", flags.least_rate, " is above the learning rate, --lr=", rate));
@@ -311,16 +385,27 @@ std::vector<std::pair<std::string, std::string>> GivenFlags(const CLI::App& comm
   return given;
 }
 
-LossSpec LossOf(const TrainFlags& flags) {
-  return {.kind = KindOf(LossWords(), flags.loss),
-          .output = flags.loss_output,
-          .delta = flags.delta,
-          .label_smoothing = flags.label_smoothing};
+absl::StatusOr<std::vector<LossSpec>> LossesOf(const TrainFlags& flags) {
+  std::vector<LossSpec> losses = {
+      {.kind = KindOf(LossWords(), flags.loss), .output = flags.loss_output}};
+  for (const std::string& text : flags.added_losses) {
+    auto loss = ParseAddedLoss(text);
+    if (!loss.ok()) return loss.status();
+    losses.push_back(*std::move(loss));
+  }
+  for (LossSpec& loss : losses) {
+    loss.delta = flags.delta;
+    if (functions::HasClassWeights(loss.kind)) loss.class_weights = flags.class_weights;
+    if (!TakesLabels(loss.kind)) continue;
+    loss.label_smoothing = flags.label_smoothing;
+    loss.ignore_index = flags.ignore_index;
+  }
+  return losses;
 }
 
 TrainingSpec SpecOf(const TrainFlags& flags, int64_t updates_of_epoch) {
   TrainingSpec spec;
-  spec.losses = {LossOf(flags)};
+  spec.losses = LossesOf(flags).value();
   spec.optimizer = {.kind = KindOf(OptimizerWords(), flags.optimizer),
                     .momentum = flags.momentum,
                     .nesterov = flags.nesterov,

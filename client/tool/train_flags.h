@@ -30,7 +30,10 @@ struct TrainFlags {
   PictureOptions pictures;
   bool normalizes = false;  // --scale, --mean or --std was given
   std::string loss = "cross_entropy", loss_output;
+  std::vector<std::string> added_losses;  // OUTPUT:LOSS:FACTOR
   double label_smoothing = 0, delta = 1;
+  std::optional<int64_t> ignore_index;
+  std::vector<float> class_weights;
   std::string optimizer = "sgd";
   std::optional<double> rate;  // unset: 0.01 of sgd, 0.001 of others
   double momentum = 0, decay = 0, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
@@ -59,7 +62,10 @@ std::vector<std::pair<std::string, std::string>> GivenFlags(const CLI::App& comm
 // The flags that inputs and labels come from.
 ExampleSources SourcesOf(const TrainFlags& flags);
 
-LossSpec LossOf(const TrainFlags& flags);
+// The loss of --loss, then those of --add_loss, all of the same labels.
+//   kInvalidArgument  an --add_loss that is none
+absl::StatusOr<std::vector<LossSpec>> LossesOf(const TrainFlags& flags);
+// The flags have passed CheckTrainFlags().
 TrainingSpec SpecOf(const TrainFlags& flags, int64_t updates_of_epoch);
 
 // A --shape of numbers from 1, and the array in the file of `flag`, of tune, too.

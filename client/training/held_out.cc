@@ -2,6 +2,7 @@
 #include "client/training/held_out.h"
 
 #include <cstring>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,23 +39,39 @@ int64_t Largest(const std::byte* scores, int64_t first, int64_t classes, int64_t
   return best;
 }
 
+// Integers of `width` bytes: 4 or 8 where they can be judged.
+struct Labels {
+  const char* bytes;
+  int64_t count, width;
+
+  int64_t At(int64_t index) const {
+    return width == 4 ? ElementAt<int32_t>(bytes, index) : ElementAt<int64_t>(bytes, index);
+  }
+};
+
+Labels LabelsOf(const BatchTensor& target) {
+  const int64_t count = ElementCount(target.dims).value_or(0);
+  const auto bytes = static_cast<int64_t>(target.bytes.size());
+  return {target.bytes.data(), count, count == 0 ? 0 : bytes / count};
+}
+
 // Scores [N, C, d...] against classes [N, d...], integers of 4 or 8 bytes.
-absl::Status JudgeClasses(const OutputTensor& output, const BatchTensor& target, HeldOut* sum) {
-  const int64_t labels = ElementCount(target.dims).value_or(0);
+absl::Status JudgeClasses(const OutputTensor& output, const BatchTensor& target,
+                          std::optional<int64_t> ignored, HeldOut* sum) {
+  const Labels labels = LabelsOf(target);
   const int64_t scores = ElementCount(output.dims).value_or(0);
-  const int64_t width = labels == 0 ? 0 : static_cast<int64_t>(target.bytes.size()) / labels;
-  if (output.dims.size() < 2 || scores != labels * output.dims[1] || (width != 4 && width != 8) ||
-      output.bytes.size() != scores * sizeof(float)) {
+  if (output.dims.size() < 2 || scores != labels.count * output.dims[1] ||
+      (labels.width != 4 && labels.width != 8) || output.bytes.size() != scores * sizeof(float)) {
     return Unjudgeable(output, target);
   }
-  const int64_t classes = output.dims[1], places = labels / output.dims[0];
-  for (int64_t i = 0; i < labels; ++i) {
+  const int64_t classes = output.dims[1], places = labels.count / output.dims[0];
+  for (int64_t i = 0; i < labels.count; ++i) {
     const int64_t first = i / places * classes * places + i % places;
-    const int64_t label = width == 4 ? ElementAt<int32_t>(target.bytes.data(), i)
-                                     : ElementAt<int64_t>(target.bytes.data(), i);
+    const int64_t label = labels.At(i);
+    if (label == ignored) continue;
+    ++sum->judged;
     if (Largest(output.bytes.data(), first, classes, places) == label) ++sum->right;
   }
-  sum->judged += labels;
   return absl::OkStatus();
 }
 
@@ -77,7 +94,7 @@ absl::Status JudgeBatch(const Evaluation& evaluation, const Batch& batch,
   if (!has_classes && judged.loss != LossSpec::Kind::kBinaryCrossEntropy) return absl::OkStatus();
   for (const OutputTensor& output : evaluation.outputs) {
     if (output.index != judged.index) continue;
-    return has_classes ? JudgeClasses(output, batch.targets[0], sum)
+    return has_classes ? JudgeClasses(output, batch.targets[0], judged.ignore_index, sum)
                        : JudgeSigns(output, batch.targets[0], sum);
   }
   return absl::InternalError(absl::StrCat("the evaluation has no output ", judged.index));
@@ -85,21 +102,39 @@ absl::Status JudgeBatch(const Evaluation& evaluation, const Batch& batch,
 
 }  // namespace
 
+double WeightOf(const Batch& batch, const JudgedOutput& judged) {
+  const bool has_weights = judged.ignore_index.has_value() || !judged.class_weights.empty();
+  if (!has_weights || judged.loss != LossSpec::Kind::kSoftmaxCrossEntropy)
+    return static_cast<double>(batch.count);
+  const Labels labels = LabelsOf(batch.targets[0]);
+  const auto classes = static_cast<int64_t>(judged.class_weights.size());
+  double sum = 0;
+  for (int64_t i = 0; i < labels.count; ++i) {
+    const int64_t label = labels.At(i);
+    if (label == judged.ignore_index) continue;
+    sum += label >= 0 && label < classes ? judged.class_weights[label] : 1;
+  }
+  return sum;
+}
+
 absl::StatusOr<HeldOut> EvaluateHeldOut(const Trainer& trainer, const Dataset& dataset,
                                         absl::Span<const int64_t> examples, int64_t batch,
                                         const JudgedOutput& judged, const RunOptions& options) {
   HeldOut sum;
+  double weights = 0;
   for (const absl::Span<const int64_t> some : Batches(examples, batch)) {
     const Batch taken = dataset.Take(some);
     const InputTensor input = taken.input.View();
     const absl::StatusOr<Evaluation> evaluation =
         trainer.Evaluate({&input, 1}, taken.TargetViews(), options);
     if (!evaluation.ok()) return evaluation.status();
-    sum.loss += evaluation->loss * static_cast<double>(taken.count);
+    const double weight = WeightOf(taken, judged);
+    if (weight > 0) sum.loss += evaluation->loss * weight;
+    weights += weight;
     const absl::Status status = JudgeBatch(*evaluation, taken, judged, &sum);
     if (!status.ok()) return status;
   }
-  sum.loss /= static_cast<double>(examples.size());
+  sum.loss /= weights;
   return sum;
 }
 

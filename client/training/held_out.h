@@ -3,13 +3,15 @@
 // Loss and accuracy of a model in training on examples that it is not trained on.
 //
 //   cross entropy         right: the largest of the scores of a place is that of its class; of
-//                         equals the first is taken
+//                         equals the first is taken; places whose label is ignored are not judged
 //   binary cross entropy  right: the logit is above 0 where the target is 0.5 or more, else not
 //   other losses          know no right and wrong
 #ifndef CLIENT_TRAINING_HELD_OUT_H_
 #define CLIENT_TRAINING_HELD_OUT_H_
 
 #include <cstdint>
+#include <optional>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -19,17 +21,23 @@
 namespace tilewire::client {
 
 struct HeldOut {
-  double loss = 0;                // mean over the examples
+  double loss = 0;                // of all losses, mean over what counts
   int64_t right = 0, judged = 0;  // places of the output; none are judged by other losses
 
   double accuracy() const { return static_cast<double>(right) / static_cast<double>(judged); }
 };
 
-// The output that a loss is of.
+// The first loss, and the output that it is of.
 struct JudgedOutput {
   LossSpec::Kind loss = LossSpec::Kind::kSoftmaxCrossEntropy;
-  int index = 0;  // into ModelSignature::outputs
+  int index = 0;                        // into ModelSignature::outputs
+  std::optional<int64_t> ignore_index;  // LossSpec's, as the next
+  std::vector<float> class_weights;
 };
+
+// How much the mean loss of a batch counts in that of several batches: the weights of the labels
+// that count, or else the examples. 0: its loss is the mean of nothing.
+double WeightOf(const Batch& batch, const JudgedOutput& judged);
 
 // `examples` in batches of `batch`, at least one. Errors are Trainer::Evaluate()'s.
 //   kInternal  the output is missing, or of another size than its dims or the target's say

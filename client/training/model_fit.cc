@@ -164,14 +164,22 @@ absl::StatusOr<Dims> TargetShape(const TensorSpec& target, const LabelArray& lab
                                                  count == 1 ? " needs " : " need ", each));
 }
 
+// Why no class has this number; empty if one has, or the label is ignored.
+std::string WhyNoClass(const LossSpec& loss, double value, int64_t classes) {
+  if (value >= 0 && (classes < 0 || value < static_cast<double>(classes))) return "";
+  if (loss.ignore_index && value == static_cast<double>(*loss.ignore_index)) return "";
+  const std::string ignored =
+      loss.ignore_index ? absl::StrCat(", nor --ignore_index=", *loss.ignore_index) : "";
+  return classes < 0
+             ? absl::StrCat("is not a class, which are numbers from 0", ignored)
+             : absl::StrCat("is not one of the ", classes, " classes 0 to ", classes - 1, ignored);
+}
+
 // Why the loss does not take the value; empty if it does. `classes` of the output; -1: not known.
-std::string WhyNot(LossSpec::Kind loss, double value, int64_t classes) {
-  switch (loss) {
+std::string WhyNot(const LossSpec& loss, double value, int64_t classes) {
+  switch (loss.kind) {
     case LossSpec::Kind::kSoftmaxCrossEntropy:
-      if (value >= 0 && (classes < 0 || value < static_cast<double>(classes))) return "";
-      return classes < 0
-                 ? "is not a class, which are numbers from 0"
-                 : absl::StrCat("is not one of the ", classes, " classes 0 to ", classes - 1);
+      return WhyNoClass(loss, value, classes);
     case LossSpec::Kind::kBinaryCrossEntropy:
       return value >= 0 && value <= 1 ? "" : "is not in 0 to 1, which binary_cross_entropy takes";
     case LossSpec::Kind::kMeanSquaredError:
@@ -255,17 +263,20 @@ absl::Status CheckBatchFits(const TensorSpec& input, int64_t batch, int64_t trai
                    "batch dimension takes all"));
 }
 
-absl::StatusOr<ExampleTensors> FitTargets(LossSpec::Kind loss, const TensorSpec& target,
+absl::StatusOr<ExampleTensors> FitTargets(const LossSpec& loss, const TensorSpec& target,
                                           const TensorSpec& output, const LabelArray& labels,
                                           int64_t count) {
   const NpyArray& array = labels.array;
-  if (loss == LossSpec::Kind::kSoftmaxCrossEntropy && IsFloatingPoint(array.datatype)) {
+  const bool takes_labels = loss.kind == LossSpec::Kind::kSoftmaxCrossEntropy;
+  if (takes_labels && IsFloatingPoint(array.datatype)) {
     return absl::InvalidArgumentError(
         absl::StrCat(labels.source, " holds ", array.datatype,
-                     "; cross_entropy takes classes, which are integers"));
+                     "; cross_entropy takes classes, which are integers: in Python, "
+                     "numpy.save(file, labels.astype(numpy.int64)), or labels.argmax(1) of rows "
+                     "with a number for each class"));
   }
   const int64_t classes = output.dims.size() >= 2 ? output.dims[1] : -1;
-  if (loss == LossSpec::Kind::kSoftmaxCrossEntropy && classes == 1) {
+  if (takes_labels && classes == 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("cross_entropy is of several classes, and the output ", SpecText(output),
                      ", has one number: --loss=mse, huber or binary_cross_entropy"));

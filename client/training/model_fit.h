@@ -59,7 +59,7 @@ struct LabelArray {
 // The targets of `count` examples for a loss whose target is `target` and whose output is `output`.
 //   kInvalidArgument  another number of them than there are examples; a class that `output` does
 //                     not have, with its place; values that the loss does not take
-absl::StatusOr<ExampleTensors> FitTargets(LossSpec::Kind loss, const TensorSpec& target,
+absl::StatusOr<ExampleTensors> FitTargets(const LossSpec& loss, const TensorSpec& target,
                                           const TensorSpec& output, const LabelArray& labels,
                                           int64_t count);
 

@@ -37,7 +37,7 @@ class TrainingLoop {
   absl::Status RunEpoch(int64_t epoch);
   absl::Status Recalibrate(absl::Span<const int64_t> examples);
   absl::Status UpdateOnce(absl::Span<const int64_t> examples, EpochFigures* figures,
-                          int64_t* counted);
+                          double* counted);
   absl::StatusOr<std::optional<HeldOut>> LookAtHeldOut() const;
 
   Trainer& trainer_;
@@ -58,9 +58,9 @@ absl::StatusOr<std::optional<HeldOut>> TrainingLoop::LookAtHeldOut() const {
   return *held_out;
 }
 
-// Adds the loss, weighted by the examples, to the figures, and the examples to `counted`.
+// Adds the loss, weighted by what counts, to the figures, and the weight to `counted`.
 absl::Status TrainingLoop::UpdateOnce(absl::Span<const int64_t> examples, EpochFigures* figures,
-                                      int64_t* counted) {
+                                      double* counted) {
   const Batch batch = dataset_.Take(examples);
   const InputTensor input = batch.input.View();
   const absl::Time start = absl::Now();
@@ -75,8 +75,9 @@ absl::Status TrainingLoop::UpdateOnce(absl::Span<const int64_t> examples, EpochF
   if (result->skipped) {
     ++figures->skipped;
   } else {
-    figures->loss += result->loss * static_cast<double>(batch.count);
-    *counted += batch.count;
+    const double weight = WeightOf(batch, settings_.judged);
+    figures->loss += result->loss * weight;
+    *counted += weight;
   }
   if (events_.updated) events_.updated(record_);
   return absl::OkStatus();
@@ -96,7 +97,7 @@ absl::Status TrainingLoop::Recalibrate(absl::Span<const int64_t> examples) {
 absl::Status TrainingLoop::RunEpoch(int64_t epoch) {
   EpochFigures figures{.epoch = epoch};
   const std::vector<int64_t> order = order_.OfEpoch(epoch);
-  int64_t counted = 0;
+  double counted = 0;
   for (const absl::Span<const int64_t> examples : Batches(order, settings_.batch)) {
     if (absl::Status status = options_.interrupted(); !status.ok()) return status;
     if (absl::Status status = UpdateOnce(examples, &figures, &counted); !status.ok()) return status;
@@ -104,7 +105,7 @@ absl::Status TrainingLoop::RunEpoch(int64_t epoch) {
   if (settings_.recalibrates && epoch == settings_.epochs) {
     if (absl::Status status = Recalibrate(order); !status.ok()) return status;
   }
-  figures.loss = counted > 0 ? figures.loss / static_cast<double>(counted) : kNoLoss;
+  figures.loss = counted > 0 ? figures.loss / counted : kNoLoss;
   auto held_out = LookAtHeldOut();
   if (!held_out.ok()) return held_out.status();
   figures.held_out = *held_out;
@@ -138,6 +139,20 @@ absl::Status WithMessage(const absl::Status& status, const std::string& message)
     other.SetPayload(type, payload);
   });
   return other;
+}
+
+// kInvalidArgument: these examples have no label that counts, so that their loss has no mean.
+absl::Status CheckCounts(const Dataset& dataset, absl::Span<const int64_t> examples,
+                         const RunSettings& settings, absl::string_view what) {
+  for (const int64_t example : examples) {
+    const Batch one{1, {}, {dataset.TakeTargets(0, {&example, 1})}};
+    if (WeightOf(one, settings.judged) > 0) return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(settings.sources.targets, ": no label of the ",
+                   CountText(static_cast<int64_t>(examples.size()), "example"), " ",
+                   examples.size() == 1 ? "that is " : "that are ", what,
+                   " counts: each is ignored, or of a class whose weight is 0"));
 }
 
 }  // namespace
@@ -180,7 +195,12 @@ absl::Status PrepareTraining(Trainer* trainer, const Dataset& dataset, const Exa
     }
     bounds = *std::move(prepared);
   }
-  return CheckElements(dataset, bounds, *trainer, settings.sources);
+  if (absl::Status fit = CheckElements(dataset, bounds, *trainer, settings.sources); !fit.ok())
+    return fit;
+  absl::Status counts = CheckCounts(dataset, examples, settings, "trained on");
+  if (counts.ok() && !order.held_out().empty())
+    counts = CheckCounts(dataset, order.held_out(), settings, "held out");
+  return counts;
 }
 
 TrainingRecord RunTraining(Trainer* trainer, const Dataset& dataset, const ExampleOrder& order,

@@ -33,7 +33,7 @@ int64_t UpdatesOfEpoch(int64_t trained_examples, int64_t batch);
 
 struct EpochFigures {
   int64_t epoch = 0;  // from 1
-  double loss = 0;    // mean over its examples, of updates that were not skipped; NaN if all were
+  double loss = 0;    // mean over what counts in updates that were not skipped; NaN if all were
   double rate = 0;    // of its last update
   int64_t skipped = 0;
   std::optional<HeldOut> held_out;  // after it

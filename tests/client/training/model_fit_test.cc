@@ -193,18 +193,18 @@ std::vector<T> TargetsOf(const ExampleTensors& targets) {
 
 TEST(FitTargets, LabelsBecomeWhatTheTrainerTakes) {
   ASSERT_OK_AND_ASSIGN(const ExampleTensors wide,
-                       FitTargets(kEntropy, kClasses, kTenLogits, ByteLabels({0, 9, 3}), 3));
+                       FitTargets({kEntropy}, kClasses, kTenLogits, ByteLabels({0, 9, 3}), 3));
   EXPECT_THAT(TargetsOf<int64_t>(wide), ElementsAre(0, 9, 3));
   EXPECT_EQ(wide.size, 8);
   EXPECT_EQ(wide.dims, Dims());
   const TensorSpec narrow_classes = {.type = DataType::kS32, .dims = {-1}};
   ASSERT_OK_AND_ASSIGN(const ExampleTensors narrow,
-                       FitTargets(kEntropy, narrow_classes, kTenLogits, ByteLabels({7}), 1));
+                       FitTargets({kEntropy}, narrow_classes, kTenLogits, ByteLabels({7}), 1));
   EXPECT_THAT(TargetsOf<int32_t>(narrow), ElementsAre(7));
   const TensorSpec floats = {.type = DataType::kF32, .dims = {-1, 2}};
   ASSERT_OK_AND_ASSIGN(
       const ExampleTensors pairs,
-      FitTargets(LossSpec::Kind::kMeanSquaredError, floats, floats, ByteLabels({1, 2, 3, 4}), 2));
+      FitTargets({LossSpec::Kind::kMeanSquaredError}, floats, floats, ByteLabels({1, 2, 3, 4}), 2));
   EXPECT_THAT(TargetsOf<float>(pairs), ElementsAre(1, 2, 3, 4));
   EXPECT_EQ(pairs.dims, Dims{2});
   EXPECT_EQ(pairs.count(), 2);
@@ -214,7 +214,8 @@ TEST(FitTargets, OpenSizesAreThoseOfTheFile) {
   const TensorSpec maps = {.type = DataType::kS64, .dims = {-1, -1, -1}};
   const TensorSpec scores = {.name = "out", .dims = {-1, 3, -1, -1}};
   const LabelArray labels{"--labels=a.npy", {"UINT8", {2, 1, 2}, {0, 1, 2, 0}}};
-  ASSERT_OK_AND_ASSIGN(const ExampleTensors targets, FitTargets(kEntropy, maps, scores, labels, 2));
+  ASSERT_OK_AND_ASSIGN(const ExampleTensors targets,
+                       FitTargets({kEntropy}, maps, scores, labels, 2));
   EXPECT_EQ(targets.dims, (Dims{1, 2}));
   EXPECT_EQ(targets.size, 16);
 }
@@ -276,7 +277,7 @@ TEST(FitTargets, SaysWhichLabelIsWrong) {
        "--labels=a.f32 is of shape 1; 1 example needs targets of 2x3 each"},
   };
   for (const auto& one : kCases) {
-    EXPECT_THAT(FitTargets(one.loss, one.target, one.output, one.labels, one.count),
+    EXPECT_THAT(FitTargets({one.loss}, one.target, one.output, one.labels, one.count),
                 StatusIs(kInvalid, one.message));
   }
 }

@@ -40,12 +40,22 @@ for share in 1 -0.5 nan; do
 done
 expect 2 'hold_out=0.001 of 100 examples holds out 0' "${train[@]}" -o "$new" --hold_out=0.001
 expect 2 'loss.*not in' "${train[@]}" -o "$new" --loss=hinge
+for loss in logits cross_entropy:1 :mse:1 logits:mse logits:mse: logits:mse:0 logits:mse:-1 logits:mse:nan logits:hinge:1; do
+  expect 2 "add_loss=$loss: (OUTPUT:LOSS:FACTOR is required|the factor '.*' is not a number above 0|'hinge' is not one)" \
+    "${train[@]}" -o "$new" --add_loss="$loss"
+done
+expect 2 'gives classes, which --loss=cross_entropy takes and mse does not' \
+  train "$model" --folder="$TEST_TMPDIR" --add_loss=logits:mse:1 -o "$new"
 expect 2 'lr.*-1' "${train[@]}" -o "$new" --lr=-1
 expect 2 'epochs.*0' "${train[@]}" -o "$new" --epochs=0
 expect 2 "label_smoothing.*'1' is not a number from 0 to below 1" \
   "${train[@]}" -o "$new" --label_smoothing=1
 expect 2 "beta2.*'1' is not a number from 0 to below 1" \
   "${train[@]}" -o "$new" --optimizer=adam --beta2=1
+expect 2 'class_weights: all are 0' "${train[@]}" -o "$new" --class_weights=0,0
+expect 2 "class_weights: '-1' is not a number from 0" "${train[@]}" -o "$new" --class_weights=1,-1
+expect 2 "class_weights: 3 numbers for the 10 classes of output 'logits'" \
+  "${train[@]}" -o "$new" --class_weights=1,2,0.5
 for flag in beta1=0.5 epsilon=1e-6 delta=2 step_epochs=2 step_factor=0.5 power=2 least_lr=0.1; do
   expect 2 "--${flag%=*} has no effect here: it belongs to" "${train[@]}" -o "$new" --"$flag"
 done
@@ -72,9 +82,19 @@ expect 2 'eleven.u8: 10 of example 0 is not one of the 10 classes 0 to 9 .output
   train "$model" "${pictures[0]}" --shape=3x24x20 --labels="$TEST_TMPDIR/eleven.u8" -o "$new"
 expect 2 'labels.u8 is of shape 100; 100 examples need targets of 10 each' \
   "${train[@]}" --loss=mse -o "$new"
+for flag in label_smoothing=0.1 ignore_index=3 class_weights=1,2; do
+  expect 2 "--${flag%=*} has no effect here: it belongs to --loss=cross_entropy" \
+    "${train[@]}" --loss=mse --"$flag" -o "$new"
+done
+expect 2 'nor --ignore_index=11 .output' \
+  train "$model" "${pictures[0]}" --shape=3x24x20 --labels="$TEST_TMPDIR/eleven.u8" --ignore_index=11 -o "$new"
 expect 2 "loss_output=nowhere: there is no output 'nowhere'; the model has 'logits'" \
   "${train[@]}" --loss_output=nowhere -o "$new"
-expect 2 "only=nothing.*: group 'nothing.*' matches no parameter; there are 'stem" \
+expect 2 "add_loss=a:b:mse:1: there is no output 'a:b'; the model has 'logits'" \
+  "${train[@]}" --add_loss=a:b:mse:1 -o "$new"
+expect 2 'labels.u8 is of shape 100; 100 examples need targets of 10 each' \
+  "${train[@]}" --add_loss=logits:mse:1 -o "$new"
+expect 2 "only=nothing[*]: matches no parameter; there are 'stem" \
   "${train[@]}" --only='nothing*' -o "$new"
 expect 2 'digits.onnx: all parameters of the model are frozen' "${train[@]}" --freeze='*' -o "$new"
 expect 2 'labels.u8: not a model' train "$heldout/labels.u8" "${pictures[@]}" -o "$new"
@@ -112,6 +132,19 @@ expect 0 '"written": ".*two.onnx"' "${run[@]}" --threads=2 --json -o "$TEST_TMPD
 cmp "$new" "$TEST_TMPDIR/two.onnx" || failed 'two threads wrote other bits'
 expect 0 '^written' "${run[@]}" --seed=4 -o "$TEST_TMPDIR/other.onnx"
 ! cmp -s "$new" "$TEST_TMPDIR/other.onnx" || failed 'another seed wrote the same bits'
+once=("${train[@]}" --epochs=2 --hold_out=0.1)
+expect 0 '^written' "${once[@]}" --lr=0.03125 -o "$TEST_TMPDIR/other.onnx"
+expect 0 '^written' "${once[@]}" --lr=0.0078125 --add_loss=logits:cross_entropy:1 \
+  --add_loss=logits:cross_entropy:2 -o "$TEST_TMPDIR/two.onnx"
+cmp "$TEST_TMPDIR/other.onnx" "$TEST_TMPDIR/two.onnx" || failed 'a loss that is added four times is not four times the loss'
+# A label that is ignored does what a weight of 0 does to its class, and the same to a class of its own.
+expect 0 '^held out .* accuracy [^;]* of 8[0-9]*\)' "${train[@]}" --epochs=2 --hold_out=0.9 --batch=5 --ignore_index=3 \
+  -o "$TEST_TMPDIR/other.onnx"
+expect 0 '^held out .* accuracy [^;]* of 90\)' "${train[@]}" --epochs=2 --hold_out=0.9 --batch=5 --class_weights=1,1,1,0,1,1,1,1,1,1 \
+  -o "$TEST_TMPDIR/two.onnx"
+cmp "$TEST_TMPDIR/other.onnx" "$TEST_TMPDIR/two.onnx" || failed 'an ignored label is not one of weight 0'
+expect 0 '^written' train "$model" "${pictures[0]}" --shape=3x24x20 --labels="$TEST_TMPDIR/eleven.u8" \
+  --ignore_index=10 --epochs=1 -o "$TEST_TMPDIR/two.onnx"
 for flags in --average=0.9 --recalibrate; do
   expect 0 '^written' "${run[@]}" "$flags" -o "$TEST_TMPDIR/other.onnx"
   ! cmp -s "$new" "$TEST_TMPDIR/other.onnx" || failed "$flags changed nothing"
