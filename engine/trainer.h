@@ -118,6 +118,8 @@ class Trainer {
   //   kFailedPrecondition `path` is a mount point, or the model's file was written to meanwhile
   //   kResourceExhausted  no space
   virtual absl::Status WriteModel(const std::string& path) const = 0;
+  // Bytes of all files that it writes, at most.
+  virtual int64_t written_bytes() const = 0;
   // Whether files lie in the way of WriteModel(), to be asked before a long training; writes
   // nothing.
   //   kInvalidArgument, kAlreadyExists, kFailedPrecondition  as there

@@ -2,6 +2,7 @@
 //
 // `tilewire train`: trains an ONNX file with the engine of this process; no server is asked.
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -19,7 +20,9 @@
 #include "client/tool/model_place.h"
 #include "client/tool/train_flags.h"
 #include "client/training/example_order.h"
+#include "client/training/learned_file.h"
 #include "client/training/model_fit.h"
+#include "client/training/reserved_space.h"
 #include "client/training/training_report.h"
 #include "client/training/training_run.h"
 #include "engine/engine.h"
@@ -46,7 +49,8 @@ Bytes become floats by (byte * scale - mean) / std, as they do in `evaluate`.
 
 The same file, flags, examples and instruction set give the same bits, with any
 number of threads. An update whose loss or gradient is not finite is skipped and
-changes nothing; ten of them in a row end the training, and no model is written.
+changes nothing; ten of them in a row end the training, and no model is written,
+nor where the last half of the updates were skipped or the held-out loss is lost.
 
 Ctrl-C (or SIGTERM) ends the training: what was learned so far is written, and
 the status is 130 (143). A second one ends the tool at once. Else it is 0, 1 if
@@ -206,37 +210,44 @@ int PrintReport(const TrainFlags& flags, const TrainingReport& report) {
 
 int ReportFailure(const TrainFlags& flags, const TrainingReport& report) {
   Refuse(report.failure);
-  absl::FPrintF(stderr, "No model was written.\n");
+  absl::FPrintF(stderr, "%s\n",
+                report.written.empty()
+                    ? "No model was written."
+                    : absl::StrCat("What was learned is in ", ShownText(report.written)));
   PrintReport(flags, report);
   return 1;
 }
 
-// The error of the training, or of the attempt to write what was learned.
-absl::Status WriteLearned(const TrainFlags& flags, const Trainer& trainer,
-                          const TrainingRecord& record) {
-  const int64_t updates = record.updates();
-  if (!record.failure.ok() || updates == 0) return record.failure;
-  if (record.skipped() < updates) return trainer.WriteModel(Followed(flags.output));
-  return absl::FailedPreconditionError(
-      absl::StrCat("every update, ", updates,
-                   " in all, was skipped, because a loss or a gradient was not finite: nothing was "
-                   "learned"));
-}
-
 // Writes and prints what came of it.
-int ConcludeTraining(const TrainFlags& flags, const Trainer& trainer, TrainingReport report) {
-  report.failure = WriteLearned(flags, trainer, report.record);
+int ConcludeTraining(const TrainFlags& flags, const Trainer& trainer, ReservedSpace space,
+                     TrainingReport report) {
+  space.GiveBack();
+  const LearnedFile learned = WriteLearned(trainer, report.record, Followed(flags.output));
+  report.failure = learned.failure;
+  report.written = learned.path.empty() || !learned.failure.ok() ? learned.path : flags.output;
   if (!report.failure.ok()) return ReportFailure(flags, report);
-  const int64_t updates = report.record.updates();
-  if (updates > 0) report.written = flags.output;
   if (const int status = PrintReport(flags, report); status != 0) return status;
   if (!report.record.is_stopped) return 0;
   absl::FPrintF(stderr, "tilewire: a signal ended the training after update %d of %d; %s\n",
-                updates, flags.epochs * report.record.updates_of_epoch,
+                report.record.updates(), flags.epochs * report.record.updates_of_epoch,
                 report.written.empty()
                     ? "nothing was written"
                     : absl::StrCat(ShownText(report.written), " has what was learned by then"));
   return StatusOfEndingSignal();
+}
+
+// The place that the model is written to at the end: whether it can be, and room for it.
+absl::StatusOr<ReservedSpace> TakePlace(const TrainFlags& flags, const Trainer& trainer) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that is too large is an error of writing it
+  const std::string path = Followed(flags.output);
+  const auto with_flag = [&](const absl::Status& status) {
+    return absl::Status(status.code(),
+                        absl::StrCat("--output=", flags.output, ": ", status.message()));
+  };
+  if (absl::Status place = trainer.CheckPlaces(path); !place.ok()) return with_flag(place);
+  auto space = ReservedSpace::Take(path, trainer.written_bytes());
+  if (!space.ok()) return with_flag(space.status());
+  return space;
 }
 
 int Train(const CLI::App& command, const TrainFlags& flags) {
@@ -248,10 +259,8 @@ int Train(const CLI::App& command, const TrainFlags& flags) {
   const auto opened = CreateTrainerOf(flags, UpdatesOfEpoch(order->trained_count(), flags.batch));
   if (!opened.ok()) return ReportNoTrainer(opened.status(), flags);
   Trainer& trainer = *opened->trainer;
-  if (absl::Status place = trainer.CheckPlaces(Followed(flags.output)); !place.ok()) {
-    return Refuse(
-        absl::Status(place.code(), absl::StrCat("--output=", flags.output, ": ", place.message())));
-  }
+  auto space = TakePlace(flags, trainer);
+  if (!space.ok()) return RefuseRun(space.status(), flags);
   const ClassFolder folder = files->folder;
   const auto examples = ReadExamples(flags, *std::move(files), order->trained_count(), trainer);
   if (!examples.ok()) return Refuse(examples.status());
@@ -261,7 +270,7 @@ int Train(const CLI::App& command, const TrainFlags& flags) {
   absl::FPrintF(stderr, "%s", StartText(flags, trainer, *order, folder, examples->judged));
   CatchEndingSignals();
   TrainingRecord record = TrainWithProgress(flags, &trainer, *examples, *order);
-  return ConcludeTraining(flags, trainer,
+  return ConcludeTraining(flags, trainer, *std::move(space),
                           {.model = flags.model,
                            .settings = GivenFlags(command),
                            .notes = trainer.notes(),

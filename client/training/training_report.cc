@@ -88,6 +88,12 @@ std::vector<std::string> TrainingWarnings(const TrainingRecord& record) {
                                     " before the first update, and is ", LossText(last),
                                     " in the last epoch; a smaller --lr helps"));
   }
+  if (const int64_t last = record.skipped_at_end(); last > 0) {
+    warnings.push_back(absl::StrCat("the last ", last == 1 ? "update" : CountText(last, "update"),
+                                    " of ", record.updates(), last == 1 ? " was" : " were",
+                                    " skipped, because a loss or a gradient was not finite: the "
+                                    "parameters may be ruined; a smaller --lr helps"));
+  }
   const auto held_out = record.held_out();
   if (!record.epochs.empty() && record.before && held_out && held_out->loss > record.before->loss) {
     warnings.push_back(absl::StrCat(

@@ -24,7 +24,7 @@ struct TrainingReport {
   std::vector<ParameterSpec> parameters;
   std::vector<std::string> classes;  // names of class folders, by number; of other examples none
   int64_t epochs = 0;                // that were asked for
-  absl::Status failure;              // OK unless the training failed; nothing is written then
+  absl::Status failure;  // of the training, or of writing to --output; then `written` is elsewhere
   TrainingRecord record;
 };
 

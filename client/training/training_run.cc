@@ -165,6 +165,12 @@ int64_t TrainingRecord::skipped() const {
   return std::count_if(losses.begin(), losses.end(), [](double loss) { return std::isnan(loss); });
 }
 
+int64_t TrainingRecord::skipped_at_end() const {
+  const auto last = std::find_if_not(losses.rbegin(), losses.rend(),
+                                     [](double loss) { return std::isnan(loss); });
+  return last - losses.rbegin();
+}
+
 double TrainingRecord::examples_per_s() const {
   const double seconds = absl::ToDoubleSeconds(updating);
   return seconds > 0 ? static_cast<double>(examples) / seconds : 0;

@@ -51,7 +51,8 @@ struct TrainingRecord {
 
   int64_t updates() const { return static_cast<int64_t>(losses.size()); }
   int64_t skipped() const;
-  double examples_per_s() const;  // of the updates
+  int64_t skipped_at_end() const;  // in a row, of the last updates
+  double examples_per_s() const;   // of the updates
   // The last look at what is held out, that before training where no epoch was finished.
   std::optional<HeldOut> held_out() const;
 };

@@ -49,6 +49,7 @@ class ModelTrainer final : public Trainer {
   absl::Status Recalibrate(absl::Span<const InputTensor> inputs,
                            const RunOptions& options) override;
   absl::Status WriteModel(const std::string& path) const override;
+  int64_t written_bytes() const override { return source_->written_bytes(); }
   absl::Status CheckPlaces(const std::string& path) const override {
     return source_->CheckPlaces(path);
   }

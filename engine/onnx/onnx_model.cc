@@ -137,6 +137,17 @@ class ParsedModel final : public OnnxModel {
     return files_ ? TakenApartText(files_->taken_apart) : "";
   }
 
+  int64_t written_bytes() const override {
+    if (!files_) return 0;
+    int64_t bytes = files_->model->size();
+    for (const auto& [location, source] : files_->external) bytes += source->size();
+    // Names and the rest of a tensor are no longer than the node was, but for this.
+    constexpr int64_t kMostFrame = 128;
+    for (const ConstantPtr& constant : files_->taken_apart)
+      bytes += constant->count() * SizeOf(constant->declared) + kMostFrame;
+    return bytes;
+  }
+
   absl::Status CheckPlaces(const std::string& path) const override {
     if (files_) return reader::CheckPlaces(*files_, path);
     return absl::FailedPreconditionError("the model was not opened to be written");

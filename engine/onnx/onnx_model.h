@@ -104,6 +104,10 @@ class OnnxModel {
   // TakenApartText() of merged_initializers.h; empty of a file that is not opened for writing.
   virtual std::string taken_apart_text() const { return ""; }
 
+  // Bytes of all files that Write() makes, at most, without added metadata; 0 of a model that was
+  // not opened for it.
+  virtual int64_t written_bytes() const { return 0; }
+
   // Whether Write() could begin, as files lie now; writes nothing.
   //   its errors of places
   virtual absl::Status CheckPlaces(const std::string& path) const = 0;

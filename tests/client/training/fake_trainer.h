@@ -52,6 +52,10 @@ class FakeTrainer final : public Trainer {
   };
   std::function<absl::Status()> in_evaluation = [] { return absl::OkStatus(); };
 
+  std::function<absl::Status(const std::string& path)> in_writing = [](const std::string&) {
+    return absl::OkStatus();
+  };
+
   const ModelSignature& signature() const override { return signature_; }
   const std::vector<TensorSpec>& targets() const override { return targets_; }
   const std::vector<ParameterSpec>& parameters() const override { return parameters_; }
@@ -102,7 +106,8 @@ class FakeTrainer final : public Trainer {
     recalibrated.push_back(ElementsOf<float>(inputs.at(0)));
     return absl::OkStatus();
   }
-  absl::Status WriteModel(const std::string&) const override { return absl::OkStatus(); }
+  absl::Status WriteModel(const std::string& path) const override { return in_writing(path); }
+  int64_t written_bytes() const override { return 0; }
   absl::Status CheckPlaces(const std::string&) const override { return absl::OkStatus(); }
   absl::StatusOr<std::vector<float>> Parameter(const std::string& name) const override {
     return absl::NotFoundError(name);

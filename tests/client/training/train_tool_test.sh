@@ -117,6 +117,11 @@ expect 2 '2 of 3 pictures are refused: .*eight/words.jpg: not a PGM.*; .*three/t
   train "$model" --folder="$TEST_TMPDIR/pictures" -o "$new"
 rm "$TEST_TMPDIR/pictures/eight/words.jpg"
 expect 1 'every update, 1 in all, was skipped' "${train[@]}" --epochs=1 --batch=100 --scale=1e38 -o "$new"
+expect 1 'the last . updates of 5 were skipped, .*ruined the parameters; a smaller --lr' \
+  "${train[@]}" --lr=1e30 --epochs=1 --batch=20 -o "$new"
+expect 2 'examples of 1x24x20 do not fit the input' \
+  train "$model" --folder="$TEST_TMPDIR/pictures" --shape=1x24x20 -o "$new"
+! grep -q 'pictures read' "$out" || failed 'pictures were read before it was asked whether they fit'
 [[ ! -e $new ]] || failed 'something was written by trainings that were refused'
 expect 0 '^warning   the loss rose: ' "${train[@]}" --epochs=2 --lr=1e3 -o "$TEST_TMPDIR/worse.onnx"
 

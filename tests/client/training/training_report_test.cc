@@ -91,6 +91,13 @@ TEST(TrainingText, ALossThatRoseIsAWarning) {
   EXPECT_THAT(TrainingWarnings(report.record), IsEmpty());
 }
 
+TEST(TrainingText, LastUpdatesThatWereSkippedAreAWarning) {
+  TrainingReport report = TwoEpochs();
+  report.record.losses.back() = kNan;
+  EXPECT_THAT(TrainingWarnings(report.record),
+              ElementsAre(HasSubstr("the last update of 6 was skipped")));
+}
+
 TEST(TrainingText, LossesWithoutRightAndWrongHaveNoAccuracy) {
   EXPECT_EQ(HeldOutText({.loss = 0.125}), "loss 0.125");
   EXPECT_EQ(EpochText({.epoch = 3, .loss = 0.5}), "epoch 3: loss 0.5");

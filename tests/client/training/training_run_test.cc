@@ -98,6 +98,7 @@ TEST(RunTraining, SkippedUpdatesHaveNoLoss) {
                        TrainNumbers(&trainer, 6, 0, {.epochs = 2, .batch = 2}));
   ASSERT_EQ(record.epochs.size(), 2);
   EXPECT_EQ(record.skipped(), 4);
+  EXPECT_EQ(record.skipped_at_end(), 3);
   EXPECT_EQ(record.epochs[0].skipped, 1);
   EXPECT_DOUBLE_EQ(record.epochs[0].loss, (1.0 + 1.0 / 3) / 2);
   EXPECT_EQ(record.epochs[1].skipped, 3);
@@ -357,6 +358,7 @@ class FixedTrainer {
         return absl::OkStatus();
       }
       absl::Status WriteModel(const std::string&) const override { return absl::OkStatus(); }
+      int64_t written_bytes() const override { return 0; }
       absl::Status CheckPlaces(const std::string&) const override { return absl::OkStatus(); }
       absl::StatusOr<std::vector<float>> Parameter(const std::string&) const override {
         return std::vector<float>();
