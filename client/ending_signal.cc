@@ -19,6 +19,9 @@ void NoteSignal(int signal) {
 
 void CatchEndingSignals() {
   for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, NoteSignal);
+  struct sigaction hangup;
+  const bool is_ignored = sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler == SIG_IGN;
+  if (!is_ignored) std::signal(SIGHUP, NoteSignal);
 }
 
 const std::atomic<bool>& HasEndingSignal() { return has_signal; }

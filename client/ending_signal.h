@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ctrl-C and SIGTERM in a long command: the first one asks it to end with what it has, a second one
-// ends the process at once.
+// Ctrl-C, SIGTERM and SIGHUP in a long command: the first one asks it to end with what it has, a
+// second one ends the process at once. A SIGHUP that is ignored, as under nohup, stays so.
 #ifndef CLIENT_ENDING_SIGNAL_H_
 #define CLIENT_ENDING_SIGNAL_H_
 
@@ -15,8 +15,8 @@ void CatchEndingSignals();
 // True once one came.
 const std::atomic<bool>& HasEndingSignal();
 
-// The exit status that shells give to what the signal has ended, 130 or 143: a script must not take
-// a part of the work for the whole.
+// The exit status that shells give to what the signal has ended, 130, 143 or 129: a script must not
+// take a part of the work for the whole.
 int StatusOfEndingSignal();
 
 }  // namespace tilewire::client

@@ -37,8 +37,8 @@ users see. With --think callers pause before their next request, as people do.
 Exit status: 1 if a request failed or an answer differs; with --require, if a
 condition is not met or an answer differs; with --find_rate, if no rate holds.
 Ctrl-C (or SIGTERM) ends the load: what was measured so far is printed, files are
-written, and the status is 130 (143), whatever was measured. A second one ends
-the tool at once.
+written, and the status is 130 (143 after SIGTERM, 129 after SIGHUP), whatever was
+measured. A second one ends the tool at once.
 
   tilewire load --model=digits --concurrency=1,2,4,8 --duration=10
   tilewire load --model=digits --concurrency=50 --think=20ms --duration=60

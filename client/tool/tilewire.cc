@@ -41,7 +41,7 @@ constexpr char kDescription[] =
 constexpr char kFooter[] = R"(`tilewire COMMAND --help` explains a command's options.
 
 Exit status: 0 success, 1 the server, an answer or a checked file failed, 2 bad command line,
-130 and 143 a load, a top, a training or a tuning that Ctrl-C or SIGTERM ended)";
+130, 143 and 129 if Ctrl-C, SIGTERM or SIGHUP ended a load, a top, a training or a tuning)";
 
 std::string CommandNames(const CLI::App& app) {
   return absl::StrJoin(

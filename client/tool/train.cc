@@ -52,9 +52,11 @@ number of threads. An update whose loss or gradient is not finite is skipped and
 changes nothing; ten of them in a row end the training, and no model is written,
 nor where the last half of the updates were skipped or the held-out loss is lost.
 
-Ctrl-C (or SIGTERM) ends the training: what was learned so far is written, and
-the status is 130 (143). A second one ends the tool at once. Else it is 0, 1 if
-the training or the writing failed, 2 if flags, files or the model do not fit.)";
+Ctrl-C (or SIGTERM, or SIGHUP where it is not ignored) ends the training: what
+was learned so far is written, and the status is 130 (143, 129). A second one
+ends the tool at once. Else it is 0, 1 if the training or the writing failed, 2
+if flags, files or the model do not fit. To go on, train the file that was
+written: optimizer and schedule begin anew.)";
 
 struct OpenTrainer {
   std::unique_ptr<Engine> engine;

@@ -49,9 +49,9 @@ QuantizeLinear and DequantizeLinear around the layers of int8, which other runti
 take, too. Times are measured on this machine.
 
 Ctrl-C (or SIGTERM) ends the choice: the best that was found so far is checked and
-written, and the status is 130 (143). A second one ends the tool at once. Else it
-is 0, 1 if nothing keeps the budget or the writing failed, 2 if flags, files or the
-model do not fit.)";
+written, and the status is 130 (143 after SIGTERM, 129 after SIGHUP). A second one
+ends the tool at once. Else it is 0, 1 if nothing keeps the budget or the writing
+failed, 2 if flags, files or the model do not fit.)";
 
 absl::StatusOr<TuningResult> TuneWithProgress(Engine* engine, const TuneFlags& flags,
                                               const TuningExamples& examples, TuningSpec spec) {

@@ -184,4 +184,45 @@ grep -q 'a signal ended the training after update .*stopped.onnx has what was le
   "$TEST_TMPDIR/told" || failed "Ctrl-C was not told of: $(cat "$TEST_TMPDIR/told")"
 expect 0 '^loads ' check "$TEST_TMPDIR/stopped.onnx"
 
+# A terminal that is closed, too, unless nohup has it ignored.
+env --default-signal=HUP "$tilewire" "${train[@]}" --epochs=100000 -o "$TEST_TMPDIR/closed.onnx" \
+  >"$out" 2>"$TEST_TMPDIR/lines" &
+while read -r line; do
+  [[ $line != 'epoch 1:'* ]] || kill -HUP $!
+done <"$TEST_TMPDIR/lines"
+wait $!
+[[ $? -eq 129 ]] || failed 'SIGHUP did not end it with 129'
+expect 0 '^loads ' check "$TEST_TMPDIR/closed.onnx"
+(
+  trap '' HUP
+  exec "$tilewire" "${train[@]}" --epochs=3 -o "$TEST_TMPDIR/closed.onnx" 2>"$TEST_TMPDIR/lines" >"$out"
+) &
+while read -r line; do
+  [[ $line != 'epoch 1:'* ]] || kill -HUP $!
+done <"$TEST_TMPDIR/lines"
+wait $! || failed 'SIGHUP ended what ignores it'
+
+# A disk without room is told of before the first update.
+(
+  ulimit -f 100
+  expect 1 'output=.*/large.onnx: .*File too large' "${train[@]}" --epochs=100000 -o "$TEST_TMPDIR/large.onnx"
+  exit $((failures > 0))
+) || failures=$((failures + 1))
+[[ ! -e $TEST_TMPDIR/large.onnx ]] || failed 'a part of a file is left'
+
+# The parameters are kept where the place of the file is lost meanwhile.
+mkdir "$TEST_TMPDIR/gone" "$TEST_TMPDIR/temporary"
+TMPDIR=$TEST_TMPDIR/temporary "$tilewire" "${train[@]}" --epochs=100000 -o "$TEST_TMPDIR/gone/kept.onnx" \
+  >"$out" 2>"$TEST_TMPDIR/lines" &
+while read -r line; do
+  [[ $line != 'epoch 1:'* ]] || { rm -r "$TEST_TMPDIR/gone" && kill -INT $!; }
+  echo "$line"
+done <"$TEST_TMPDIR/lines" >"$TEST_TMPDIR/told"
+wait $!
+[[ $? -eq 1 ]] || failed 'a file that could not be written did not end it with 1'
+kept=$(sed -n 's/^What was learned is in //p' "$TEST_TMPDIR/told")
+[[ $kept == "$TEST_TMPDIR"/temporary/tilewire-*/kept.onnx ]] ||
+  failed "it is not told where the parameters are: $(cat "$TEST_TMPDIR/told")"
+expect 0 '^loads ' check "$kept"
+
 exit $((failures > 0))
