@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `tilewire evaluate`: a labelled set of pictures through a model, in both layouts where its input
-// has two, which must give the same bits.
+// `tilewire evaluate`: a labelled set of examples through a model. Pictures are sent in both
+// layouts where its input has two, which must give the same bits.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -13,68 +13,31 @@
 #include "client/image.h"
 #include "client/latencies.h"
 #include "client/picture_input.h"
-#include "client/primitive_text.h"
 #include "client/progress.h"
 #include "client/scores.h"
 #include "client/tool/command.h"
+#include "client/tool/evaluation_set.h"
 
 namespace tilewire::client {
 namespace {
 
 constexpr char kEvaluateExamples[] =
     R"(Sends the pictures one by one, in both layouts if the model's input is [N,C,H,W], else as
-it is declared: [N,H,W,C], [C,H,W] or [H,W,C]. The exit status is 0 if the accuracy is
-reached and both layouts agree bit for bit on all outputs.
+it is declared: [N,H,W,C], [C,H,W] or [H,W,C]. Other examples than pictures of bytes are
+sent as they are: numbers of --shape in .f32, .s32, .s64 or .u8, or a .npy file. The exit
+status is 0 if the accuracy is reached and both layouts agree bit for bit on all outputs.
 
   tilewire evaluate --model=digits --images=heldout/images.u8 --labels=heldout/labels.u8 \
-      --shape=3x24x20 --min_accuracy=0.98 --show=4)";
+      --shape=3x24x20 --min_accuracy=0.98 --show=4
+  tilewire evaluate --model=irises --images=x.npy --labels=y.npy)";
 
 struct EvaluateFlags {
   std::string model, images, labels, shape;
   double min_accuracy = 0, timeout_s = 60;
   int64_t show = 0;
   Normalization normalization;
+  bool normalizes = false;  // --scale, --mean or --std was given
 };
-
-// Bytes as they lie in the files: images [count, C, H, W], one label byte each.
-struct LabelledSet {
-  std::string images, labels;
-  int64_t channels = 0, height = 0, width = 0;
-  int64_t count() const { return labels.size(); }
-  Image At(int64_t i) const;
-};
-
-Image LabelledSet::At(int64_t i) const {
-  Image image{height, width, channels, std::vector<uint8_t>(channels * height * width)};
-  const char* planes = images.data() + i * image.samples.size();
-  for (int64_t pixel = 0; pixel < height * width; ++pixel) {
-    for (int64_t c = 0; c < channels; ++c) {
-      image.samples[pixel * channels + c] =
-          static_cast<uint8_t>(planes[c * height * width + pixel]);
-    }
-  }
-  return image;
-}
-
-absl::StatusOr<LabelledSet> ReadSet(const EvaluateFlags& flags) {
-  auto shape = ParseDims(flags.shape);
-  if (!shape.ok() || shape->size() != 3) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--shape '", flags.shape, "' is not CxHxW, such as 3x24x20"));
-  }
-  auto images = ReadFile(flags.images);
-  if (!images.ok()) return images.status();
-  auto labels = ReadFile(flags.labels);
-  if (!labels.ok()) return labels.status();
-  LabelledSet set{*std::move(images), *std::move(labels), (*shape)[0], (*shape)[1], (*shape)[2]};
-  const int64_t size = set.channels * set.height * set.width;
-  if (set.count() == 0 || static_cast<int64_t>(set.images.size()) != set.count() * size) {
-    return absl::InvalidArgumentError(absl::StrCat(flags.images, " has ", set.images.size(),
-                                                   " bytes; ", set.count(), " labels need ",
-                                                   set.count(), " pictures of ", size));
-  }
-  return set;
-}
 
 struct Evaluation {
   int64_t right = 0, done = 0, different = 0;
@@ -110,13 +73,8 @@ std::string CompareLayouts(const Result& nchw, const Result& nhwc) {
   return "";
 }
 
-absl::StatusOr<Result> AskOne(Client* client, const ModelMetadata& metadata, const Image& image,
-                              PictureInput input, const EvaluateFlags& flags, std::string* sent,
-                              Evaluation* evaluation) {
-  Tensor& tensor = input.tensor;
-  auto bytes = ToInput(image, tensor.datatype, input.samples, flags.normalization);
-  if (!bytes.ok()) return bytes.status();
-  tensor.bytes = *sent = *std::move(bytes);
+absl::StatusOr<Result> AskOne(Client* client, const ModelMetadata& metadata, Tensor tensor,
+                              const EvaluateFlags& flags, Evaluation* evaluation) {
   InferOptions options;
   options.outputs = AllOutputs(metadata, tensor.layout);
   options.deadline = absl::Seconds(flags.timeout_s);
@@ -124,6 +82,16 @@ absl::StatusOr<Result> AskOne(Client* client, const ModelMetadata& metadata, con
   auto result = client->Infer(flags.model, {std::move(tensor)}, options);
   evaluation->latencies.Add(absl::Now() - start);
   return result;
+}
+
+absl::StatusOr<Result> AskPicture(Client* client, const ModelMetadata& metadata, const Image& image,
+                                  PictureInput input, const EvaluateFlags& flags, std::string* sent,
+                                  Evaluation* evaluation) {
+  Tensor& tensor = input.tensor;
+  auto bytes = ToInput(image, tensor.datatype, input.samples, flags.normalization);
+  if (!bytes.ok()) return bytes.status();
+  tensor.bytes = *sent = *std::move(bytes);
+  return AskOne(client, metadata, std::move(tensor), flags, evaluation);
 }
 
 // Asks in nhwc too, and holds the answer against `nchw`, that of the bytes `sent`.
@@ -134,7 +102,7 @@ absl::Status CompareWithNhwc(Client* client, const ModelMetadata& metadata, cons
       InputOfPicture(metadata.inputs[0], image.channels, image.height, image.width, Layout::kNhwc);
   if (!input.ok()) return input.status();
   std::string other;
-  auto nhwc = AskOne(client, metadata, image, *std::move(input), flags, &other, evaluation);
+  auto nhwc = AskPicture(client, metadata, image, *std::move(input), flags, &other, evaluation);
   if (!nhwc.ok()) return nhwc.status();
   if (sent != other) ++evaluation->requests_differ;
   const std::string output = CompareLayouts(nchw, *nhwc);
@@ -147,30 +115,39 @@ absl::Status CompareWithNhwc(Client* client, const ModelMetadata& metadata, cons
   return absl::OkStatus();
 }
 
-absl::Status EvaluateOne(Client* client, const ModelMetadata& metadata, const LabelledSet& set,
-                         int64_t index, const EvaluateFlags& flags, Evaluation* evaluation) {
-  const Image image = set.At(index);
+// Notes the class of the answer, and whether it is right.
+absl::Status NoteAnswer(const Result& answer, int64_t label, Evaluation* evaluation) {
+  if (answer.outputs.empty()) return absl::InternalError("the server answered without outputs");
+  auto scores = answer.outputs[0].Floats();
+  if (!scores.ok()) return scores.status();
+  const std::vector<int> best = TopK(*scores, 1);
+  evaluation->answers.push_back(best.empty() ? -1 : best[0]);
+  if (evaluation->answers.back() == label) ++evaluation->right;
+  return absl::OkStatus();
+}
+
+absl::Status EvaluateArray(Client* client, const ModelMetadata& metadata, const EvaluationSet& set,
+                           int64_t index, const EvaluateFlags& flags, Evaluation* evaluation) {
+  evaluation->only_shape = ShapeText(set.TensorAt(index).shape);
+  auto answer = AskOne(client, metadata, set.TensorAt(index), flags, evaluation);
+  return answer.ok() ? NoteAnswer(*answer, set.label(index), evaluation) : answer.status();
+}
+
+absl::Status EvaluatePicture(Client* client, const ModelMetadata& metadata,
+                             const EvaluationSet& set, int64_t index, const EvaluateFlags& flags,
+                             Evaluation* evaluation) {
+  const Image image = set.PictureAt(index);
   auto input =
       InputOfPicture(metadata.inputs[0], image.channels, image.height, image.width, Layout::kNchw);
   if (!input.ok()) return input.status();
   const bool has_both = HasBothLayouts(*input);
   if (!has_both) evaluation->only_shape = ShapeText(input->tensor.shape);
   std::string sent;
-  auto answer = AskOne(client, metadata, image, *std::move(input), flags, &sent, evaluation);
+  auto answer = AskPicture(client, metadata, image, *std::move(input), flags, &sent, evaluation);
   if (!answer.ok()) return answer.status();
-  if (answer->outputs.empty()) return absl::InternalError("the server answered without outputs");
-  auto scores = answer->outputs[0].Floats();
-  if (!scores.ok()) return scores.status();
-  const std::vector<int> best = TopK(*scores, 1);
-  evaluation->answers.push_back(best.empty() ? -1 : best[0]);
-  if (evaluation->answers.back() == static_cast<uint8_t>(set.labels[index])) ++evaluation->right;
-  if (has_both) {
-    const absl::Status compared =
-        CompareWithNhwc(client, metadata, image, flags, *answer, sent, evaluation);
-    if (!compared.ok()) return compared;
-  }
-  ++evaluation->done;
-  return absl::OkStatus();
+  const absl::Status noted = NoteAnswer(*answer, set.label(index), evaluation);
+  if (!noted.ok() || !has_both) return noted;
+  return CompareWithNhwc(client, metadata, image, flags, *answer, sent, evaluation);
 }
 
 std::string LabelText(const std::vector<std::string>& labels, int index) {
@@ -178,13 +155,14 @@ std::string LabelText(const std::vector<std::string>& labels, int index) {
                                                                : absl::StrCat(index);
 }
 
-void ShowPictures(const LabelledSet& set, const ModelMetadata& metadata,
+void ShowExamples(const EvaluationSet& set, const ModelMetadata& metadata,
                   const Evaluation& evaluation, int64_t show) {
   const std::vector<std::string> labels = metadata.Labels();
   for (int64_t i = 0; i < std::min(show, set.count()); ++i) {
-    absl::PrintF("\nPicture %d: answer %s, label %s\n%s", i,
+    absl::PrintF("\n%s %d: answer %s, label %s\n%s", set.are_pictures() ? "Picture" : "Example", i,
                  LabelText(labels, evaluation.answers[i]),
-                 LabelText(labels, static_cast<uint8_t>(set.labels[i])), TextPicture(set.At(i)));
+                 LabelText(labels, static_cast<int>(set.label(i))),
+                 set.are_pictures() ? TextPicture(set.PictureAt(i)) : "");
   }
 }
 
@@ -215,8 +193,27 @@ int Judge(const Evaluation& evaluation, const EvaluateFlags& flags) {
   return 1;
 }
 
+// All examples, one by one.
+absl::StatusOr<Evaluation> EvaluateAll(Client* client, const ModelMetadata& metadata,
+                                       const EvaluationSet& set, const EvaluateFlags& flags) {
+  Evaluation evaluation;
+  const absl::Time start = absl::Now();
+  Progress progress;
+  for (int64_t i = 0; i < set.count(); ++i) {
+    const absl::Status status = set.are_pictures()
+                                    ? EvaluatePicture(client, metadata, set, i, flags, &evaluation)
+                                    : EvaluateArray(client, metadata, set, i, flags, &evaluation);
+    if (!status.ok()) return status;
+    ++evaluation.done;
+    progress.Show(static_cast<double>(i + 1) / set.count(),
+                  absl::StrFormat("%d of %d", i + 1, set.count()));
+  }
+  evaluation.elapsed = absl::Now() - start;
+  return evaluation;
+}
+
 int RunEvaluate(const Server& server, const EvaluateFlags& flags) {
-  auto set = ReadSet(flags);
+  auto set = EvaluationSet::Read(flags.images, flags.labels, flags.shape);
   if (!set.ok()) {
     absl::FPrintF(stderr, "tilewire: %s\n`tilewire evaluate --help` describes the files.\n",
                   set.status().message());
@@ -230,48 +227,52 @@ int RunEvaluate(const Server& server, const EvaluateFlags& flags) {
     return Report(absl::InvalidArgumentError(absl::StrCat(
         "model '", flags.model, "' has ", metadata->inputs.size(), " inputs; one is needed")));
   }
-  Evaluation evaluation;
-  const absl::Time start = absl::Now();
-  {
-    Progress progress;
-    for (int64_t i = 0; i < set->count(); ++i) {
-      if (absl::Status status = EvaluateOne(client->get(), *metadata, *set, i, flags, &evaluation);
-          !status.ok()) {
-        return Report(status);
-      }
-      progress.Show(static_cast<double>(i + 1) / set->count(),
-                    absl::StrFormat("%d of %d", i + 1, set->count()));
-    }
+  if (!set->are_pictures()) {
+    const absl::Status fits =
+        set->FitArrays(metadata->inputs[0], flags.normalization, flags.normalizes);
+    if (!fits.ok()) return Refuse(fits);
   }
-  evaluation.elapsed = absl::Now() - start;
-  ShowPictures(*set, *metadata, evaluation, flags.show);
-  return Judge(evaluation, flags);
+  const auto evaluation = EvaluateAll(client->get(), *metadata, *set, flags);
+  if (!evaluation.ok()) return Report(evaluation.status());
+  ShowExamples(*set, *metadata, *evaluation, flags.show);
+  return Judge(*evaluation, flags);
 }
 
 }  // namespace
 
 void AddEvaluateCommand(CLI::App* app, const Server& server, int* exit_code) {
   CLI::App* command = app->add_subcommand(
-      "evaluate", "Classify labelled pictures, in both layouts if there are two");
+      "evaluate", "Classify labelled examples; pictures in both layouts if there are two");
   command->footer(kEvaluateExamples);
   auto flags = std::make_shared<EvaluateFlags>();
   command->add_option("--model", flags->model, "its first output gives the scores")->required();
-  command->add_option("--images", flags->images, "file of bytes [count, C, H, W] without a header")
+  command
+      ->add_option(
+          "--images", flags->images,
+          "file of examples [count, ...]: bytes [C, H, W] without a header, or .f32, .s32, .s64 "
+          "or .npy")
       ->required()
       ->check(CLI::ExistingFile);
-  command->add_option("--labels", flags->labels, "file of bytes [count], the right class of each")
+  command
+      ->add_option("--labels", flags->labels,
+                   "the right class of each: a byte, or .s32, .s64 or .npy")
       ->required()
       ->check(CLI::ExistingFile);
-  command->add_option("--shape", flags->shape, "CxHxW of one picture")->required();
+  command->add_option("--shape", flags->shape,
+                      "of one example without a header, CxHxW of pictures");
   command->add_option("--min_accuracy", flags->min_accuracy, "share of right answers to reach")
       ->check(Between(0.0, 1.0))
       ->capture_default_str();
-  command->add_option("--show", flags->show, "pictures to print as text")
+  command->add_option("--show", flags->show, "examples to print, pictures as text")
       ->check(CLI::Range(0, 1000000));
   AddNormalizationOptions(command, &flags->normalization);
   command->add_option("--timeout", flags->timeout_s, "seconds for one answer")
       ->check(Between(0.001, 1e6));
-  command->callback([=, &server] { *exit_code = RunEvaluate(server, *flags); });
+  command->callback([=, &server] {
+    flags->normalizes =
+        command->count("--scale") + command->count("--mean") + command->count("--std") > 0;
+    *exit_code = RunEvaluate(server, *flags);
+  });
 }
 
 }  // namespace tilewire::client

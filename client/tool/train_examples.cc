@@ -25,10 +25,11 @@ absl::StatusOr<std::vector<int64_t>> ParseShapeFlag(const std::string& text) {
 }
 
 absl::StatusOr<NpyArray> ReadArrayFile(const std::string& flag, const std::string& file,
-                                       absl::Span<const int64_t> example) {
+                                       absl::Span<const int64_t> example, OtherNames others) {
   auto bytes = ReadFile(file);
   if (!bytes.ok()) return bytes.status();
-  auto array = ParseArray(file, *std::move(bytes), example);
+  const auto parse = others == OtherNames::kAreBytes && !HasType(file) ? ParseBytes : ParseArray;
+  auto array = parse(file, *std::move(bytes), example);
   if (!array.ok())
     return absl::InvalidArgumentError(absl::StrCat(flag, ": ", array.status().message()));
   return array;

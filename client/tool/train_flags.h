@@ -68,11 +68,14 @@ absl::StatusOr<std::vector<LossSpec>> LossesOf(const TrainFlags& flags);
 // The flags have passed CheckTrainFlags().
 TrainingSpec SpecOf(const TrainFlags& flags, int64_t updates_of_epoch);
 
-// A --shape of numbers from 1, and the array in the file of `flag`, of tune, too.
+// A --shape of numbers from 1, and the array in the file of `flag`; of tune and evaluate, too.
 //   kInvalidArgument  it is not one
 absl::StatusOr<std::vector<int64_t>> ParseShapeFlag(const std::string& text);
+// Files without a header whose names do not tell the type of the elements.
+enum class OtherNames { kAreRefused, kAreBytes };
 absl::StatusOr<NpyArray> ReadArrayFile(const std::string& flag, const std::string& file,
-                                       absl::Span<const int64_t> example);
+                                       absl::Span<const int64_t> example,
+                                       OtherNames others = OtherNames::kAreRefused);
 
 // All that is wrong with pictures, of `count`, in one message; of tune, too. `refused` has one at
 // least.

@@ -18,8 +18,16 @@ struct RawType {
   const char* ending;
   const char* datatype;
 };
-constexpr RawType kRawTypes[] = {
-    {".u8", "UINT8"}, {".s32", "INT32"}, {".s64", "INT64"}, {".f32", "FP32"}};
+constexpr RawType kBytes = {".u8", "UINT8"};
+constexpr RawType kRawTypes[] = {kBytes, {".s32", "INT32"}, {".s64", "INT64"}, {".f32", "FP32"}};
+
+// Null: the name tells none.
+const RawType* RawTypeOf(absl::string_view name) {
+  for (const RawType& type : kRawTypes) {
+    if (absl::EndsWith(name, type.ending)) return &type;
+  }
+  return nullptr;
+}
 
 absl::StatusOr<NpyArray> ParseNpyFile(absl::string_view name, absl::string_view bytes) {
   absl::StatusOr<NpyArray> array = ReadNpy(bytes);
@@ -56,16 +64,22 @@ absl::StatusOr<NpyArray> ParseRaw(absl::string_view name, const RawType& type, s
 
 bool HasShape(absl::string_view name) { return absl::EndsWith(name, kNpyEnding); }
 
+bool HasType(absl::string_view name) { return HasShape(name) || RawTypeOf(name) != nullptr; }
+
 absl::StatusOr<NpyArray> ParseArray(absl::string_view name, std::string bytes,
                                     absl::Span<const int64_t> example) {
   if (HasShape(name)) return ParseNpyFile(name, bytes);
-  for (const RawType& type : kRawTypes) {
-    if (absl::EndsWith(name, type.ending)) return ParseRaw(name, type, std::move(bytes), example);
-  }
+  if (const RawType* type = RawTypeOf(name); type != nullptr)
+    return ParseRaw(name, *type, std::move(bytes), example);
   return absl::InvalidArgumentError(absl::StrCat(
       name,
       ": its name does not tell the type of its elements; it must end in .u8, .s32, .s64, "
       ".f32 or .npy"));
+}
+
+absl::StatusOr<NpyArray> ParseBytes(absl::string_view name, std::string bytes,
+                                    absl::Span<const int64_t> example) {
+  return ParseRaw(name, kBytes, std::move(bytes), example);
 }
 
 }  // namespace tilewire::client

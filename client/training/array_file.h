@@ -19,10 +19,16 @@ namespace tilewire::client {
 // Whether the name is that of a file which tells its shape itself.
 bool HasShape(absl::string_view name);
 
+// Whether the name tells the type of the elements.
+bool HasType(absl::string_view name);
+
 // `example` is the shape of one example of a file without a header; empty: one element.
 //   kInvalidArgument  a name that tells no type, another number of bytes than some examples have,
 //                     no example, and errors of ReadNpy(); each with the name
 absl::StatusOr<NpyArray> ParseArray(absl::string_view name, std::string bytes,
+                                    absl::Span<const int64_t> example);
+// The same of a file of bytes, whatever its name is.
+absl::StatusOr<NpyArray> ParseBytes(absl::string_view name, std::string bytes,
                                     absl::Span<const int64_t> example);
 
 }  // namespace tilewire::client

@@ -215,6 +215,17 @@ TensorMetadata MetadataOf(const TensorSpec& spec) {
   return {spec.name, std::string(DatatypeOf(spec.type)), {spec.dims.begin(), spec.dims.end()}};
 }
 
+absl::StatusOr<TensorSpec> SpecOf(const TensorMetadata& tensor) {
+  for (const auto& [type, datatype] : kDatatypes) {
+    if (datatype == tensor.datatype)
+      return TensorSpec{.name = tensor.name,
+                        .type = type,
+                        .dims = Dims(tensor.shape.begin(), tensor.shape.end())};
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "'", ShownText(tensor.name), "' takes ", ShownText(tensor.datatype), ", which no array has"));
+}
+
 absl::StatusOr<TensorSpec> OnlyInput(const ModelSignature& signature) {
   if (signature.inputs.size() == 1) return signature.inputs[0];
   return absl::InvalidArgumentError(absl::StrCat("the model has ", signature.inputs.size(),

@@ -22,6 +22,10 @@ namespace tilewire::client {
 // A declared input or output of a model, as a server would tell it.
 TensorMetadata MetadataOf(const TensorSpec& spec);
 
+// The same the other way round.
+//   kInvalidArgument  a type that no model of the engine takes
+absl::StatusOr<TensorSpec> SpecOf(const TensorMetadata& tensor);
+
 // The only input of the model.
 //   kInvalidArgument  it has several, or none
 absl::StatusOr<TensorSpec> OnlyInput(const ModelSignature& signature);

@@ -46,7 +46,7 @@ evaluate=(evaluate --model=digits --images="$digits/heldout/images.u8" --shape=3
 expect 0 'agree bit for bit' "${evaluate[@]}" --labels="$digits/heldout/labels.u8" --show=2 \
   --min_accuracy="$(cat "$digits/accuracy.txt")"
 expect 1 'too low' "${evaluate[@]}" --labels="$digits/heldout/labels.u8" --min_accuracy=1
-expect 2 'bytes' "${evaluate[@]}" --labels="$digits/labels.txt"
+expect 2 '360 examples, and .* labels$' "${evaluate[@]}" --labels="$digits/labels.txt"
 pictures=(--images="$digits/heldout/images.u8" --labels="$digits/heldout/labels.u8")
 expect 0 'layouts     the one that the input is declared in, 3x24x20$' evaluate \
   --model=one_picture "${pictures[@]}" --shape=3x24x20 --min_accuracy="$(cat "$digits/accuracy.txt")"

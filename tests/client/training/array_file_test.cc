@@ -75,5 +75,14 @@ TEST(ArrayFile, RefusesWhatHoldsNoExamples) {
   }
 }
 
+TEST(ArrayFile, BytesNeedNoEndingOfTheirName) {
+  ASSERT_OK_AND_ASSIGN(const NpyArray array, ParseBytes("a.bin", "abcdef", {3}));
+  EXPECT_EQ(array.datatype, "UINT8");
+  EXPECT_EQ(array.shape, (std::vector<int64_t>{2, 3}));
+  EXPECT_THAT(ParseBytes("a.bin", "abcd", {3}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "a.bin has 4 bytes, not a multiple of 3, which one example of 3 has"));
+}
+
 }  // namespace
 }  // namespace tilewire::client

@@ -282,6 +282,18 @@ TEST(FitTargets, SaysWhichLabelIsWrong) {
   }
 }
 
+TEST(SpecOf, IsMetadataTheOtherWayRound) {
+  for (const DataType type : {DataType::kF32, DataType::kU8, DataType::kS64, DataType::kBool}) {
+    const TensorSpec spec = Spec({-1, 3, 4}, type);
+    ASSERT_OK_AND_ASSIGN(const TensorSpec back, SpecOf(MetadataOf(spec)));
+    EXPECT_EQ(back.name, spec.name);
+    EXPECT_EQ(back.type, spec.type);
+    EXPECT_EQ(back.dims, spec.dims);
+  }
+  EXPECT_THAT(SpecOf({.name = "text", .datatype = "BYTES"}),
+              StatusIs(kInvalid, "'text' takes BYTES, which no array has"));
+}
+
 TEST(OutputOf, IsTheFirstOrTheNamedOne) {
   const ModelSignature signature{{Spec({-1, 3})}, {{.name = "logits"}, {.name = "f\033"}}};
   EXPECT_EQ(*OutputOf(signature, ""), 0);
