@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "absl/strings/str_join.h"
 #include "client/amount_text.h"
 #include "client/tool/check_repository.h"
+#include "client/tool/check_training.h"
 #include "client/tool/command.h"
 #include "engine/onnx/model_check.h"
 
@@ -27,6 +29,7 @@ struct CheckedFile {
   std::string path;
   ModelCheck check;
   CheckedTuning tuning;
+  std::optional<CheckedTraining> training;  // where it was asked for
 
   bool loads() const { return check.status.ok() && tuning.problem.empty(); }
 };
@@ -45,13 +48,29 @@ void PrintTensors(absl::string_view role, const std::vector<CheckedTensor>& tens
   }
 }
 
+void PrintLines(absl::string_view role, const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) {
+    absl::PrintF("  %-8s %s\n", role, ShownText(line));
+    role = "";
+  }
+}
+
+void PrintTraining(const CheckedTraining& training) {
+  const std::string amount = absl::StrCat(CountText(training.parameters, "parameter"), " of ",
+                                          CountText(training.elements, "element"));
+  PrintLines("trains", {training.trains() ? amount : "no"});
+  PrintLines("", training.lacks);
+  PrintLines("note", training.notes);
+}
+
 void PrintTable(const std::vector<CheckedFile>& files) {
   int refused = 0;
   for (const CheckedFile& file : files) {
     const ModelCheck& check = file.check;
     refused += file.loads() ? 0 : 1;
     absl::PrintF("%-7s  %s", file.loads() ? "loads" : "REFUSED", ShownText(file.path));
-    if (check.opset != 0) absl::PrintF("  opset %d, %d nodes", check.opset, check.nodes);
+    if (check.opset != 0)
+      absl::PrintF("  opset %d, %s", check.opset, CountText(check.nodes, "node"));
     if (check.status.ok()) absl::PrintF(", %.1f MB of weights", check.weights_bytes / 1e6);
     absl::PrintF("\n");
     PrintTensors("inputs", check.inputs);
@@ -74,11 +93,8 @@ void PrintTable(const std::vector<CheckedFile>& files) {
       absl::PrintF("  %-8s %s\n", "tuning", ShownText(file.tuning.text));
     if (!file.tuning.problem.empty())
       absl::PrintF("  %-8s %s\n", "tuning", ShownText(file.tuning.problem));
-    absl::string_view role = "lacks";
-    for (const std::string& lack : check.lacks) {
-      absl::PrintF("  %-8s %s\n", role, ShownText(lack));
-      role = "";
-    }
+    PrintLines("lacks", check.lacks);
+    if (file.training) PrintTraining(*file.training);
   }
   if (files.size() > 1)
     absl::PrintF("%d of %d files would be loaded\n", files.size() - refused, files.size());
@@ -119,16 +135,26 @@ void PrintJson(const std::vector<CheckedFile>& files) {
     if (!check.unfit.ok()) row["unfit"] = check.unfit.message();
     if (!check.leftovers.empty()) row["training_leftovers"] = check.leftovers;
     if (!file.tuning.text.empty()) row["tuning"] = file.tuning.text;
+    if (file.training) {
+      row["trains"] = file.training->trains();
+      row["training_lacks"] = file.training->lacks;
+      row["training_notes"] = file.training->notes;
+    }
     list.push_back(std::move(row));
   }
   absl::PrintF("%s\n", list.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
-int RunCheck(const std::vector<std::string>& paths, const RepositoryCheckOptions& options) {
+int RunCheck(const std::vector<std::string>& paths, const RepositoryCheckOptions& options,
+             bool of_training) {
   const bool json = options.json;
   std::error_code error;
   for (const std::string& path : paths) {
     if (!std::filesystem::is_directory(path, error)) continue;
+    if (of_training) {
+      return Refuse(absl::InvalidArgumentError(
+          absl::StrCat("'", path, "' is a folder; --training is of files")));
+    }
     if (paths.size() == 1) return CheckRepository(path, options);
     return Refuse(absl::InvalidArgumentError(
         absl::StrCat("'", path, "' is a folder; a repository is checked alone")));
@@ -136,8 +162,10 @@ int RunCheck(const std::vector<std::string>& paths, const RepositoryCheckOptions
   std::vector<CheckedFile> files;
   int exit_code = 0;
   for (const std::string& path : paths) {
-    files.push_back({path, reader::CheckModel(path), CheckTuningOf(path)});
-    if (!files.back().loads()) exit_code = 1;
+    CheckedFile& file = files.emplace_back(
+        CheckedFile{path, reader::CheckModel(path), CheckTuningOf(path), std::nullopt});
+    if (of_training && file.check.status.ok()) file.training = CheckTrainingOf(path);
+    if (!file.loads() || (file.training && !file.training->trains())) exit_code = 1;
   }
   json ? PrintJson(files) : PrintTable(files);
   return exit_code;
@@ -153,6 +181,7 @@ void AddCheckCommand(CLI::App* app, int* exit_code) {
   command->footer(R"(Examples:
   tilewire check exported/*.onnx
   tilewire check /srv/models
+  tilewire check --training exported/*.onnx
 
 Prints for each file the opset, the inputs and outputs with their types and shapes, and, where
 a server would refuse it, every reason at once. Git-LFS pointers and files of other formats are
@@ -161,18 +190,24 @@ so when they are served. A file that cannot be read is listed as refused, with t
 and time of serving are not estimated. A tilewire.tuning beside a file, with which a server would
 load it, is applied, too: what it makes of the layers, or the line that does not fit.
 
+With --training each file is differentiated, too, as `tilewire train` would: how many parameters
+it has, or every node that keeps it from being trained, with the reason, and what is peculiar.
+
 Of a folder that is a model repository, or one model of it, every setting in each config.pbtxt
 is printed: applied, without effect here, refused or unknown, and why; then a note for each
 file of labels that is missing, and what keeps the version from being served.
 
-Exit status: 0 everything would be served, 1 something would not, 2 bad command line.)");
+Exit status: 0 everything would be served, and trained if that was asked, 1 something would not,
+2 bad command line.)");
   auto paths = std::make_shared<std::vector<std::string>>();
   auto options = std::make_shared<RepositoryCheckOptions>();
   command->add_option("files", *paths, "ONNX files, or a model repository")->required();
   command->add_flag("--json", options->json, "the same, for programs");
+  auto of_training = std::make_shared<bool>(false);
+  command->add_flag("--training", *of_training, "of files: whether they could be trained, too");
   command->add_flag("--strict_config", options->scan.strict_config,
                     "as tilewire-server takes it: unknown settings keep a model out");
-  command->callback([=] { *exit_code = RunCheck(*paths, *options); });
+  command->callback([=] { *exit_code = RunCheck(*paths, *options, *of_training); });
 }
 
 }  // namespace tilewire::client

@@ -151,7 +151,28 @@ printf 'version https://git-lfs.github.com/spec/v1\n' >"$TEST_TMPDIR/pointer.onn
 expect 1 'lacks +.*git lfs pull' check "$digits"/1/model.onnx "$TEST_TMPDIR/pointer.onnx"
 expect 1 '1 of 2 files' check "$digits"/1/model.onnx "$TEST_TMPDIR/pointer.onnx"
 expect 1 '"loads": false' check --json "$TEST_TMPDIR/pointer.onnx"
-# A folder is a repository, or one model of it.
+# Whether files could be trained, and what keeps them from it.
+expect 0 '^  trains +[0-9]+ parameters of [0-9]+ elements' check --training "$digits"/1/model.onnx
+expect 0 '"trains": true' check --training --json "$digits"/1/model.onnx
+! grep -q trains <<<"$("$tilewire" check --json "$digits"/1/model.onnx)" || {
+  echo 'FAILED: check tells of training unasked'
+  failures=$((failures + 1))
+}
+expect 2 'is a folder; --training is of files' check --training "$digits"
+# y = (x w mod x) mod x, where w would learn.
+printf '%b' \
+  '\x08\x07\x3a\x8b\x01\x0a\x11\x0a\x01x\x0a\x01w\x12\x01a\x1a\x01l\x22\x03Mul\x0a\x1e\x0a\x01a' \
+  '\x0a\x01x\x12\x01b\x1a\x01m\x22\x03Mod\x2a\x0b\x0a\x04fmod\x18\x01\xa0\x01\x02\x0a\x1e\x0a' \
+  '\x01b\x0a\x01x\x12\x01y\x1a\x01n\x22\x03Mod\x2a\x0b\x0a\x04fmod\x18\x01\xa0\x01\x02\x12\x01g' \
+  '\x2a\x11\x08\x02\x10\x01B\x01wJ\x08\x00\x00\x80\x3f\x00\x00\x00\x40Z\x0f\x0a\x01x\x12\x0a' \
+  '\x0a\x08\x08\x01\x12\x04\x0a\x02\x08\x02b\x0f\x0a\x01y\x12\x0a\x0a\x08\x08\x01\x12\x04\x0a' \
+  '\x02\x08\x02B\x02\x10\x0d' \
+  >"$TEST_TMPDIR/mod.onnx"
+expect 1 '^  trains +no$' check --training "$TEST_TMPDIR/mod.onnx"
+expect 1 "^           node 'n': mod has no gradient" check --training "$TEST_TMPDIR/mod.onnx"
+expect 1 "^           node 'm': mod has no gradient" check --training "$TEST_TMPDIR/mod.onnx"
+expect 1 '"trains": false' check --training --json "$TEST_TMPDIR/mod.onnx"
+expect 0 '^loads ' check "$TEST_TMPDIR/mod.onnx"
 expect 0 'serves   digits version 1 ' check deploy/models
 expect 0 '1 of 1 models would be served' check "$digits"
 expect 2 'a repository is checked alone' check deploy/models "$digits"/1/model.onnx

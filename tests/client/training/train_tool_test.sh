@@ -170,6 +170,20 @@ expect 0 '^class 1: three$' train "$model" --folder="$TEST_TMPDIR/pictures" --ep
 [[ -L $TEST_TMPDIR/early.onnx && -s $TEST_TMPDIR/linked/new.onnx ]] || failed 'a link to no file yet was replaced'
 ! ls "$TEST_TMPDIR"/*.new 2>/dev/null || failed 'a trial file is left'
 
+# Whether a file could be trained: what is said of serving is said once.
+# y = Dropout(x w + z), which drops when it is served.
+printf '%b' \
+  '\x08\x08\x3a\x8c\x01\x0a\x0e\x0a\x01x\x0a\x01w\x12\x01a\x22\x03Mul\x0a\x0e\x0a\x01a\x0a' \
+  '\x01z\x12\x01b\x22\x03Add\x0a\x17\x0a\x01b\x0a\x00\x0a\x01t\x12\x01y\x1a\x01d\x22\x07Dro' \
+  'pout\x12\x01g\x2a\x11\x08\x02\x10\x01B\x01wJ\x08\x00\x00\x80\x3f\x00\x00\x00\x40\x2a\x08' \
+  '\x10\x09B\x01tJ\x01\x01Z\x0f\x0a\x01x\x12\x0a\x0a\x08\x08\x01\x12\x04\x0a\x02\x08\x02Z' \
+  '\x0f\x0a\x01z\x12\x0a\x0a\x08\x08\x01\x12\x04\x0a\x02\x08\x02b\x0f\x0a\x01y\x12\x0a\x0a' \
+  '\x08\x08\x01\x12\x04\x0a\x02\x08\x02B\x04\x0a\x00\x10\x0d' \
+  >"$TEST_TMPDIR/drops.onnx"
+expect 0 'opset 13, 3 nodes' check --training "$TEST_TMPDIR/drops.onnx"
+expect 0 'it has 2 inputs: `tilewire train` takes models with one' check --training "$TEST_TMPDIR/drops.onnx"
+[[ $(grep -c 'training_mode is true' "$out") == 1 ]] || failed 'a note is told twice'
+
 # Ctrl-C: what was learned by then is written.
 mkfifo "$TEST_TMPDIR/lines"
 "$tilewire" "${train[@]}" --epochs=100000 -o "$TEST_TMPDIR/stopped.onnx" \
