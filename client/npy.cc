@@ -59,6 +59,17 @@ bool TakeHeader(absl::string_view* file, absl::string_view* header) {
   return true;
 }
 
+// `text` begins with the value of 'descr': a word in quotes, or a list of fields.
+std::string WhyNoType(absl::string_view text) {
+  const size_t end = text.find('\'', 1);
+  const bool is_word = absl::StartsWith(text, "'") && end != text.npos;
+  if (!is_word) return "its elements are records; save one field";
+  return absl::StrCat("its elements are of type ", text.substr(0, end + 1),
+                      absl::StartsWith(text, "'>")
+                          ? "; save array.astype(array.dtype.newbyteorder('<'))"
+                          : ", which are not numbers that are read");
+}
+
 }  // namespace
 
 int64_t SizeOfDatatype(absl::string_view datatype) {
@@ -79,7 +90,7 @@ absl::StatusOr<NpyArray> ReadNpy(absl::string_view file) {
     array.datatype = type.datatype;
     bytes = static_cast<double>(type.size);
   }
-  if (array.datatype.empty()) return NotNpy(absl::StrCat("type ", type_text.substr(0, 8)));
+  if (array.datatype.empty()) return NotNpy(WhyNoType(type_text));
   if (!absl::StartsWith(ValueOf(header, "fortran_order"), "False"))
     return NotNpy("it is in column-major order; save numpy.ascontiguousarray(x)");
   if (!ParseShape(ValueOf(header, "shape"), &array.shape)) return NotNpy("its shape");

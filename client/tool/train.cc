@@ -103,13 +103,14 @@ int ReportNoTrainer(const absl::Status& status, const TrainFlags& flags) {
   if (absl::StartsWith(flag, "--only") || absl::StartsWith(flag, "--freeze")) {
     absl::FPrintF(stderr, "In names * stands for any characters: 'fc.*' begins with \"fc.\".\n");
   }
-  if (absl::IsInvalidArgument(status) || absl::IsNotFound(status)) return 2;
   if (absl::IsUnimplemented(status)) {
     absl::FPrintF(stderr,
                   "Operations before the first parameter that is trained need no gradient: "
                   "--only trains the last ones alone.\n");
   }
-  return 1;
+  const bool is_unfit =
+      absl::IsInvalidArgument(status) || absl::IsNotFound(status) || absl::IsUnimplemented(status);
+  return is_unfit ? 2 : 1;
 }
 
 // A note where classes of the output have no folder; else empty.
@@ -133,6 +134,14 @@ std::string SingleText(const TrainFlags& flags, const Trainer& trainer) {
                                : ": a larger --batch or a smaller --lr makes up for it\n");
 }
 
+// A note where the rate does not come to what was asked for.
+std::string WarmUpText(const TrainFlags& flags, int64_t updates) {
+  if (flags.warm_up == 0 || flags.warm_up < updates) return "";
+  return absl::StrFormat(
+      "note: --warm_up=%d is all of the training, which has %s: the rate only rises\n",
+      flags.warm_up, CountText(updates, "update"));
+}
+
 std::string StartText(const TrainFlags& flags, const Trainer& trainer, const ExampleOrder& order,
                       const ClassFolder& folder, const JudgedOutput& judged) {
   int64_t frozen = 0, elements = 0;
@@ -149,6 +158,8 @@ std::string StartText(const TrainFlags& flags, const Trainer& trainer, const Exa
     absl::StrAppend(&text, "class ", i, ": ", ShownText(folder.classes[i]), "\n");
   absl::StrAppend(&text, FoldersText(flags, folder, trainer.signature().outputs[judged.index]));
   absl::StrAppend(&text, SingleText(flags, trainer));
+  absl::StrAppend(
+      &text, WarmUpText(flags, flags.epochs * UpdatesOfEpoch(order.trained_count(), flags.batch)));
   for (const std::string& note : trainer.notes())
     absl::StrAppend(&text, "note: ", ShownText(note), "\n");
   return text;

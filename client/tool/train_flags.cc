@@ -101,7 +101,7 @@ void AddExampleOptions(CLI::App* command, TrainFlags* flags) {
   command
       ->add_option("--hold_out", flags->hold_out,
                    "share of the examples, 0 to below 1, that is not trained on; loss and accuracy "
-                   "on it are told after every epoch")
+                   "on it are reported after every epoch")
       ->capture_default_str()
       ->group(kExamples);
   AddPreparationOptions(command, &flags->pictures);
@@ -109,7 +109,7 @@ void AddExampleOptions(CLI::App* command, TrainFlags* flags) {
 
 void AddLossOptions(CLI::App* command, TrainFlags* flags) {
   constexpr char kLoss[] = "Loss";
-  command->add_option("--loss", flags->loss, "that is made smaller")
+  command->add_option("--loss", flags->loss, "what is minimized")
       ->check(OneOf(LossWords()))
       ->capture_default_str()
       ->group(kLoss);
@@ -160,7 +160,7 @@ void AddOptimizerOptions(CLI::App* command, TrainFlags* flags) {
       ->check(OneOf(OptimizerWords()))
       ->capture_default_str()
       ->group(kOptimizer);
-  command->add_option("--lr", flags->rate, "learning rate")
+  command->add_option("--lr", flags->rate, "learning rate, above 0")
       ->check(Between(0, kMost))
       ->default_str("0.01; of adam and adamw 0.001")
       ->group(kOptimizer);
@@ -175,8 +175,8 @@ void AddOptimizerOptions(CLI::App* command, TrainFlags* flags) {
   number("--clip_value", &flags->clip_value, "bound on each element of a gradient; 0: none", 0,
          kMost);
   checked("--average", &flags->average,
-          "share that the average of parameters keeps at each update, such as 0.999: it is what is "
-          "judged and written; 0: none",
+          "share that the average of parameters keeps at each update, such as 0.999, and at "
+          "update n at most (1 + n) / (10 + n): it is what is judged and written; 0: none",
           Below(0, 1));
 }
 
@@ -350,6 +350,10 @@ absl::Status CheckTrainFlags(const CLI::App& command, const TrainFlags& flags) {
   if (flags.images.empty() && flags.folder.empty())
     return absl::InvalidArgumentError("--images with --labels, or --folder is required");
   if (!flags.images.empty() && !HasShape(flags.images) && flags.shape.empty()) {
+    if (absl::EndsWith(flags.images, ".npz")) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--images=", flags.images, " is an archive: save one array, by numpy.save, as .npy"));
+    }
     return absl::InvalidArgumentError(absl::StrCat(
         "--images=", flags.images, " has no header: --shape=CxHxW of one example is required"));
   }
@@ -365,6 +369,11 @@ absl::Status CheckTrainFlags(const CLI::App& command, const TrainFlags& flags) {
   if (absl::Status status = CheckEffects(command, TrainEffects(flags)); !status.ok()) return status;
   if (!flags.class_weights.empty() && absl::c_none_of(flags.class_weights, IsPositive))
     return absl::InvalidArgumentError("--class_weights: all are 0; one at least must be positive");
+  if (RateOf(flags) == 0 && !flags.recalibrates) {
+    return absl::InvalidArgumentError(
+        "--lr=0 changes no parameter: a rate above 0 is required, unless --recalibrate takes the "
+        "statistics of normalizations anew");
+  }
   if (const double rate = RateOf(flags); flags.least_rate > rate) {
     return absl::InvalidArgumentError(
         absl::StrCat("--least_lr=", flags.least_rate, " is above the learning rate, --lr=", rate));

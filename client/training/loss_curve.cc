@@ -18,10 +18,10 @@ constexpr int kWidth = 60, kHeight = 10, kLabelWidth = 9;
 // The cells of a chart, whose row 0 is the highest.
 class Cells {
  public:
-  // The ranges are those of `points`; epochs begin at 0.
-  explicit Cells(const LossPoints& points) : rows_(kHeight, std::string(kWidth, ' ')) {
+  // Losses are those of `points`; epochs go from 0 to `epochs`.
+  Cells(const LossPoints& points, double epochs)
+      : rows_(kHeight, std::string(kWidth, ' ')), epochs_(epochs) {
     for (const auto& [epoch, loss] : points) {
-      epochs_ = std::max(epochs_, epoch);
       low_ = std::min(low_, loss);
       high_ = std::max(high_, loss);
     }
@@ -52,7 +52,7 @@ class Cells {
 
  private:
   std::vector<std::string> rows_;
-  double epochs_ = 0;
+  double epochs_;
   double low_ = std::numeric_limits<double>::infinity();
   double high_ = -std::numeric_limits<double>::infinity();
 };
@@ -97,7 +97,8 @@ std::string LossChartText(const TrainingRecord& record) {
   if (trained.size() < 2) return "";
   LossPoints all = trained;
   all.insert(all.end(), held_out.begin(), held_out.end());
-  Cells cells(all);
+  Cells cells(all,
+              static_cast<double>(record.updates()) / static_cast<double>(record.updates_of_epoch));
   cells.Mark(trained, '*');
   cells.Mark(held_out, 'o');
   return absl::StrCat("loss: * trained on", held_out.empty() ? "" : ", o held out", "\n",

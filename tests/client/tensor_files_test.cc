@@ -62,7 +62,12 @@ TEST(Npy, RefusesWhatItCannotRead) {
   const Case cases[] = {
       {"no header", "PK\x03\x04"},
       {"no header", NpyFile("{}", "").substr(0, 9)},
-      {"type", NpyFile("{'descr': '>f4', 'fortran_order': False, 'shape': (1,), }", "1234")},
+      {"of type '>f4'; save array.astype(array.dtype.newbyteorder('<'))",
+       NpyFile("{'descr': '>f4', 'fortran_order': False, 'shape': (1,), }", "1234")},
+      {"of type '|O', which are not numbers",
+       NpyFile("{'descr': '|O', 'fortran_order': False, 'shape': (1,), }", "1234")},
+      {"are records; save one field",
+       NpyFile("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }", "1234")},
       {"column-major", NpyFile("{'descr': '<f4', 'fortran_order': True, 'shape': (1,), }", "1234")},
       {"its shape", NpyFile("{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }", "1234")},
       {"holds 3 bytes",

@@ -23,6 +23,8 @@ expect 2 '--images with --labels, or --folder is required' train "$model" -o "$n
 expect 2 'excludes' "${train[@]}" --folder="$heldout" -o "$new"
 expect 2 'has no header: --shape=CxHxW of one example is required' \
   train "$model" "${pictures[@]:0:2}" -o "$new"
+touch "$TEST_TMPDIR/x.npz"
+expect 2 'x.npz is an archive: save one array' train "$model" --images="$TEST_TMPDIR/x.npz" "${pictures[1]}" -o "$new"
 expect 2 'shape=3x0x20 is not a shape of numbers from 1' \
   train "$model" "${pictures[@]:0:2}" --shape=3x0x20 -o "$new"
 expect 2 'is the model itself, which stays as it is: name another file' "${train[@]}" -o "$model"
@@ -47,6 +49,7 @@ done
 expect 2 'gives classes, which --loss=cross_entropy takes and mse does not' \
   train "$model" --folder="$TEST_TMPDIR" --add_loss=logits:mse:1 -o "$new"
 expect 2 'lr.*-1' "${train[@]}" -o "$new" --lr=-1
+expect 2 'lr=0 changes no parameter: a rate above 0 is required' "${train[@]}" -o "$new" --lr=0
 expect 2 'epochs.*0' "${train[@]}" -o "$new" --epochs=0
 expect 2 "label_smoothing.*'1' is not a number from 0 to below 1" \
   "${train[@]}" -o "$new" --label_smoothing=1
@@ -154,9 +157,13 @@ for flags in --average=0.9 --recalibrate; do
   expect 0 '^written' "${run[@]}" "$flags" -o "$TEST_TMPDIR/other.onnx"
   ! cmp -s "$new" "$TEST_TMPDIR/other.onnx" || failed "$flags changed nothing"
 done
+expect 0 '^written' "${train[@]}" --epochs=1 --lr=0 --recalibrate -o "$TEST_TMPDIR/other.onnx"
+! cmp -s "$model" "$TEST_TMPDIR/other.onnx" || failed 'statistics were not taken anew'
 cp -L deploy/models/digits/pictures/3.png "$TEST_TMPDIR/pictures/three/text.png"
 expect 0 'has 2 class folders; no example is of the other 8 of 10' \
   train "$model" --folder="$TEST_TMPDIR/pictures" --epochs=1 -o "$new"
+expect 0 '^note: --warm_up=2 is all of the training, which has 1 update: the rate only rises' \
+  train "$model" --folder="$TEST_TMPDIR/pictures" --epochs=1 --warm_up=2 -o "$new"
 expect 0 '^note: every update has one example' \
   train "$model" --folder="$TEST_TMPDIR/pictures" --epochs=1 --batch=1 -o "$new"
 expect 0 '"three"' train "$model" --folder="$TEST_TMPDIR/pictures" --epochs=1 --json \

@@ -149,6 +149,7 @@ TEST(LossCurve, ALineThatDoesNotFallIsDrawnToo) {
   TrainingRecord record{.updates_of_epoch = 1, .losses = {1, 1, 1}};
   EXPECT_THAT(LossChartText(record), HasSubstr("loss: * trained on\n"));
   EXPECT_THAT(LossChartText(record), HasSubstr("*"));
+  EXPECT_THAT(LossChartText(record), HasSubstr(" 3 epochs")) << "the end of the last update";
   record.losses = {kNan, 1};
   EXPECT_EQ(LossChartText(record), "") << "one point makes no line";
 }
