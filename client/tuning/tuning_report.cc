@@ -2,6 +2,7 @@
 #include "client/tuning/tuning_report.h"
 
 #include <cmath>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "absl/algorithm/container.h"
@@ -368,10 +369,12 @@ std::string L2Text(const TuningResult& result) {
                                                 result.predicted_l2));
 }
 
-std::vector<std::string> TuningNotes(const TuningReport& report) {
+namespace {
+
+// About what the held-out examples say, and how surely.
+std::vector<std::string> HeldOutNotes(const TuningReport& report) {
   const TuningResult& result = report.result;
   std::vector<std::string> notes;
-  if (report.is_made_up) notes.push_back(kMadeUpNote);
   if (result.bolder_held_out) {
     notes.push_back(absl::StrCat(
         "a faster assignment kept the budget on the examples of the choice, and missed it on the "
@@ -396,6 +399,16 @@ std::vector<std::string> TuningNotes(const TuningReport& report) {
         ErrorText(measure, result.held_out.interval->high),
         measure == ErrorMeasure::kAccuracyDrop ? "be lost" : "change"));
   }
+  return notes;
+}
+
+}  // namespace
+
+std::vector<std::string> TuningNotes(const TuningReport& report) {
+  const TuningResult& result = report.result;
+  std::vector<std::string> notes;
+  if (report.is_made_up) notes.push_back(kMadeUpNote);
+  absl::c_move(HeldOutNotes(report), std::back_inserter(notes));
   if (result.keeps_budget && result.rows_tried > 0 && MeasuredRows(result) == 0) {
     notes.push_back(absl::StrCat("of ", CountText(result.rows_tried, "row"),
                                  " that were tried, none is clearly faster than those of the "

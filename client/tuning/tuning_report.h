@@ -46,7 +46,7 @@ std::string WantedText(const TuningReport& report);
 // "3 of 11 layers int8, written to tilewire.tuning", or why nothing was written.
 std::string Headline(const TuningReport& report);
 
-// Whether what was found is no faster than the exact model, unless that itself was chosen.
+// Whether the model that was chosen is not the exact one, and no faster than that.
 bool IsSlower(const TuningReport& report);
 
 // "1.20e-02 where it was chosen, 1.10e-02 predicted by errors of single layers".

@@ -90,8 +90,9 @@ absl::StatusOr<TuningExamples> ListPictures(const TuneFlags& flags) {
   return listed;
 }
 
-absl::StatusOr<TuningExamples> ReadPictureExamples(const TuneFlags& flags,
-                                                   const ModelSignature& signature) {
+// The form that a picture takes for the only input of the model.
+absl::StatusOr<PictureInput> PictureFormOf(const TuneFlags& flags,
+                                           const ModelSignature& signature) {
   const auto input = OnlyInput(signature);
   if (!input.ok()) {
     return absl::InvalidArgumentError(
@@ -100,30 +101,30 @@ absl::StatusOr<TuningExamples> ReadPictureExamples(const TuneFlags& flags,
                      "pictures: the inputs are ",
                      NamesOf(signature)));
   }
-  auto listed = ListPictures(flags);
-  if (!listed.ok()) return listed.status();
   int64_t side = flags.free_size;
   if (!flags.pictures.torchvision.empty()) {
     const auto preparation = TorchvisionPreparation(flags.pictures.torchvision);
     if (!preparation.ok()) return preparation.status();
     side = preparation->crop;
   }
-  const TensorMetadata metadata = MetadataOf(*input);
-  auto form = PictureInputOf(metadata, /*batch=*/1, side, Layout::kNchw);
-  if (!form.ok()) return form.status();
-  form->tensor.name = input->name;
-  const absl::Status fits = CheckMemoryFor(
-      flags.folder.empty() ? "--images" : "--folder", static_cast<int64_t>(listed->files.size()),
-      form->channels * form->height * form->width * SizeOfDatatype(metadata.datatype));
-  if (!fits.ok()) return fits;
-  std::vector<OwnedExample>& examples = listed->examples;
+  auto form = PictureInputOf(MetadataOf(*input), /*batch=*/1, side, Layout::kNchw);
+  if (form.ok()) form->tensor.name = input->name;
+  return form;
+}
+
+// Reads the files one after the other, with progress.
+absl::StatusOr<std::vector<OwnedExample>> ReadPictures(const std::vector<std::string>& files,
+                                                       const TuneFlags& flags,
+                                                       const TensorMetadata& metadata,
+                                                       const PictureInput& form) {
+  std::vector<OwnedExample> examples;
   Progress progress;
   std::vector<absl::Status> refused;
-  const auto count = static_cast<int64_t>(listed->files.size());
+  const auto count = static_cast<int64_t>(files.size());
   for (int64_t i = 0; i < count; ++i) {
-    auto bytes = ReadPicture(listed->files[i], metadata, *form, flags.pictures);
+    auto bytes = ReadPicture(files[i], metadata, form, flags.pictures);
     if (bytes.ok()) {
-      Tensor tensor = form->tensor;
+      Tensor tensor = form.tensor;
       tensor.bytes = *std::move(bytes);
       examples.push_back({OwnedOf(std::move(tensor))});
     } else {
@@ -133,6 +134,23 @@ absl::StatusOr<TuningExamples> ReadPictureExamples(const TuneFlags& flags,
                   absl::StrFormat("%d of %d pictures read", i + 1, count));
   }
   if (!refused.empty()) return RefusedPictures(refused, count);
+  return examples;
+}
+
+absl::StatusOr<TuningExamples> ReadPictureExamples(const TuneFlags& flags,
+                                                   const ModelSignature& signature) {
+  const auto form = PictureFormOf(flags, signature);
+  if (!form.ok()) return form.status();
+  auto listed = ListPictures(flags);
+  if (!listed.ok()) return listed.status();
+  const TensorMetadata metadata = MetadataOf(signature.inputs[0]);
+  const absl::Status fits = CheckMemoryFor(
+      flags.folder.empty() ? "--images" : "--folder", static_cast<int64_t>(listed->files.size()),
+      form->channels * form->height * form->width * SizeOfDatatype(metadata.datatype));
+  if (!fits.ok()) return fits;
+  auto examples = ReadPictures(listed->files, flags, metadata, *form);
+  if (!examples.ok()) return examples.status();
+  listed->examples = *std::move(examples);
   return listed;
 }
 

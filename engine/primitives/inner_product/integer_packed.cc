@@ -204,6 +204,22 @@ absl::StatusOr<IntegerPacked::Generators> Generate(const InnerProductDesc& desc,
   return generators;
 }
 
+// Rows whose elements are neighbours, and which tiles of rows of `step` elements can reach.
+absl::Status RequireDenseRows(const InnerProductDesc& desc, int64_t step) {
+  const MemoryDesc &dst = desc.dst, &bias = desc.bias;
+  if (!dst.IsPlain() || (dst.stride(1) != 1 && dst.dim(1) != 1))
+    return Unimplemented("dst is not nc");
+  if (!bias.IsZero() && ((bias.stride(0) != 1 && bias.dim(0) != 1) || bias.offset0() != 0))
+    return Unimplemented("bias is not dense");
+  // Every offset inside a tile is a 32-bit immediate.
+  constexpr int64_t kMaxOffset = std::numeric_limits<int32_t>::max() / 64;
+  if (StagedBytes(desc.src, step) > kMaxOffset || desc.src.stride(0) > kMaxOffset ||
+      dst.stride(0) > kMaxOffset) {
+    return Unimplemented("strides over 31 bits");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<InnerProductDesc> ResolveIntegerPacked(const Request<InnerProductDesc>& request) {
@@ -223,19 +239,7 @@ absl::StatusOr<InnerProductDesc> ResolveIntegerPacked(const Request<InnerProduct
   if (resolved.src.ElementCount() == 0 || resolved.dst.ElementCount() == 0) {
     return Unimplemented("nothing to compute");
   }
-  const MemoryDesc &dst = resolved.dst, &bias = resolved.bias;
-  if (!dst.IsPlain() || (dst.stride(1) != 1 && dst.dim(1) != 1)) {
-    return Unimplemented("dst is not nc");
-  }
-  if (!bias.IsZero() && ((bias.stride(0) != 1 && bias.dim(0) != 1) || bias.offset0() != 0)) {
-    return Unimplemented("bias is not dense");
-  }
-  // Every offset inside a tile is a 32-bit immediate.
-  constexpr int64_t kMaxOffset = std::numeric_limits<int32_t>::max() / 64;
-  if (StagedBytes(resolved.src, kind.step()) > kMaxOffset || resolved.src.stride(0) > kMaxOffset ||
-      dst.stride(0) > kMaxOffset) {
-    return Unimplemented("strides over 31 bits");
-  }
+  ABSL_RETURN_IF_ERROR(RequireDenseRows(resolved, kind.step()));
   ABSL_ASSIGN_OR_RETURN(
       MemoryDesc packed,
       MemoryDesc::CreatePattern(desc.weights.dims(), DataType::kS8, kind.WeightsPattern(rank)));
