@@ -14,7 +14,7 @@ namespace tilewire {
 namespace {
 
 absl::Status ArgumentError(const Primitive& primitive, int arg, absl::string_view problem) {
-  return InvalidArgument(primitive.name(), ": ", ArgName(arg), " ", problem);
+  return InvalidArgument(primitive.name(), ": ", ArgName(primitive.kind(), arg), " ", problem);
 }
 
 // The tensor a caller gives or asks for is the one the primitive knows, whatever its layout; the

@@ -16,7 +16,7 @@ namespace tilewire {
 // Names of execution arguments; MKL-DNN 1.0's numbers, and oneDNN's for the peephole.
 enum Arg : int {
   kArgSrc = 1,
-  kArgSrc1 = 2,
+  kArgSrc1 = 2,      // of a binary function; the indices of gather
   kArgSrcIter = 2,   // of rnn
   kArgSrcIterC = 3,  // of rnn
   kArgSequenceLengths = 4,

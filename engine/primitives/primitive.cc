@@ -19,6 +19,7 @@ absl::string_view PrimitiveKindName(PrimitiveKind kind) {
 }
 
 std::string ArgName(PrimitiveKind kind, int arg) {
+  if (kind == PrimitiveKind::kGather && arg == kArgSrc1) return "indices";
   if (kind != PrimitiveKind::kRnn) return ArgName(arg);
   switch (arg) {
     case kArgSrc:

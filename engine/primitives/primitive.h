@@ -39,7 +39,8 @@ enum class PrimitiveKind : uint8_t {
 };
 absl::string_view PrimitiveKindName(PrimitiveKind kind);  // "inner_product"
 
-// ArgName() where the kind has names of its own: "src_layer" and "src_iter" of rnn.
+// ArgName() where the kind has names of its own: "src_layer" and "src_iter" of rnn, "indices" of
+// gather.
 std::string ArgName(PrimitiveKind kind, int arg);
 
 // Pointers to the buffers of one execution, each to the start of a buffer of its descriptor's

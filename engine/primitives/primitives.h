@@ -31,6 +31,7 @@
 #include "engine/primitives/matmul/matmul.h"
 #include "engine/primitives/max_window/max_window.h"
 #include "engine/primitives/pooling/pooling.h"
+#include "engine/primitives/prelu/prelu.h"
 #include "engine/primitives/quantization_range/quantization_range.h"
 #include "engine/primitives/quantize/quantize.h"
 #include "engine/primitives/reduction/reduction.h"

@@ -68,7 +68,7 @@ absl::StatusOr<PrimitiveCompiler::Compiled> PrimitiveCompiler::Compile(Described
   ABSL_ASSIGN_OR_RETURN(compiled.found, engine_->primitives().GetPrimitive(described->operation,
                                                                            described->attributes));
   const PrimitiveInfo& info = compiled.found.primitive->info();
-  const double operations = DescribedOperations(described->operation);
+  const double operations = ReferenceOperations(described->operation);
   if (info.traits.is_reference && operations > limits_.max_reference_operations) {
     return absl::ResourceExhaustedError(absl::StrFormat(
         "only %s takes this primitive, which computes %.3g operations; at most %.3g are allowed "

@@ -17,7 +17,7 @@
 
 namespace tilewire::service {
 
-// Bounds on the cost of one primitive; operations as DescribedOperations() counts them.
+// Bounds on the cost of one primitive; operations as operation_count.h counts them.
 struct PrimitiveLimits {
   double max_operations = 2e11;
   // For reference implementations, which take hundreds of times longer.

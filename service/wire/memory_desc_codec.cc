@@ -53,10 +53,10 @@ absl::StatusOr<MemoryDesc> DecodeMemoryDesc(const v1::MemoryDesc& message) {
     return absl::InvalidArgumentError(
         absl::StrCat("rank ", message.dims_size(), " is not 1 to ", kMaxRank));
   }
-  if (message.type() < v1::DATA_TYPE_F16 || message.type() > v1::DATA_TYPE_U8) {
-    return absl::InvalidArgumentError(absl::StrCat("unknown data type ", message.type(),
-                                                   "; allowed are ", v1::DATA_TYPE_F16,
-                                                   " (f16) to ", v1::DATA_TYPE_U8, " (u8)"));
+  if (!v1::DataType_IsValid(message.type()) || message.type() == v1::DATA_TYPE_UNDEFINED) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "unknown data type ", message.type(), "; allowed are ", v1::DATA_TYPE_F16, " (f16) to ",
+        v1::DATA_TYPE_U8, " (u8) and, for indices, ", v1::DATA_TYPE_S64, " (s64)"));
   }
   const Dims dims(message.dims().begin(), message.dims().end());
   const DataType type = static_cast<DataType>(message.type());

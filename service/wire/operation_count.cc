@@ -73,6 +73,12 @@ double DescribedOperations(const OpDesc& desc) {
   return std::visit([](const auto& operation) { return Count(operation); }, desc);
 }
 
+double ReferenceOperations(const OpDesc& desc) {
+  const auto* const gather = std::get_if<GatherDesc>(&desc);
+  if (gather == nullptr || !IsBackward(gather->prop_kind)) return DescribedOperations(desc);
+  return Elements(gather->src) * Elements(gather->indices);
+}
+
 int64_t DescribedBytes(const OpDesc& desc) {
   std::optional<int64_t> total = 0;
   const auto add = [&total](const MemoryDesc& tensor) {

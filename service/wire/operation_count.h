@@ -14,6 +14,10 @@ namespace tilewire::service {
 // of the others, as the definition counts them. Exact below 2^53, which is beyond every bound.
 double DescribedOperations(const OpDesc& desc);
 
+// The operations of the reference, where no other row takes the primitive: as above, but for a
+// gather's gradient, of which each element looks through all indices.
+double ReferenceOperations(const OpDesc& desc);
+
 // Bytes of all tensors of the descriptor, at least (`any` and strides of 0 count as dense);
 // saturates.
 int64_t DescribedBytes(const OpDesc& desc);

@@ -12,11 +12,17 @@ namespace tilewire::service {
 namespace {
 
 // A tensor of a primitive. The engine knows tensors without elements, but a primitive of them
-// computes nothing, so that one that arrives here is a mistake of the client.
-absl::StatusOr<MemoryDesc> Named(const v1::MemoryDesc& message, absl::string_view name) {
+// computes nothing, so that one that arrives here is a mistake of the client. Long integers are
+// known to the reference of nearly every primitive, but offered as indices alone.
+absl::StatusOr<MemoryDesc> Named(const v1::MemoryDesc& message, absl::string_view name,
+                                 bool are_indices = false) {
   absl::StatusOr<MemoryDesc> desc = DecodeMemoryDesc(message);
   if (!desc.ok()) {
     return absl::Status(desc.status().code(), absl::StrCat(name, ": ", desc.status().message()));
+  }
+  if (desc->data_type() == DataType::kS64 && !are_indices) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ": type s64 is for the indices of a gather alone"));
   }
   for (int d = 0; d < desc->rank(); ++d) {
     if (desc->dim(d) == 0) {
@@ -61,21 +67,6 @@ absl::StatusOr<PropKind> DecodePropKind(v1::PropKind kind) {
                        "; allowed are 0, 64, 96, 128, 160 and 192, with which the gradient of a "
                        "bias comes"));
   }
-}
-
-absl::StatusOr<EltwiseOp> DecodeEltwiseOp(const v1::EltwiseOp& message) {
-  if (message.algorithm() < v1::ELTWISE_RELU || message.algorithm() > v1::EltwiseAlgorithm_MAX) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("unknown eltwise algorithm ", static_cast<int>(message.algorithm()),
-                     "; allowed are ", v1::ELTWISE_RELU, " to ", v1::EltwiseAlgorithm_MAX));
-  }
-  for (const auto& [name, number] :
-       {std::pair{"alpha", message.alpha()}, {"beta", message.beta()}}) {
-    if (std::isnan(number))
-      return absl::InvalidArgumentError(absl::StrCat("eltwise: ", name, " is not a number"));
-  }
-  return EltwiseOp{static_cast<EltwiseAlgorithm>(message.algorithm() - v1::ELTWISE_RELU),
-                   message.alpha(), message.beta()};
 }
 
 // One value per spatial dimension; `fallback` everywhere if there is none.
@@ -418,6 +409,24 @@ absl::StatusOr<OpDesc> Decode(const v1::Rnn& message) {
   return desc;
 }
 
+absl::StatusOr<OpDesc> Decode(const v1::Gather& message) {
+  GatherDesc desc;
+  ABSL_ASSIGN_OR_RETURN(desc.prop_kind, DecodePropKind(message.prop_kind()));
+  ABSL_RETURN_IF_ERROR(DecodeSrcAndDst(message, &desc));
+  ABSL_ASSIGN_OR_RETURN(desc.indices, Named(message.indices(), "indices", /*are_indices=*/true));
+  desc.axis = message.axis();
+  return desc;
+}
+
+absl::StatusOr<OpDesc> Decode(const v1::Prelu& message) {
+  PreluDesc desc;
+  ABSL_ASSIGN_OR_RETURN(desc.prop_kind, DecodePropKind(message.prop_kind()));
+  ABSL_RETURN_IF_ERROR(DecodeWithGradients(message, &desc));
+  ABSL_ASSIGN_OR_RETURN(desc.weights, Named(message.weights(), "weights"));
+  ABSL_RETURN_IF_ERROR(LeaveOpen(message.weights(), &desc.weights));
+  return desc;
+}
+
 // "reorder, shuffle, ...": what PrimitiveDesc has a message for.
 std::string OfferedOperations() {
   const google::protobuf::OneofDescriptor* operations =
@@ -443,47 +452,6 @@ absl::StatusOr<OpDesc> DecodeOperation(const v1::PrimitiveDesc& message) {
   }
   return absl::InvalidArgumentError(
       absl::StrCat("the primitive has no operation that is offered: one of ", OfferedOperations()));
-}
-
-absl::StatusOr<Attributes> DecodeAttributes(const v1::Attributes& message) {
-  Attributes attributes;
-  attributes.scratchpad_mode = ScratchpadMode::kUser;
-  for (const v1::PostOp& post_op : message.post_ops()) {
-    switch (post_op.kind_case()) {
-      case v1::PostOp::kEltwise: {
-        ABSL_ASSIGN_OR_RETURN(const EltwiseOp op, DecodeEltwiseOp(post_op.eltwise().op()));
-        const float scale = post_op.eltwise().has_scale() ? post_op.eltwise().scale() : 1;
-        ABSL_RETURN_IF_ERROR(attributes.post_ops.Append(EltwisePostOp{op, scale}));
-        break;
-      }
-      case v1::PostOp::kSum: {
-        const float scale = post_op.sum().has_scale() ? post_op.sum().scale() : 1;
-        ABSL_RETURN_IF_ERROR(attributes.post_ops.Append(SumPostOp{scale}));
-        break;
-      }
-      case v1::PostOp::kMaxPooling:
-        ABSL_RETURN_IF_ERROR(attributes.post_ops.Append(MaxPoolingPostOp{}));
-        break;
-      case v1::PostOp::kMask:
-        ABSL_RETURN_IF_ERROR(attributes.post_ops.Append(MaskPostOp{post_op.mask().alpha()}));
-        break;
-      case v1::PostOp::KIND_NOT_SET:
-        return absl::InvalidArgumentError(
-            "a post-op is neither eltwise nor sum nor max pooling nor mask");
-    }
-  }
-  if (message.has_output_scales()) {
-    attributes.output_scales.mask = message.output_scales().mask();
-    attributes.output_scales.scales.assign(message.output_scales().scales().begin(),
-                                           message.output_scales().scales().end());
-  }
-  if (message.precision() < 0 || message.precision() > v1::Precision_MAX) {
-    return absl::InvalidArgumentError(absl::StrCat("unknown precision ",
-                                                   static_cast<int>(message.precision()),
-                                                   "; allowed are: exact, fast, bf16"));
-  }
-  attributes.precision = static_cast<Precision>(message.precision());
-  return attributes;
 }
 
 }  // namespace tilewire::service

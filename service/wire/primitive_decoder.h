@@ -25,6 +25,8 @@ v1::MemoryDesc EncodeMemoryDesc(const MemoryDesc& desc);
 //                     unknown numbers of enumerations
 // What the shapes mean together is checked by the engine.
 absl::StatusOr<OpDesc> DecodeOperation(const v1::PrimitiveDesc& message);
+//   kInvalidArgument  an unknown algorithm, a parameter that is not a number
+absl::StatusOr<EltwiseOp> DecodeEltwiseOp(const v1::EltwiseOp& message);
 //   kInvalidArgument  an empty or unknown post-op, a chain that is too long
 // Always in user scratchpad mode.
 absl::StatusOr<Attributes> DecodeAttributes(const v1::Attributes& message);

@@ -119,12 +119,15 @@ def _facade_surface(tree):
 
 
 # A primitive may reorder its tensors inside; the gradient of a convolution's src, where it has a
-# stride, is a deconvolution, and a deconvolution's gradients are convolutions.
+# stride, is a deconvolution, a deconvolution's gradients are convolutions, and a prelu is a binary
+# function.
 REORDERS = "engine/primitives/reorder/reorder.h"
 OTHERS = {"engine/primitives/convolution/backward/backward_data.cc":
           "engine/primitives/deconvolution/implementations.h",
           "engine/primitives/deconvolution/backward.cc":
-          "engine/primitives/convolution/convolution.h"}
+          "engine/primitives/convolution/convolution.h",
+          "engine/primitives/prelu/as_binary.cc":
+          "engine/primitives/binary/binary.h"}
 
 
 def _primitive_folder(path):

@@ -57,6 +57,7 @@ void CheckPrimitive(const v1::PrimitiveDesc& message) {
   if (!operation.ok() || !attributes.ok()) return;
   TILEWIRE_CHECK(DescribedBytes(*operation) >= 0, "bytes do not overflow");
   TILEWIRE_CHECK(DescribedOperations(*operation) >= 0, "operations do not overflow");
+  TILEWIRE_CHECK(ReferenceOperations(*operation) >= 0, "nor those of the reference");
 }
 
 }  // namespace

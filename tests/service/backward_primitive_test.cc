@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "absl/types/span.h"
 #include "tests/service/primitive_fixture.h"
 
 namespace tilewire::service {
@@ -36,6 +37,28 @@ class BackwardPrimitiveTest : public PrimitiveFixture {
     for (const v1::Tensor& output : response.outputs()) outputs[output.argument()] = output;
     return outputs;
   }
+
+  struct GradientCase {
+    std::string primitive;
+    std::vector<GivenTensor> inputs;
+    int output;
+    std::vector<float> expected;
+  };
+  void ExpectAll(absl::Span<const GradientCase> cases) {
+    for (const GradientCase& given : cases) {
+      SCOPED_TRACE(given.primitive);
+      v1::CreateResponse created;
+      const grpc::Status status = Create(given.primitive, &created);
+      ASSERT_TRUE(status.ok()) << status.error_message();
+      std::vector<v1::Tensor> inputs;
+      for (const GivenTensor& input : given.inputs) inputs.push_back(ToMessage(input));
+      const auto outputs = Run(created.id(), inputs);
+      ASSERT_TRUE(outputs.contains(given.output));
+      EXPECT_THAT(ValuesOf(outputs.at(given.output)), ElementsAreArray(given.expected));
+      for (const v1::ArgumentDesc& argument : created.arguments())
+        EXPECT_EQ(argument.written(), outputs.contains(argument.argument())) << argument.name();
+    }
+  }
 };
 
 std::string TrainedPool(absl::string_view prop_kind, absl::string_view more = "") {
@@ -54,16 +77,10 @@ v1::Tensor AsInput(const v1::Tensor& workspace) {
 }
 
 TEST_F(BackwardPrimitiveTest, GradientsOfOneKindEach) {
-  struct Case {
-    std::string primitive;
-    std::vector<GivenTensor> inputs;
-    int output;
-    std::vector<float> expected;
-  };
   const std::string four = Md("1,4", "nc"), one = Md("1,1", "nc");
   const std::string prefix = absl::StrCat(" prop_kind: ", kBackwardData, " ");
   const std::string gradients = absl::StrCat(" diff_src ", four, " diff_dst ", four);
-  const Case cases[] = {
+  const GradientCase cases[] = {
       {absl::StrCat("eltwise {", prefix, "op { algorithm: ELTWISE_RELU alpha: 0.5 } src ", four,
                     gradients, "}"),
        {{1, four, {-1, 2, -3, 4}}, {145, four, {1, 2, 3, 4}}},
@@ -86,19 +103,159 @@ TEST_F(BackwardPrimitiveTest, GradientsOfOneKindEach) {
        {10}},
   };
   Start();
-  for (const Case& given : cases) {
-    SCOPED_TRACE(given.primitive);
+  ExpectAll(cases);
+}
+
+TEST_F(BackwardPrimitiveTest, PreluBothWays) {
+  const std::string image = Md("1,2,1,2", "nchw"), slopes = Md("1,2,1,1", "nchw");
+  const std::string gradients = absl::StrCat(" src ", image, " weights ", slopes, " diff_src ",
+                                             image, " diff_dst ", image, "}");
+  const std::string all = "prelu { prop_kind: PROP_KIND_BACKWARD",
+                    unspecified = "{ dims: [1,2,1,1] type: DATA_TYPE_F32 }";
+  const GivenTensor x = {1, image, {-1, 2, -3, 0}}, a = {33, slopes, {0.5, 2}};
+  const GivenTensor dy = {145, image, {1, 2, 3, 4}};
+  const GradientCase cases[] = {
+      {absl::StrCat("prelu { src ", image, " weights ", slopes, " dst ", image, "}"),
+       {x, a},
+       17,
+       {-0.5, 2, -6, 0}},
+      {absl::StrCat("prelu { prop_kind: ", kTraining, " src ", Md("1,2,1,2", "nhwc"), " weights ",
+                    unspecified, " dst ", image,
+                    "} attributes { post_ops { eltwise { op { "
+                    "algorithm: ELTWISE_SQUARE } } } }"),
+       {x, a},
+       17,
+       {0.25, 4, 36, 0}},
+      {all + gradients, {x, a, dy}, 129, {0.5, 2, 6, 8}},
+      {all + gradients, {x, a, dy}, 161, {-1, -9}},
+      {absl::StrCat("prelu { prop_kind: ", kBackwardData, gradients),
+       {x, a, dy},
+       129,
+       {0.5, 2, 6, 8}},
+  };
+  Start();
+  ExpectAll(cases);
+  const struct {
+    std::string primitive;
+    grpc::StatusCode code;
+    const char* says;
+  } refused[] = {
+      {absl::StrCat("prelu { src ", image, " dst ", image, "}"), grpc::INVALID_ARGUMENT,
+       "weights: rank 0"},
+      {absl::StrCat("prelu { src ", image, " weights ", Md("2", "x"), " dst ", image, "}"),
+       grpc::INVALID_ARGUMENT, "weights [2] cannot be broadcast to src [1,2,1,2]"},
+      {absl::StrCat("prelu { src ", image, " weights ", slopes, " dst ", slopes, "}"),
+       grpc::INVALID_ARGUMENT, "dst"},
+      {absl::StrCat(all, " src ", image, " weights ", slopes, " diff_src ", image, "}"),
+       grpc::INVALID_ARGUMENT, "diff_dst is missing"},
+      {absl::StrCat(all, " dst ", image, gradients), grpc::INVALID_ARGUMENT, "no use for it"},
+      {absl::StrCat("prelu { prop_kind: PROP_KIND_BACKWARD_WEIGHTS", gradients),
+       grpc::UNIMPLEMENTED, "does not run backward_weights"},
+      {absl::StrCat("prelu { src { dims: 2 type: DATA_TYPE_U8 } weights ", Md("2", "x"),
+                    " dst { dims: 2 type: DATA_TYPE_U8 } }"),
+       grpc::UNIMPLEMENTED, "not u8"},
+  };
+  for (const auto& one : refused) {
+    SCOPED_TRACE(one.primitive);
     v1::CreateResponse created;
-    const grpc::Status status = Create(given.primitive, &created);
-    ASSERT_TRUE(status.ok()) << status.error_message();
-    std::vector<v1::Tensor> inputs;
-    for (const GivenTensor& input : given.inputs) inputs.push_back(ToMessage(input));
-    const auto outputs = Run(created.id(), inputs);
-    ASSERT_TRUE(outputs.contains(given.output));
-    EXPECT_THAT(ValuesOf(outputs.at(given.output)), ElementsAreArray(given.expected));
-    for (const v1::ArgumentDesc& argument : created.arguments())
-      EXPECT_EQ(argument.written(), outputs.contains(argument.argument())) << argument.name();
+    const grpc::Status status = Create(one.primitive, &created);
+    EXPECT_EQ(status.error_code(), one.code) << status.error_message();
+    EXPECT_THAT(status.error_message(), HasSubstr(one.says));
   }
+}
+
+// The kinds with weights, and what goes over their gradients.
+TEST_F(BackwardPrimitiveTest, GradientsOfProducts) {
+  const std::string src = Md("1,1,1,2", "nchw"), dst = Md("1,2,1,2", "nchw");
+  const std::string weights = Md("2,1,1,1", "oihw"), bias = Md("2", "x");
+  const std::string window = absl::StrCat(" src ", src, " weights ", weights, " dst ", dst);
+  const std::string row = Md("1,2", "nc"), matrix = Md("1,2", "oi"), one = Md("1,1", "nc");
+  const std::string product = absl::StrCat(" src ", row, " weights ", matrix, " dst ", one);
+  const std::string matmul = absl::StrCat(" src ", row, " weights ", Md("2,1", "nc"), " dst ", one);
+  const std::string of_src = absl::StrCat(" prop_kind: ", kBackwardData);
+  const std::string of_weights = " prop_kind: PROP_KIND_BACKWARD_WEIGHTS";
+  const GivenTensor x = {1, src, {1, 2}}, w = {33, weights, {3, 5}}, dy = {145, dst, {1, 2, 3, 4}};
+  const GivenTensor line = {1, row, {1, 2}}, scalar = {145, one, {10}};
+  const GradientCase cases[] = {
+      {absl::StrCat("convolution {", of_src, window, "}"), {w, dy}, 129, {18, 26}},
+      {absl::StrCat("convolution {", of_weights, window, " bias ", bias, "}"),
+       {x, dy},
+       161,
+       {5, 11}},
+      {absl::StrCat("convolution {", of_weights, window, " bias ", bias, "}"),
+       {x, dy},
+       169,
+       {3, 7}},
+      {absl::StrCat("deconvolution {", of_src, window, "}"), {w, dy}, 129, {18, 26}},
+      {absl::StrCat("deconvolution {", of_weights, window, "}"), {x, dy}, 161, {5, 11}},
+      {absl::StrCat("inner_product {", of_src, product, "}"),
+       {{33, matrix, {3, 5}}, scalar},
+       129,
+       {30, 50}},
+      {absl::StrCat("inner_product {", of_weights, product, "}"), {line, scalar}, 161, {10, 20}},
+      {absl::StrCat("matmul {", of_src, matmul, "}"),
+       {{33, Md("2,1", "nc"), {3, 5}}, scalar},
+       129,
+       {30, 50}},
+      {absl::StrCat("matmul {", of_weights, matmul, "}"), {line, scalar}, 161, {10, 20}},
+      {absl::StrCat("inner_product {", of_src, product,
+                    "} attributes { post_ops { sum {} } post_ops { mask { alpha: 0.5 } } }"),
+       {{33, matrix, {3, 5}}, scalar, {129, row, {1, -10}}, {2, row, {0, 1}}},
+       129,
+       {15.5, 40}},
+  };
+  Start();
+  ExpectAll(cases);
+}
+
+TEST_F(BackwardPrimitiveTest, GradientsOfNormalizationsAndImages) {
+  const std::string four = Md("1,1,4", "ncw"), channel = Md("1", "x"), pair = Md("2,1", "nc");
+  const std::string rows = Md("2,2", "nc"), row = Md("2,2", "nc"), per_row = Md("2", "x");
+  const std::string all =
+      " prop_kind: PROP_KIND_BACKWARD use_global_stats: true "
+      "use_scale_shift: true ";
+  const std::string of_src = absl::StrCat(" prop_kind: ", kBackwardData);
+  const std::string gradients = absl::StrCat(" src ", four, " diff_src ", four, " diff_dst ", four);
+  const std::vector<GivenTensor> normalized = {{1, four, {1, 2, 3, 4}},
+                                               {49, channel, {2}},
+                                               {50, channel, {4}},
+                                               {33, pair, {6, 7}},
+                                               {145, four, {1, 2, 3, 4}}};
+  const std::vector<GivenTensor> of_rows = {{1, rows, {1, 3, 0, 4}},
+                                            {49, per_row, {2, 2}},
+                                            {50, per_row, {1, 4}},
+                                            {33, row, {2, 4, 0, 0}},
+                                            {145, rows, {1, 2, 3, 4}}};
+  const std::string layer = absl::StrCat("layer_normalization {", all, " src ", rows, " diff_src ",
+                                         rows, " diff_dst ", rows, "}");
+  const GradientCase cases[] = {
+      {absl::StrCat("batch_normalization {", all, gradients, "}"), normalized, 129, {3, 6, 9, 12}},
+      {absl::StrCat("batch_normalization {", all, gradients, "}"), normalized, 161, {5, 10}},
+      {layer, of_rows, 129, {2, 8, 3, 8}},
+      {layer, of_rows, 161, {-4, 6, 4, 6}},
+      // With alpha 0 the gradient is dy k^-beta.
+      {absl::StrCat("lrn {", of_src, gradients, " local_size: 1 alpha: 0 beta: 1 k: 2 }"),
+       {{1, four, {1, 2, 3, 4}}, {145, four, {2, 4, 6, 8}}},
+       129,
+       {1, 2, 3, 4}},
+      {absl::StrCat("resampling {", of_src, " algorithm: RESAMPLING_NEAREST src ",
+                    Md("1,1,2", "ncw"), " dst ", four, "}"),
+       {{145, four, {1, 2, 3, 4}}},
+       129,
+       {3, 7}},
+      {absl::StrCat("pooling {", of_src, " algorithm: POOLING_AVG_INCLUDE_PADDING src ", four,
+                    " dst ", Md("1,1,2", "ncw"), " kernel: 2 strides: 2 }"),
+       {{145, Md("1,1,2", "ncw"), {2, 4}}},
+       129,
+       {1, 1, 2, 2}},
+      {absl::StrCat("shuffle {", of_src, " axis: 1 group_size: 3 src ", Md("1,6", "nc"), " dst ",
+                    Md("1,6", "nc"), "}"),
+       {{145, Md("1,6", "nc"), {0, 1, 2, 3, 4, 5}}},
+       129,
+       {0, 2, 4, 1, 3, 5}},
+  };
+  Start();
+  ExpectAll(cases);
 }
 
 TEST_F(BackwardPrimitiveTest, AWorkspaceGoesFromForwardToBackward) {

@@ -43,13 +43,17 @@ struct GivenTensor {
   std::vector<float> values;
 };
 
-inline v1::Tensor ToMessage(const GivenTensor& given) {
+template <typename T>
+v1::Tensor ToMessage(int argument, const std::string& desc, const std::vector<T>& values) {
   v1::Tensor tensor;
-  tensor.set_argument(given.argument);
-  const std::string fields = given.desc.substr(1, given.desc.size() - 2);  // without the braces
+  tensor.set_argument(argument);
+  const std::string fields = desc.substr(1, desc.size() - 2);  // without the braces
   *tensor.mutable_desc() = FromText<v1::MemoryDesc>(fields);
-  tensor.set_content(given.values.data(), given.values.size() * sizeof(float));
+  tensor.set_content(values.data(), values.size() * sizeof(T));
   return tensor;
+}
+inline v1::Tensor ToMessage(const GivenTensor& given) {
+  return ToMessage(given.argument, given.desc, given.values);
 }
 
 inline std::vector<float> ValuesOf(const v1::Tensor& tensor) {

@@ -15,7 +15,8 @@ from tilewire.errors import Error, InvalidArgument
 # The protocol's datatypes by the wire's numbers of those that primitives have.
 _DATATYPES = {wire.enum('tilewire.v1.DataType')[name]: datatype for name, datatype in (
     ('DATA_TYPE_F16', 'FP16'), ('DATA_TYPE_BF16', 'BF16'), ('DATA_TYPE_F32', 'FP32'),
-    ('DATA_TYPE_S32', 'INT32'), ('DATA_TYPE_S8', 'INT8'), ('DATA_TYPE_U8', 'UINT8'))}
+    ('DATA_TYPE_S32', 'INT32'), ('DATA_TYPE_S8', 'INT8'), ('DATA_TYPE_U8', 'UINT8'),
+    ('DATA_TYPE_S64', 'INT64'))}
 _TYPES = {datatype: number for number, datatype in _DATATYPES.items()}
 _ARGUMENTS = wire.enum('tilewire.v1.Argument')
 # The arguments that are written, for servers that do not say it.

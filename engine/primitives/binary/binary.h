@@ -20,7 +20,7 @@
 //
 // Arguments kArgSrc, kArgSrc1, kArgDst; backward kArgSrc, kArgSrc1, kArgDiffDst (all read),
 //           kArgDiffSrc, kArgDiffSrc1. dst is then a shape without a tensor.
-// Wire      all but prelu, which only models use.
+// Wire      all but prelu, which is a primitive of its own there: prelu/prelu.h.
 // Layouts   any; dst and the gradients may be `any`: the layouts of src0 and src1.
 // Post-ops  eltwise and sum, forward.
 // In place  diff_src0 may be the memory of diff_dst where their layouts are the same.

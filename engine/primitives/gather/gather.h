@@ -18,7 +18,6 @@
 //           kArgDiffWeights, in the layouts of the fields dst and src.
 // Execute   kInvalidArgument for an index outside [-size, size) or NaN; nothing is written then.
 // Threads   immutable; see primitive.h.
-// Wire      not offered: only models use it.
 // Source    ONNX, Gather.
 #ifndef ENGINE_PRIMITIVES_GATHER_GATHER_H_
 #define ENGINE_PRIMITIVES_GATHER_GATHER_H_

@@ -155,6 +155,16 @@ absl::StatusOr<OpDesc> RandomBinary(TensorMaker& make) {
   return desc;
 }
 
+absl::StatusOr<OpDesc> RandomPrelu(TensorMaker& make) {
+  PreluDesc desc;
+  const Dims dims = ImageSizes(make.random());
+  Dims shared = dims;
+  for (int64_t& dim : shared) dim = Chance(make.random(), 50) ? dim : 1;
+  ABSL_RETURN_IF_ERROR(FillUnary(make, dims, &desc));
+  ABSL_ASSIGN_OR_RETURN(desc.weights, make.Weights(shared));
+  return desc;
+}
+
 template <typename Desc>
 absl::StatusOr<OpDesc> RandomNormalization(TensorMaker& make) {
   Desc desc;
@@ -258,6 +268,7 @@ absl::StatusOr<OpDesc> RandomOperation(TensorMaker& make) {
                                     RandomDeconvolution,
                                     RandomSelect,
                                     RandomGather,
+                                    RandomPrelu,
                                     RandomGatherChannels,
                                     RandomQuantize,
                                     RandomIntegerSum,
@@ -292,7 +303,8 @@ absl::StatusOr<OpDesc> RandomTrainedOperation(TensorMaker& make) {
                                     RandomReduction,
                                     RandomMatmul,
                                     RandomDeconvolution,
-                                    RandomGather})(make);
+                                    RandomGather,
+                                    RandomPrelu})(make);
 }
 
 absl::StatusOr<Attributes> RandomAttributes(TensorMaker& make, const OpDesc& desc) {

@@ -20,7 +20,7 @@ PropKind RandomKind(Random& random) {
   if (Chance(random, 3))
     return Pick(random, {PropKind::kForwardInference, PropKind::kBackward, kData, kWeights});
   if (Chance(random, 12)) return PropKind::kForwardTraining;
-  if constexpr (requires(Desc desc) { desc.use_scale_shift; }) {
+  if constexpr (requires(Desc desc) { desc.use_scale_shift; } || std::is_same_v<Desc, PreluDesc>) {
     return Pick(random, {PropKind::kBackward, kData});
   } else if constexpr (requires(Desc desc) { desc.bias; }) {
     return Pick(random, {kData, kWeights});
