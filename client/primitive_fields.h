@@ -24,6 +24,9 @@ absl::Status FillDst(const PrimitiveText& text, const std::vector<int64_t>& dims
 // [T,N,I], text.hidden and text.direction.
 absl::Status FillRnn(const PrimitiveText& text, const v1::MemoryDesc& src, v1::Rnn* op);
 
+// The elements of `src` along text.axis that text.indices, of s32 unless it names a type, takes.
+absl::Status FillGather(const PrimitiveText& text, const v1::MemoryDesc& src, v1::Gather* op);
+
 }  // namespace tilewire::client
 
 #endif  // CLIENT_PRIMITIVE_FIELDS_H_

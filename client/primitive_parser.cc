@@ -324,6 +324,18 @@ absl::Status Fill(const PrimitiveText& text, const Sources& srcs, v1::Rnn* op) {
   return FillRnn(text, srcs.front(), op);
 }
 
+absl::Status Fill(const PrimitiveText& text, const Sources& srcs, v1::Gather* op) {
+  return FillGather(text, srcs.front(), op);
+}
+
+absl::Status Fill(const PrimitiveText& text, const Sources& srcs, v1::Prelu* op) {
+  absl::StatusOr<v1::MemoryDesc> weights = ParseWeights(text, "1x64x1x1");
+  if (!weights.ok()) return weights.status();
+  *op->mutable_weights() = *std::move(weights);
+  LetChoose(op->mutable_weights());
+  return FillSrcAndDst(text, srcs.front(), op);
+}
+
 absl::Status Fill(const PrimitiveText& text, const Sources& srcs, v1::Reorder* op) {
   if (text.dst.empty())
     return absl::InvalidArgumentError("reorder needs --dst, for example --dst=1x64x56x56:nChw16c");
@@ -404,6 +416,8 @@ constexpr Kind kKinds[] = {
     TILEWIRE_KIND(batch_normalization),
     TILEWIRE_KIND(layer_normalization),
     TILEWIRE_KIND(rnn),
+    TILEWIRE_KIND(gather),
+    TILEWIRE_KIND(prelu),
 };
 #undef TILEWIRE_KIND
 
@@ -443,6 +457,10 @@ absl::StatusOr<v1::PrimitiveDesc> ParsePrimitive(const PrimitiveText& text) {
     }
     if (name == "max_pooling") {
       post_op->mutable_max_pooling();
+      continue;
+    }
+    if (name == "mask") {
+      post_op->mutable_mask();
       continue;
     }
     auto algorithm = ParseEnum<v1::EltwiseAlgorithm>("post-op", "ELTWISE_", name);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/primitive_request.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -34,40 +35,82 @@ v1::DataType TypeAsSent(const v1::ArgumentDesc& argument, bool less_exactly) {
   return rounds ? v1::DATA_TYPE_F32 : argument.desc().type();
 }
 
-// The caller's own layout where it was named; plain and dense otherwise.
+// In the layout that the caller named for a tensor of the same rank; plain and dense otherwise.
 v1::MemoryDesc AsSent(const v1::MemoryDesc* described, const v1::MemoryDesc& chosen) {
-  const bool dense_tag =
-      described != nullptr && (described->tag() == "nhwc" || described->tag() == "nchw");
-  return dense_tag ? *described : Plain(chosen);
+  v1::MemoryDesc sent = Plain(chosen);
+  if (described != nullptr && described->dims_size() == chosen.dims_size() &&
+      (described->tag() == "nhwc" || described->tag() == "nchw"))
+    sent.set_tag(described->tag());
+  return sent;
+}
+
+int64_t ElementsOf(const v1::MemoryDesc& desc) {
+  int64_t count = 1;
+  for (const int64_t size : desc.dims()) count *= size;
+  return count;
+}
+
+// Random bits for `count` elements, the same for the same count.
+class RandomBits {
+ public:
+  explicit RandomBits(int64_t count) : state_(2 * count + 1) {}
+  uint64_t Next() { return state_ = state_ * 6364136223846793005u + 1442695040888963407u; }
+
+ private:
+  uint64_t state_;
+};
+
+template <typename T>
+void Append(T number, std::string* bytes) {
+  bytes->append(reinterpret_cast<const char*>(&number), sizeof(number));
 }
 
 // f32 in [-1, 1), small integers in the integer types.
 absl::StatusOr<std::string> Values(const v1::MemoryDesc& desc) {
-  int64_t count = 1;
-  for (const int64_t size : desc.dims()) count *= size;
-  uint64_t state = 2 * count + 1;
-  const auto next = [&state] {
-    return state = state * 6364136223846793005u + 1442695040888963407u;
-  };
+  const int64_t count = ElementsOf(desc);
+  RandomBits random(count);
   std::string bytes;
   for (int64_t i = 0; i < count; ++i) {
     if (desc.type() == v1::DATA_TYPE_F32) {
-      const float value = static_cast<float>(next() >> 40) * 0x1p-23f - 1;
-      bytes.append(reinterpret_cast<const char*>(&value), sizeof(value));
+      Append(static_cast<float>(random.Next() >> 40) * 0x1p-23f - 1, &bytes);
     } else if (desc.type() == v1::DATA_TYPE_BF16) {  // the upper half of an f32
-      const float value = static_cast<float>(next() >> 40) * 0x1p-23f - 1;
-      const auto upper = static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16);
-      bytes.append(reinterpret_cast<const char*>(&upper), sizeof(upper));
+      const float value = static_cast<float>(random.Next() >> 40) * 0x1p-23f - 1;
+      Append(static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16), &bytes);
     } else if (desc.type() == v1::DATA_TYPE_S32) {
-      const int32_t value = static_cast<int32_t>(next() >> 60);
-      bytes.append(reinterpret_cast<const char*>(&value), sizeof(value));
+      Append(static_cast<int32_t>(random.Next() >> 60), &bytes);
     } else if (desc.type() == v1::DATA_TYPE_S8 || desc.type() == v1::DATA_TYPE_U8) {
-      bytes.push_back(static_cast<char>(next() >> 60));
+      bytes.push_back(static_cast<char>(random.Next() >> 60));
     } else {
       return absl::UnimplementedError(absl::StrCat("no random values for ", ToText(desc)));
     }
   }
   return bytes;
+}
+
+// Numbers in [0, size).
+std::string Indices(const v1::MemoryDesc& desc, int64_t size) {
+  const int64_t count = ElementsOf(desc);
+  RandomBits random(count);
+  std::string bytes;
+  for (int64_t i = 0; i < count; ++i) {
+    const auto index = static_cast<int64_t>((random.Next() >> 33) % size);
+    if (desc.type() == v1::DATA_TYPE_S64) {
+      Append(index, &bytes);
+    } else if (desc.type() == v1::DATA_TYPE_F32) {  // whole numbers as far as it has all of them
+      Append(static_cast<float>(std::min<int64_t>(index, 1 << 24)), &bytes);
+    } else {
+      Append(static_cast<int32_t>(index), &bytes);
+    }
+  }
+  return bytes;
+}
+
+absl::StatusOr<std::string> InputValues(const v1::PrimitiveDesc& desc, int argument,
+                                        const v1::MemoryDesc& tensor) {
+  const v1::Gather& gather = desc.gather();
+  if (desc.has_gather() && argument == v1::ARGUMENT_INDICES)
+    return Indices(tensor, std::max<int64_t>(1, gather.src().dims(gather.axis())));
+  return Values(tensor);
 }
 
 const v1::MemoryDesc* DescribedSrc(const v1::PrimitiveDesc& desc) {
@@ -96,6 +139,10 @@ const v1::MemoryDesc* DescribedSrc(const v1::PrimitiveDesc& desc) {
       return &desc.batch_normalization().src();
     case v1::PrimitiveDesc::kResampling:
       return &desc.resampling().src();
+    case v1::PrimitiveDesc::kGather:
+      return &desc.gather().src();
+    case v1::PrimitiveDesc::kPrelu:
+      return &desc.prelu().src();
     default:
       return nullptr;
   }
@@ -135,7 +182,7 @@ absl::StatusOr<v1::ExecuteRequest> MakeExecuteRequest(const v1::PrimitiveDesc& d
     *input->mutable_desc() = AsSent(is_src ? DescribedSrc(desc) : nullptr, argument.desc());
     const bool less_exactly = desc.attributes().precision() != v1::PRECISION_EXACT;
     input->mutable_desc()->set_type(TypeAsSent(argument, less_exactly));
-    absl::StatusOr<std::string> values = Values(input->desc());
+    absl::StatusOr<std::string> values = InputValues(desc, argument.argument(), input->desc());
     if (!values.ok()) return values.status();
     input->set_content(*std::move(values));
   }

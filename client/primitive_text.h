@@ -19,7 +19,8 @@ namespace tilewire::client {
 struct PrimitiveText {
   std::string kind;               // one of PrimitiveKinds()
   std::vector<std::string> srcs;  // one; two for binary, several for sum and concat
-  std::string weights;            // [O, I/groups, ...]
+  std::string weights;            // [O, I/groups, ...]; of prelu the slopes
+  std::string indices;            // of gather
   std::string dst;                // empty: the shape follows and the primitive chooses the layout
   bool bias = false, backward = false, global_stats = false, scale_shift = false;
   int32_t src_zero_point = 0, weights_zero_point = 0;  // of matmul
@@ -35,7 +36,7 @@ struct PrimitiveText {
   float p = 2, eps = 1e-5f;                // of reductions; eps of normalizations too
   int64_t local_size = 5;                  // of lrn
   std::vector<float> scales;               // of sum; 1 if none
-  std::vector<std::string> post_ops;       // "relu", "sum", "max_pooling", ... in order
+  std::vector<std::string> post_ops;       // "relu", "sum", "mask", ... in order
   std::string precision = "exact";         // of products of f32: exact|fast|bf16
   std::string prop = "forward_inference";  // forward_training, backward, backward_data, ...
 };

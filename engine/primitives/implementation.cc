@@ -21,6 +21,14 @@ struct Reason {
   std::vector<absl::string_view> rows;
 };
 
+// The names of rows; how many they are where many never looked at the descriptor.
+std::string RowsText(const Reason& reason) {
+  constexpr size_t kMostNamed = 8;
+  if (reason.by_descriptor || reason.rows.size() <= kMostNamed)
+    return absl::StrJoin(reason.rows, ", ");
+  return absl::StrCat(reason.rows.size(), " implementations");
+}
+
 // Reasons that fewest rows share come first: they tell most of the descriptor, and clients may cut
 // a long message. Rows that never looked at the descriptor come last.
 absl::Status NoneTakes(const std::vector<Refusal>& refusals) {
@@ -39,7 +47,7 @@ absl::Status NoneTakes(const std::vector<Refusal>& refusals) {
   });
   std::string message = "no implementation takes this descriptor";
   for (const auto& [text, reason] : reasons)
-    absl::StrAppend(&message, "; ", absl::StrJoin(reason.rows, ", "), ": ", text);
+    absl::StrAppend(&message, "; ", RowsText(reason), ": ", text);
   return Unimplemented(message);
 }
 

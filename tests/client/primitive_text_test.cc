@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <set>
+
 #include "client/primitive_parser.h"
 #include "client/primitive_request.h"
 #include "tests/support/status_matchers.h"
@@ -54,6 +57,20 @@ TEST(ParsePrimitive, ConcatAddsAlongTheAxis) {
   EXPECT_THAT(desc->concat().dst().dims(), ElementsAre(1, 40, 6, 5));
 }
 
+TEST(ParsePrimitive, IndicesTakeThePlaceOfAnAxis) {
+  PrimitiveText text{.kind = "gather", .srcs = {"4x10x5"}, .indices = "3x2"};
+  text.axis = 1;
+  auto desc = ParsePrimitive(text);
+  ASSERT_THAT(desc, IsOk());
+  EXPECT_THAT(desc->gather().dst().dims(), ElementsAre(4, 3, 2, 5));
+  EXPECT_EQ(desc->gather().indices().type(), v1::DATA_TYPE_S32);
+  text.indices = "s64:7";
+  desc = ParsePrimitive(text);
+  ASSERT_THAT(desc, IsOk());
+  EXPECT_THAT(desc->gather().dst().dims(), ElementsAre(4, 7, 5));
+  EXPECT_EQ(desc->gather().indices().type(), v1::DATA_TYPE_S64);
+}
+
 TEST(ParsePrimitive, WeightsOfARecurrentNetworkFollow) {
   PrimitiveText text{.kind = "rnn", .srcs = {"20x3x16"}, .bias = true};
   text.hidden = 8;
@@ -88,6 +105,17 @@ TEST(ParsePrimitive, BackwardReadsWhatItsKindReads) {
   text.prop = "sideways";
   EXPECT_THAT(ParsePrimitive(text), StatusIs(absl::StatusCode::kInvalidArgument,
                                              ::testing::HasSubstr("one of forward_training")));
+}
+
+TEST(ParsePrimitive, GradientsAreAddedAndMasked) {
+  PrimitiveText text{.kind = "inner_product", .srcs = {"2x8"}, .weights = "4x8"};
+  text.prop = "backward_data";
+  text.post_ops = {"sum", "mask"};
+  const auto desc = ParsePrimitive(text);
+  ASSERT_THAT(desc, IsOk());
+  ASSERT_EQ(desc->attributes().post_ops_size(), 2);
+  EXPECT_TRUE(desc->attributes().post_ops(0).has_sum());
+  EXPECT_TRUE(desc->attributes().post_ops(1).has_mask());
 }
 
 TEST(ParsePrimitive, SaysWhatIsWrong) {
@@ -131,22 +159,71 @@ TEST(ParsePrimitive, SaysWhatIsWrong) {
   }
 }
 
+void AddArgument(v1::Argument argument, const v1::MemoryDesc& desc, v1::CreateResponse* created) {
+  v1::ArgumentDesc* added = created->add_arguments();
+  added->set_argument(argument);
+  *added->mutable_desc() = desc;
+}
+
 TEST(MakeExecuteRequest, SumPostOpBringsTheDestinationToo) {
   const auto desc = ParsePrimitive({.kind = "eltwise", .srcs = {"1x2"}, .post_ops = {"sum"}});
   ASSERT_THAT(desc, IsOk());
   v1::CreateResponse created;
   created.set_id("id");
-  for (const int argument : {v1::ARGUMENT_SRC, v1::ARGUMENT_DST}) {
-    v1::ArgumentDesc* added = created.add_arguments();
-    added->set_argument(argument);
-    *added->mutable_desc() = *ParseMemoryDesc("1x2:nc");
-  }
+  for (const v1::Argument argument : {v1::ARGUMENT_SRC, v1::ARGUMENT_DST})
+    AddArgument(argument, *ParseMemoryDesc("1x2:nc"), &created);
   const auto request = MakeExecuteRequest(*desc, created);
   ASSERT_THAT(request, IsOk());
   ASSERT_EQ(request->inputs_size(), 2);
   EXPECT_EQ(request->inputs(1).argument(), v1::ARGUMENT_DST);
   EXPECT_EQ(request->inputs(1).content().size(), 8);
   ASSERT_EQ(request->outputs_size(), 1);
+}
+
+// Made-up indices are inside, whatever their type.
+TEST(MakeExecuteRequest, IndicesNameElements) {
+  for (const char* indices : {"s32:200", "s64:200", "f32:200"}) {
+    SCOPED_TRACE(indices);
+    PrimitiveText text{.kind = "gather", .srcs = {"3x5"}, .indices = indices};
+    text.axis = 0;
+    const auto desc = ParsePrimitive(text);
+    ASSERT_THAT(desc, IsOk());
+    v1::CreateResponse created;
+    AddArgument(v1::ARGUMENT_INDICES, desc->gather().indices(), &created);
+    const auto request = MakeExecuteRequest(*desc, created);
+    ASSERT_THAT(request, IsOk());
+    const std::string& bytes = request->inputs(0).content();
+    const v1::DataType type = desc->gather().indices().type();
+    const size_t size = type == v1::DATA_TYPE_S64 ? 8 : 4;
+    ASSERT_EQ(bytes.size(), 200 * size);
+    std::set<double> found;
+    for (size_t i = 0; i < bytes.size(); i += size) {
+      float real;
+      int32_t narrow;
+      int64_t wide = 0;
+      std::memcpy(&real, &bytes[i], 4);
+      std::memcpy(&narrow, &bytes[i], 4);
+      std::memcpy(&wide, &bytes[i], size);
+      const bool is_real = type == v1::DATA_TYPE_F32;
+      found.insert(is_real ? real : static_cast<double>(size == 8 ? wide : narrow));
+    }
+    EXPECT_THAT(found, ElementsAre(0, 1, 2));
+  }
+}
+
+// A gradient may have other sizes than the src whose layout was named.
+TEST(MakeExecuteRequest, GradientsAreSentInTheLayoutOfSrc) {
+  PrimitiveText text{.kind = "pooling", .srcs = {"1x3x8x8:nhwc"}};
+  text.kernel = "2";
+  text.strides = "2";
+  text.prop = "backward_data";
+  const auto desc = ParsePrimitive(text);
+  ASSERT_THAT(desc, IsOk());
+  v1::CreateResponse created;
+  AddArgument(v1::ARGUMENT_DIFF_DST, desc->pooling().dst(), &created);
+  const auto request = MakeExecuteRequest(*desc, created);
+  ASSERT_THAT(request, IsOk());
+  EXPECT_EQ(ToText(request->inputs(0).desc()), "f32:1x3x4x4:nhwc");
 }
 
 TEST(ToText, NamesTypeShapeAndLayout) {

@@ -217,6 +217,58 @@ primitive 'sum/' sum --src 1x8x5x5 1x8x5x5 --scales 1 0.5
 primitive 'concat/' concat --src 1x24x6x5 1x16x6x5 --axis=1
 primitive 'shuffle/' shuffle --src=1x40x6x5 --group_size=10
 primitive 'diff_src' shuffle --src=1x40x6x5 --group_size=10 --backward
+primitive 'indices +s64:3x2' gather --src=2x9x4 --indices=s64:3x2 --axis=1
+primitive 'dst +f32:2x9x9' gather --src=2x9x4:acb --indices=s32:9 --axis=2
+primitive 'indices +s32:5' gather --src=u8:30x7 --indices=5 --axis=0
+primitive 'gather/' gather --src=30x7 --indices=f32:5 --axis=0
+primitive 'weights +f32:1x17x1x1:nhwc' prelu --src=2x17x5x5:nhwc --weights=1x17x1x1
+primitive 'prelu/' prelu --src=2x17x5x5 --weights=1x1x1x1 --relu --prop=forward_training
+# Gradients that each kind writes.
+convolved=(convolution --src=2x16x9x9 --weights=32x16x3x3 --padding=1)
+primitive 'diff_src +f32:2x16x9x9' "${convolved[@]}" --prop=backward_data
+primitive 'not taken +[0-9]+ others?: does not run backward_data' "${convolved[@]}" --prop=backward_data
+expect 1 'convolution runs --prop=.*, backward_data, backward_weights$' primitive "${convolved[@]}" --prop=backward
+primitive 'src1 ' "${convolved[@]}" --prop=backward_data --post_op sum mask
+primitive 'diff_weights +f32:32x16x3x3' "${convolved[@]}" --prop=backward_weights
+primitive 'diff_bias +f32:32' "${convolved[@]}" --bias --prop=backward_weights
+primitive 'diff_src' deconvolution --src=1x8x5x5 --weights=4x8x2x2 --prop=backward_data
+primitive 'diff_weights' deconvolution --src=1x8x5x5 --weights=4x8x2x2 --prop=backward_weights
+primitive 'diff_src' inner_product --src=3x100 --weights=10x100 --prop=backward_data
+primitive 'diff_weights' inner_product --src=3x100 --weights=10x100 --prop=backward_weights
+primitive 'diff_src' matmul --src=2x30x40 --weights=2x40x20 --prop=backward_data
+primitive 'diff_weights' matmul --src=2x30x40 --weights=1x40x20 --prop=backward_weights
+primitive 'workspace' pooling --src=1x17x12x12 --kernel=2 --strides=2 --prop=forward_training
+primitive 'diff_src' pooling --src=1x17x12x12 --kernel=2 --strides=2 --prop=backward_data
+primitive 'diff_src' pooling --src=1x17x12x12 --kernel=2 --algorithm=avg_exclude_padding --prop=backward_data
+primitive 'diff_src' eltwise --src=1x17x5x5 --algorithm=gelu --prop=backward_data
+primitive 'diff_src' softmax --src=2x10 --axis=1 --prop=backward_data
+primitive 'diff_src' lrn --src=1x20x5x5 --local_size=5 --prop=backward_data
+primitive 'diff_src1' binary --src 1x17x5x5 1x17x1x1 --algorithm=mul --prop=backward_data
+primitive 'diff_src' resampling --src=1x17x5x5 --dst=1x17x9x9 --prop=backward_data
+primitive 'diff_src' reduction --src=1x17x5x5 --dst=1x17x1x1 --algorithm=mean --prop=backward_data
+primitive 'diff_weights' batch_normalization --src=2x17x5x5 --scale_shift --prop=backward
+primitive 'diff_weights' layer_normalization --src=6x40 --scale_shift --prop=backward
+primitive 'diff_src' layer_normalization --src=6x40 --prop=backward_data
+primitive 'diff_weights +f32:30x7' gather --src=30x7 --indices=s64:2x40 --axis=0 --prop=backward_weights
+primitive 'diff_weights +f32:1x17x1x1' prelu --src=2x17x5x5 --weights=1x17x1x1 --prop=backward
+primitive 'diff_src +f32:2x17x5x5' prelu --src=2x17x5x5 --weights=2x17x5x5 --prop=backward_data
+# A gradient whose dst has other sizes than a src in a layout with a name.
+primitive 'diff_src' pooling --src=1x17x12x12:nhwc --kernel=2 --strides=2 --prop=backward_data
+expect 1 'does not run backward_data' primitive gather --src=30x7 --indices=5 --axis=0 \
+  --prop=backward_data --server="$server_address"
+expect 1 'does not run backward_weights' primitive prelu --src=1x8 --weights=1x8 \
+  --prop=backward_weights --server="$server_address"
+expect 1 'cannot be broadcast to src' primitive prelu --src=1x8 --weights=8 --server="$server_address"
+expect 1 'type s64 is for the indices of a gather alone' primitive eltwise --src=s64:1x8 \
+  --server="$server_address"
+expect 1 'indices of f32, s32 and s64 only' primitive gather --src=30x7 --indices=u8:5 --axis=0 \
+  --server="$server_address"
+expect 2 'gather needs --indices, for example' primitive gather --src=30x7
+expect 2 "axis '2' is not in .0, 2." primitive gather --src=30x7 --indices=5 --axis=2
+expect 2 'weights is missing, for example --weights=1x64x1x1' primitive prelu --src=30x7
+expect 2 'binary does not take --indices' primitive binary --src 3x7 3x7 --indices=5
+expect 1 'does not run backward_weights' primitive eltwise --src=1x8 \
+  --prop=backward_weights --server="$server_address"
 primitive 'dst .*nChw16c' reorder --src=1x17x5x5 --dst=1x17x5x5:nChw16c
 expect 2 'which primitive' primitive --src=1x2
 
@@ -276,16 +328,26 @@ expect 2 'layers.txt:1: eltwise does not take --padding' primitive bench "$layer
 expect 2 'file' primitive bench
 # A line that the server refuses does not keep the others from being timed.
 printf '%s\n' 'convolution --src=1x64x9x9 --weights=64x64x3x3 --algorithm=winograd --strides=2' \
-  'eltwise --src=1x16x9x9' >"$layers"
+  'eltwise --src=1x16x9x9' 'gather --src=9x4 --indices=s64:3 --axis=0 --prop=backward_weights' \
+  'prelu --src=1x16x9x9 --weights=1x16x1x1 --prop=backward' >"$layers"
 expect 1 '^ +failed +convolution' primitive bench "$layers"
 expect 1 'no implementation takes this descriptor; .*winograd.*strid' primitive bench "$layers"
 expect 1 'eltwise/' primitive bench "$layers"
+expect 1 'gather/slice_sum' primitive bench "$layers"
+expect 1 'prelu/' primitive bench "$layers"
 expect 1 "'bogus'; of rank 4 there are .*nchw, .*nChw16c" primitive reorder --src=1x2x3x4 --dst=1x2x3x4:bogus
 expect 1 'primitive KIND --help' primitive convolution --src=1x64x28x28 --weights=64x63x3x3
 expect 2 'kernel' primitive pooling --src=1x2x3x4
 
 expect 0 '^[* ] avx2 +pooling/avx2_f32 +f32' implementations --primitive=pooling
 expect 0 '^\* baseline +reorder/reference +f32 bf16 f16 s32 s8 u8' implementations
+for kind in batch_normalization binary convolution deconvolution eltwise gather inner_product \
+  layer_normalization lrn matmul pooling prelu reduction resampling softmax; do
+  grep -qE "baseline +$kind/reference_backward" "$out" || {
+    echo "FAILED: the implementations have no backward of $kind"
+    failures=$((failures + 1))
+  }
+done
 
 # Values that no option takes, each named.
 expect 2 "'nan' is not a number from 0.01" load --model=digits --duration=nan

@@ -3,9 +3,15 @@
 // `tilewire primitive`: compile one primitive on the server, run it, print what was chosen and how
 // long it took.
 #include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "client/amount_text.h"
 #include "client/tool/command.h"
 #include "client/tool/open_layouts.h"
@@ -27,6 +33,29 @@ outputs, and what it means: GFLOP/s of products of matrices, their share of what
 the threads can compute in f32 registers (measured beside them), and GB/s of all
 tensors. Integer kernels may exceed the peak.)";
 
+// How a server's reason begins for an implementation of another propagation.
+constexpr absl::string_view kOtherPropagation = "does not run ";
+
+// Many implementations may be of another propagation, which says nothing of this descriptor.
+void PrintRefusals(const v1::CreateResponse& created) {
+  std::vector<std::pair<std::string, int>> others;  // a reason, and of how many it is
+  for (const v1::Refusal& refusal : created.refusals()) {
+    if (!absl::StartsWith(refusal.reason(), kOtherPropagation)) {
+      absl::PrintF("not taken       %s: %s\n", refusal.implementation(), refusal.reason());
+      continue;
+    }
+    const auto known = absl::c_find_if(
+        others, [&refusal](const auto& one) { return one.first == refusal.reason(); });
+    if (known != others.end()) {
+      ++known->second;
+    } else {
+      others.emplace_back(refusal.reason(), 1);
+    }
+  }
+  for (const auto& [reason, count] : others)
+    absl::PrintF("not taken       %s: %s\n", CountText(count, "other"), reason);
+}
+
 void PrintCreated(const v1::CreateResponse& created) {
   absl::PrintF("implementation  %s\n", created.implementation());
   if (created.cycles() > 0)
@@ -36,9 +65,7 @@ void PrintCreated(const v1::CreateResponse& created) {
                  argument.text().empty() ? ToText(argument.desc()) : argument.text(),
                  BytesText(argument.size_bytes()));
   }
-  for (const v1::Refusal& refusal : created.refusals()) {
-    absl::PrintF("not taken       %s: %s\n", refusal.implementation(), refusal.reason());
-  }
+  PrintRefusals(created);
   for (const std::string& dump : created.dumps()) absl::PrintF("code dumped     %s\n", dump);
   absl::PrintF("scratchpad      %s\n", BytesText(created.scratchpad_bytes()));
   if (created.cache_hit()) {
@@ -76,7 +103,14 @@ int RunPrimitive(const Server& server, const PrimitiveOptions& options, int repe
   auto client = server.Connect();
   if (!client.ok()) return Report(client.status());
   auto runs = CreateOn(client->get(), *desc);
-  if (!runs.ok()) return Report(runs.status(), kWhenPrimitiveInvalid);
+  if (!runs.ok()) {
+    const int exit_code = Report(runs.status(), kWhenPrimitiveInvalid);
+    if (absl::StrContains(runs.status().message(),
+                          absl::StrCat(kOtherPropagation, options.text.prop)))
+      absl::FPrintF(stderr, "%s runs --prop=%s\n", options.text.kind,
+                    absl::StrReplaceAll(PropagationsOf(options.text.kind), {{" ", ", "}}));
+    return exit_code;
+  }
   PrintCreated(runs->created);
   if (auto timed = TimeRuns(client->get(), *desc, repeat, &*runs); !timed.ok())
     return Report(timed, kWhenPrimitiveInvalid);

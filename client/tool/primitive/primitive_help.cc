@@ -157,6 +157,19 @@ std::vector<KindHelp> ElementKinds() {
             {"--axis", "counted from 0"},
             {"--group_size", "a divisor of the axis' size"},
             {"--backward", "the opposite direction"}}},
+          {"gather",
+           "The elements of src along an axis that indices name.",
+           "--src=1000x64 --indices=s64:8x16 --axis=0",
+           {any,
+            {"--indices", "[type:]dims[:layout] of s32 (the default), s64 or f32; needed"},
+            kDst,
+            {"--axis", "counted from 0"}}},
+          {"prelu", "src where it is above 0, else src times a slope that is learned.",
+           "--src=1x64x56x56 --weights=1x64x1x1",
+           With({any,
+                 {"--weights", "the slopes: of src's rank, each size that of src or 1; needed"},
+                 kDst},
+                PostOps())},
           {"reorder",
            "The same elements in another layout or type.",
            "--src=1x64x56x56:nchw --dst=1x64x56x56:nChw16c",
@@ -196,15 +209,16 @@ std::vector<KindHelp> FieldKinds() {
 }
 
 // Whether the kind has propagations other than inference.
-bool HasPropagations(const char* kind) {
-  const auto* field = v1::PrimitiveDesc::descriptor()->FindFieldByName(kind);
+bool HasPropagations(absl::string_view kind) {
+  const auto* field = v1::PrimitiveDesc::descriptor()->FindFieldByName(std::string(kind));
   return field != nullptr && field->message_type()->FindFieldByName("prop_kind") != nullptr;
 }
 
 std::vector<KindHelp> AllKinds() {
   auto all = With(With(With(WindowKinds(), MatrixKinds()), ElementKinds()), FieldKinds());
   for (KindHelp& help : all) {
-    if (HasPropagations(help.kind)) help.options.push_back({"--prop", ""});
+    if (HasPropagations(help.kind))
+      help.options.push_back({"--prop", absl::StrCat("propagation: ", PropagationsOf(help.kind))});
   }
   return all;
 }
@@ -214,6 +228,20 @@ std::string ExampleOf(const KindHelp& help) {
 }
 
 }  // namespace
+
+std::string PropagationsOf(absl::string_view kind) {
+  if (!HasPropagations(kind)) return "";
+  constexpr absl::string_view kWithWeights[] = {"convolution", "deconvolution", "inner_product",
+                                                "matmul"};
+  constexpr absl::string_view kWithParameters[] = {"batch_normalization", "layer_normalization",
+                                                   "prelu"};
+  if (kind == "rnn") return "forward_inference";
+  absl::string_view backward = "backward_data";
+  if (kind == "gather") backward = "backward_weights";
+  if (absl::c_linear_search(kWithWeights, kind)) backward = "backward_data backward_weights";
+  if (absl::c_linear_search(kWithParameters, kind)) backward = "backward backward_data";
+  return absl::StrCat("forward_inference forward_training ", backward);
+}
 
 std::string PrimitiveExamples() {
   return absl::StrJoin(AllKinds(), "\n", [](std::string* out, const KindHelp& help) {

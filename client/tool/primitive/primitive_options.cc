@@ -11,7 +11,8 @@ void AddShapeOptions(CLI::App* command, PrimitiveText* text) {
   command->add_option("--src", text->srcs, "source; two for binary, several for sum and concat")
       ->required();
   command->add_option("--weights", text->weights,
-                      "OxIx..., I counted within a group; KxN of matmul");
+                      "OxIx..., I counted within a group; KxN of matmul; slopes of prelu");
+  command->add_option("--indices", text->indices, "of gather");
   command->add_option("--dst", text->dst,
                       "destination; its shape follows by default (not for reorder, resampling, "
                       "reduction)");
@@ -26,7 +27,8 @@ void AddShapeOptions(CLI::App* command, PrimitiveText* text) {
   command->add_option("--padding", text->padding, "1 or 1x0, on both sides")->capture_default_str();
   command->add_option("--padding_right", text->padding_right, "where it differs on the right");
   command->add_option("--kernel", text->kernel, "of pooling");
-  command->add_option("--axis", text->axis, "of softmax, concat, shuffle")->capture_default_str();
+  command->add_option("--axis", text->axis, "of softmax, concat, shuffle, gather")
+      ->capture_default_str();
   command->add_option("--group_size", text->group_size, "of shuffle")->capture_default_str();
   command->add_flag("--backward", text->backward, "of shuffle");
   command->add_option("--hidden", text->hidden, "size of an rnn's state; its --src is TxNxI");
@@ -64,8 +66,10 @@ void PrimitiveOptions::AddTo(CLI::App* command) {
       "lstm gru lbr_gru vanilla_rnn");
   AddFunctionOptions(command, &text);
   command->add_option("--scales", text.scales, "of sum, one per source");
-  command->add_option("--post_op", text.post_ops,
-                      "sum, max_pooling (2x2, last), or the name of an eltwise; several in order");
+  command->add_option(
+      "--post_op", text.post_ops,
+      "sum, max_pooling (2x2, last), mask (of backward_data: zeros where a relu before it "
+      "gave zeros), or the name of an eltwise; several in order");
   command
       ->add_option("--precision", text.precision,
                    "of products of f32: exact; fast: also by three products of bf16, with matrix "

@@ -126,6 +126,81 @@ class ServerTest(unittest.TestCase):
         with self.assertRaisesRegex(tilewire.InvalidArgument, 'primitive: .*"convolutions"'):
             self.client.create_primitive({'convolutions': {}})
 
+    def test_gradients(self):
+        random = numpy.random.default_rng(5)
+        source, weights = random.random((2, 3, 6, 6), 'f4'), random.random((4, 3, 1, 1), 'f4')
+        gradient, before = random.random((2, 4, 6, 6), 'f4'), random.random((2, 3, 6, 6), 'f4')
+        activation = random.random((2, 3, 6, 6), 'f4') - numpy.float32(0.5)
+        tensors = {'src': _desc(2, 3, 6, 6), 'weights': _desc(4, 3, 1, 1), 'dst': _desc(2, 4, 6, 6)}
+        of_weights = {'convolution': {
+            **tensors, 'prop_kind': 'PROP_KIND_BACKWARD_WEIGHTS', 'bias': _desc(4)}}
+        out = self.client.run_primitive(of_weights, {'src': source, 'diff_dst': gradient})
+        self.assertEqual(set(out), {'diff_weights', 'diff_bias'})
+        numpy.testing.assert_allclose(
+            out['diff_weights'][..., 0, 0], numpy.einsum('nohw,nchw->oc', gradient, source), rtol=1e-5)
+        numpy.testing.assert_allclose(out['diff_bias'], gradient.sum((0, 2, 3)), rtol=1e-5)
+        of_source = {'convolution': {**tensors, 'prop_kind': 'PROP_KIND_BACKWARD_DATA'},
+                     'attributes': {'post_ops': [{'sum': {}}, {'mask': {'alpha': 0.25}}]}}
+        out = self.client.run_primitive(of_source, {
+            'weights': weights, 'diff_dst': gradient, 'diff_src': before, 'src1': activation})
+        expected = before + numpy.einsum('ockl,nohw->nchw', weights, gradient)
+        expected *= numpy.where(activation > 0, 1, 0.25)
+        numpy.testing.assert_allclose(out['diff_src'], expected, rtol=1e-5)
+
+    def test_gathers_of_every_type_of_indices(self):
+        table, picks = numpy.arange(12, dtype='f4').reshape(4, 3), numpy.array([[3, 0], [-1, 3]])
+        gradient = numpy.random.default_rng(7).random((2, 2, 3), 'f4')
+        for kind, name in (('i4', 'S32'), ('i8', 'S64'), ('f4', 'F32')):
+            gather = {'src': _desc(4, 3, tag='nc'), 'dst': _desc(2, 2, 3),
+                      'indices': {'dims': [2, 2], 'type': f'DATA_TYPE_{name}'}}
+            indices = picks.astype(kind)
+            out = self.client.run_primitive({'gather': gather}, {'src': table, 'indices': indices})
+            numpy.testing.assert_array_equal(out['dst'], table[picks])
+            backward = {'gather': {**gather, 'prop_kind': 'PROP_KIND_BACKWARD_WEIGHTS'}}
+            out = self.client.run_primitive(backward, {'indices': indices, 'diff_dst': gradient})
+            expected = numpy.zeros((4, 3), 'f4')
+            numpy.add.at(expected, picks, gradient)
+            numpy.testing.assert_allclose(out['diff_weights'], expected, rtol=1e-6)
+            with self.assertRaisesRegex(tilewire.InvalidArgument, 'index 4 is outside the 4 elements'):
+                self.client.run_primitive({'gather': gather}, {'src': table, 'indices': indices + 1})
+        with self.assertRaisesRegex(tilewire.InvalidArgument, 'indices has type s64, not f32'):
+            self.client.run_primitive({'gather': gather}, {'src': table, 'indices': picks})
+
+    def test_prelu_learns_its_slopes(self):
+        random = numpy.random.default_rng(8)
+        x, gradient = random.random((2, 3, 4, 4), 'f4') - 0.5, random.random((2, 3, 4, 4), 'f4')
+        slopes = numpy.array([0.5, -1, 2], 'f4').reshape(1, 3, 1, 1)
+        image, weights = _desc(2, 3, 4, 4, tag='nchw'), _desc(1, 3, 1, 1)
+        out = self.client.run_primitive(
+            {'prelu': {'src': image, 'weights': weights, 'dst': image}}, {'src': x, 'weights': slopes})
+        numpy.testing.assert_array_equal(out['dst'], numpy.where(x < 0, x * slopes, x))
+        backward = {'prop_kind': 'PROP_KIND_BACKWARD', 'src': image, 'weights': weights,
+                    'diff_src': image, 'diff_dst': image}
+        out = self.client.run_primitive(
+            {'prelu': backward}, {'src': x, 'weights': slopes, 'diff_dst': gradient})
+        numpy.testing.assert_allclose(out['diff_src'], numpy.where(x > 0, 1, slopes) * gradient, rtol=1e-6)
+        numpy.testing.assert_allclose(
+            out['diff_weights'].ravel(), (numpy.minimum(x, 0) * gradient).sum((0, 2, 3)), rtol=1e-5)
+
+    def test_a_workspace_goes_from_forward_to_backward(self):
+        def pooling(prop_kind, **more):
+            return {'pooling': {
+                'prop_kind': f'PROP_KIND_{prop_kind}', 'src': _desc(1, 1, 2, 4, tag='nchw'),
+                'dst': _desc(1, 1, 1, 2, tag='nchw'), 'kernel': [2, 2], 'strides': [2, 2], **more}}
+        source = numpy.array([[[[1, 5, 2, 0], [3, 4, 7, 6]]]], numpy.float32)
+        gradient = numpy.array([[[[10, 20]]]], numpy.float32)
+        forward = self.client.create_primitive(pooling('FORWARD_TRAINING'))
+        saved = self.client.run_primitive(pooling('FORWARD_TRAINING'), {'src': source})
+        workspace, = (one['desc'] for one in forward['arguments'] if one['name'] == 'workspace')
+        out = self.client.run_primitive(pooling('BACKWARD_DATA', workspace=workspace), {
+            'diff_dst': gradient, 'workspace': saved['workspace']})
+        self.assertEqual(out['diff_src'].tolist(), [[[[0, 10, 0, 0], [0, 0, 20, 0]]]])
+        with self.assertRaisesRegex(tilewire.InvalidArgument, 'has to run as forward_training'):
+            self.client.run_primitive(pooling('BACKWARD_DATA'), {'diff_dst': gradient})
+        other = {**workspace, 'tag': 'workspace_0000000000000001'}
+        with self.assertRaisesRegex(tilewire.InvalidArgument, 'of another problem'):
+            self.client.create_primitive(pooling('BACKWARD_DATA', workspace=other))
+
 
 if __name__ == '__main__':
     unittest.main()
