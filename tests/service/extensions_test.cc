@@ -201,24 +201,29 @@ TEST_F(ExtensionsTest, ClassesStandInThePlaceOfAnOutputsValues) {
 // One request runs while the others come; the model computes one at a time.
 TEST_F(ExtensionsTest, APriorityIsServedBeforeThoseThatCameEarlier) {
   absl::Notification runs, go_on;
+  std::mutex mutex;
+  std::vector<std::string> order;
+  const auto answered = [&] {
+    const std::lock_guard lock(mutex);
+    return order.size();
+  };
+  size_t begun = 0;
   engine_.on_run = [&] {
-    if (!runs.HasBeenNotified()) {
+    if (begun == 0) {
       runs.Notify();
       go_on.WaitForNotification();
     }
-    absl::SleepFor(absl::Milliseconds(5));
+    // Clients note their answers in the order of the runs.
+    EXPECT_TRUE(Happens([&] { return answered() == begun; }));
+    ++begun;
   };
   options_.queue.express = false;  // threads beside the queue run what is short in any order
   Start(/*max_queue=*/64);
-  std::mutex mutex;
-  std::vector<std::string> order;
   std::vector<std::thread> clients;
-  int64_t sent = 29 * sizeof(float);  // and what the run holds
   const auto send = [&](const std::string& id, int priority) {
     inference::ModelInferRequest request = GoodRequest();
     request.set_id(id);
     if (priority > 0) (*request.mutable_parameters())["priority"].set_uint64_param(priority);
-    sent += static_cast<int64_t>(request.ByteSizeLong());
     clients.emplace_back([&, id, request] {
       inference::ModelInferResponse response;
       EXPECT_TRUE(Infer(request, &response).ok());
@@ -228,15 +233,18 @@ TEST_F(ExtensionsTest, APriorityIsServedBeforeThoseThatCameEarlier) {
   };
   send("first", 0);
   runs.WaitForNotification();
-  const auto await_all = [&] {
-    while (server_->admission()->bytes() < sent) absl::SleepFor(absl::Milliseconds(1));
+  const auto await_waiting = [this](int64_t count) {
+    EXPECT_TRUE(Happens([&] {
+      const auto models = server_->Watched().load().work.models;
+      const auto echo = models.find("echo");
+      return echo != models.end() && echo->second.waiting == count;
+    }));
   };
   for (int i = 0; i < 9; ++i) send("ordinary", i % 2 == 0 ? 0 : 2);
   send("low", 3);
-  await_all();
+  await_waiting(10);
   send("high", 1);
-  await_all();
-  absl::SleepFor(absl::Milliseconds(20));
+  await_waiting(11);
   go_on.Notify();
   for (std::thread& client : clients) client.join();
   ASSERT_EQ(order.size(), 12u);

@@ -8,6 +8,8 @@
 #include <limits>
 #include <utility>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "protos/model_service.grpc.pb.h"
 #include "tests/service/served_fixture.h"
 
@@ -143,36 +145,52 @@ TEST_F(ModelServiceTest, TellsWhereTheTimeOfItsRequestsWent) {
   }
 }
 
-// The server's timer looks at what has ended; the test waits for its looks.
-v1::SlowRequestsResponse AwaitSlow(v1::ModelService::Stub* plans, const std::string& model,
-                                   int requests) {
-  v1::SlowRequestsRequest request;
-  request.set_model(model);
-  v1::SlowRequestsResponse slow;
-  for (int i = 0; i < 400 && slow.requests_size() < requests; ++i) {
-    grpc::ClientContext context;
-    EXPECT_TRUE(plans->SlowRequests(&context, request, &slow).ok());
-    absl::SleepFor(absl::Milliseconds(10));
+class SlowRequestsTest : public ModelServiceTest {
+ protected:
+  // The server's timer looks at what has ended; the test waits for its looks.
+  v1::SlowRequestsResponse AwaitSlow(const std::string& model, int requests) {
+    v1::SlowRequestsRequest request;
+    request.set_model(model);
+    v1::SlowRequestsResponse slow;
+    Happens([&] {
+      grpc::ClientContext context;
+      EXPECT_TRUE(plans_->SlowRequests(&context, request, &slow).ok());
+      return slow.requests_size() >= requests;
+    });
+    EXPECT_EQ(slow.requests_size(), requests);
+    return slow;
   }
-  EXPECT_EQ(slow.requests_size(), requests);
-  return slow;
+};
+
+// The request that was answered and whose id begins so.
+const v1::SlowRequest& AnsweredRequest(const v1::SlowRequestsResponse& all, const char* id) {
+  const auto found = absl::c_find_if(all.requests(), [id](const v1::SlowRequest& one) {
+    return one.code() == "OK" && absl::StartsWith(one.id(), id);
+  });
+  EXPECT_NE(found, all.requests().end());
+  return *found;
 }
 
-TEST_F(ModelServiceTest, TellsWhichRequestsWereSlowAndWhy) {
+TEST_F(SlowRequestsTest, TellsWhichRequestsWereSlowAndWhy) {
   inference::ModelInferResponse answer;
   inference::ModelInferRequest request = GoodRequest();
+  const absl::Time begin = SteadyNow();
   ASSERT_TRUE(Infer(request, &answer).ok());
+  const absl::Duration longer = absl::Milliseconds(50) + 2 * (SteadyNow() - begin);
   request.set_id(absl::StrCat("seven ", std::string(60, 'x')));
   std::atomic<bool> slow{true};
-  engine_.on_run = [&slow] {
-    if (slow.exchange(false)) absl::SleepFor(absl::Milliseconds(50));
+  engine_.on_run = [&] {
+    if (slow.exchange(false)) absl::SleepFor(longer);
   };
   ASSERT_TRUE(Infer(request, &answer).ok());
   request.mutable_inputs(0)->set_shape(1, 99);
   EXPECT_FALSE(Infer(request, &answer).ok());
 
-  const v1::SlowRequestsResponse all = AwaitSlow(plans_.get(), "echo", 3);
-  const v1::SlowRequest& slowest = all.requests(0);
+  const v1::SlowRequestsResponse all = AwaitSlow("echo", 3);
+  EXPECT_TRUE(absl::c_is_sorted(all.requests(), [](const auto& one, const auto& next) {
+    return one.total_ns() > next.total_ns();
+  })) << "the slowest first";
+  const v1::SlowRequest& slowest = AnsweredRequest(all, "seven");
   EXPECT_EQ(slowest.id(), absl::StrCat("seven ", std::string(34, 'x'))) << "its beginning";
   EXPECT_EQ(slowest.model(), "echo");
   EXPECT_EQ(slowest.version(), "2");
@@ -199,25 +217,28 @@ TEST_F(ModelServiceTest, TellsWhichRequestsWereSlowAndWhy) {
   EXPECT_EQ(failed, 1);
 }
 
-// A request is counted before its client has the answer, but for its last step.
-v1::ServerStatusResponse AwaitAnswered(v1::ModelService::Stub* plans, int64_t answered) {
-  v1::ServerStatusResponse status;
-  int64_t seen = -1, held = 1;  // a request that is answered may hold its place for a moment
-  for (int i = 0; i < 400 && (seen < answered || held > 0); ++i) {
-    grpc::ClientContext context;
-    EXPECT_TRUE(plans->ServerStatus(&context, {}, &status).ok());
-    seen = held = 0;
-    for (const v1::ModelStatus& model : status.models()) {
-      held += model.waiting() + model.running();
-      for (const v1::VersionStatus& version : model.versions()) seen += version.answered();
-    }
-    absl::SleepFor(absl::Milliseconds(5));
+class ServerStatusTest : public ModelServiceTest {
+ protected:
+  // A request is counted before its client has the answer, but for its last step.
+  v1::ServerStatusResponse AwaitAnswered(int64_t answered) {
+    v1::ServerStatusResponse status;
+    int64_t seen = 0, held = 0;  // a request that is answered may hold its place for a moment
+    Happens([&] {
+      grpc::ClientContext context;
+      EXPECT_TRUE(plans_->ServerStatus(&context, {}, &status).ok());
+      seen = held = 0;
+      for (const v1::ModelStatus& model : status.models()) {
+        held += model.waiting() + model.running();
+        for (const v1::VersionStatus& version : model.versions()) seen += version.answered();
+      }
+      return seen >= answered && held == 0;
+    });
+    EXPECT_EQ(seen, answered);
+    return status;
   }
-  EXPECT_EQ(seen, answered);
-  return status;
-}
+};
 
-TEST_F(ModelServiceTest, TellsHowTheServerIsAndWhatItServed) {
+TEST_F(ServerStatusTest, TellsHowTheServerIsAndWhatItServed) {
   inference::ModelInferResponse answer;
   inference::ModelInferRequest request = GoodRequest();
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(Infer(request, &answer).ok());
@@ -230,7 +251,7 @@ TEST_F(ModelServiceTest, TellsHowTheServerIsAndWhatItServed) {
   request.set_model_name("unknown");
   EXPECT_FALSE(Infer(request, &answer).ok());
 
-  const v1::ServerStatusResponse status = AwaitAnswered(plans_.get(), 4);
+  const v1::ServerStatusResponse status = AwaitAnswered(4);
   EXPECT_EQ(status.state(), "NOT READY") << "one model does not load";
   EXPECT_EQ(status.cores(), 1);
   EXPECT_GT(status.uptime_ns(), 0);

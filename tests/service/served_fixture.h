@@ -9,6 +9,7 @@
 
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "absl/time/clock.h"
 #include "grpcpp/grpcpp.h"
 #include "protos/open_inference.grpc.pb.h"
+#include "service/observe/steady_time.h"
 #include "service/server.h"
 #include "tests/support/echo_repository.h"
 #include "tests/support/fake_engine.h"
@@ -90,11 +92,16 @@ class ServedFixture : public ::testing::Test {
     stub_ = inference::GRPCInferenceService::NewStub(channel_);
   }
 
+  // Whether it becomes true; a test that waits in vain takes a minute.
+  static bool Happens(const std::function<bool()>& happened) {
+    const absl::Time end = SteadyNow() + absl::Minutes(1);
+    while (!happened() && SteadyNow() < end) absl::SleepFor(absl::Milliseconds(1));
+    return happened();
+  }
+
   void ExpectNothingIsHeld() {
-    for (int i = 0; i < 2000 && server_->admission()->bytes() > 0; ++i) {
-      absl::SleepFor(absl::Milliseconds(5));
-    }
-    EXPECT_EQ(server_->admission()->bytes(), 0);
+    EXPECT_TRUE(Happens([this] { return server_->admission()->bytes() == 0; }))
+        << server_->admission()->bytes();
   }
 
   using Stub = inference::GRPCInferenceService::Stub;

@@ -145,6 +145,7 @@ TEST_F(StreamTest, ReadsNoMoreThanItsBoundAheadOfTheAnswers) {
     stream_->WritesDone();
   });
   const int64_t one = NumberedRequest(0).ByteSizeLong();
+  EXPECT_TRUE(Happens([&] { return server_->admission()->bytes() >= 3 * one; }));
   int64_t most = 0;
   for (int i = 0; i < 50; ++i) {
     absl::SleepFor(absl::Milliseconds(2));
@@ -152,7 +153,6 @@ TEST_F(StreamTest, ReadsNoMoreThanItsBoundAheadOfTheAnswers) {
   }
   // The one that runs holds its inputs and outputs as well, of 24 and 5 numbers each.
   constexpr int64_t kTensors = 2 * (24 + 5) * sizeof(float);
-  EXPECT_GE(most, 3 * one);
   EXPECT_LE(most, 3 * one + kTensors);
   go_on.Notify();
   StreamResponse response;
@@ -213,14 +213,13 @@ TEST_F(StreamTest, ADrainAnswersWhatWasReadAndEndsTheStream) {
 }
 
 TEST_F(StreamTest, AnIdleStreamDoesNotHoldUpADrain) {
+  options_.drain_timeout = absl::Hours(1);  // longer than any test may take
   Start();
   Open();
   stream_->Write(NumberedRequest(0));
   StreamResponse response;
   ASSERT_TRUE(stream_->Read(&response));
-  const absl::Time start = absl::Now();
   server_->Drain();
-  EXPECT_LT(absl::Now() - start, absl::Seconds(10));
   EXPECT_EQ(stream_->Finish().error_code(), StatusCode::UNAVAILABLE);
 }
 

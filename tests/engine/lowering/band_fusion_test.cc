@@ -223,7 +223,8 @@ TEST_P(BandFusionTest, TheTensorsInBetweenNeedNoBuffer) {
 TEST_P(BandFusionTest, ChainsOfTooManyWeightsStayApart) {
   BandLimits limits = Always(Case());
   limits.most_weights_bytes = 0;
-  for (const Step& step : PlanWith(1, limits)->steps) {
+  const auto plan = PlanWith(1, limits);
+  for (const Step& step : plan->steps) {
     if (step.bands == nullptr) continue;
     EXPECT_EQ(step.bands->args().size(), 2) << "a src and a dst alone";
   }

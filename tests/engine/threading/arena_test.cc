@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include <xmmintrin.h>
 
+#include <algorithm>
 #include <atomic>
 #include <set>
 #include <thread>
@@ -187,15 +188,22 @@ TEST(ArenaTest, AHelperThatWasLateRestsAndTakesTasksMeanwhile) {
   Meeting with_both(3);
   Arena arena(2);
   const std::thread::id caller = std::this_thread::get_id();
-  for (const absl::Duration late : kLates) {  // one thread of the arena, then the other
+  absl::Time resting = absl::InfiniteFuture();  // until when both rest at least
+  for (const absl::Duration late : kLates) {    // one thread of the arena, then the other
     Meeting both(2);
+    const absl::Time begin = absl::Now();
+    absl::Time own_end, helper_end;
     arena.ParallelFor(2, 2, [&](int64_t) {
       EXPECT_TRUE(both.AllCome());
+      const bool is_helper = std::this_thread::get_id() != caller;
       const absl::Time end = absl::Now() + late;
-      while (std::this_thread::get_id() != caller && absl::Now() < end) continue;
+      while (is_helper && absl::Now() < end) continue;
+      (is_helper ? helper_end : own_end) = absl::Now();
     });
+    // It was late for less time where the caller was held up itself, and then rests for less.
+    const absl::Duration lateness = helper_end - own_end - (own_end - begin);
+    resting = std::min(resting, helper_end + lateness / 2);
   }
-  const absl::Time resting = absl::Now() + kLates[1] / 2;
   std::atomic<int> helped = 0;
   for (int i = 0; i < 100; ++i) {
     arena.ParallelFor(2, 2, [&](int64_t) { helped += std::this_thread::get_id() != caller; });

@@ -24,14 +24,19 @@ void Compute(uint64_t ticks) {
   }
 }
 
-// A loop of `runners` pieces, each on a thread of its own where all threads come within a moment:
-// a helper that was late rests, and is not called again before the next loop.
+// Returns when all have come, or after a moment: a helper that was late rests, and is not called
+// again before the next loop.
+void AwaitOthers(std::atomic<int>* come, int all) {
+  ++*come;
+  const uint64_t start = __rdtsc();
+  while (come->load() < all && __rdtsc() - start < 10 * kPieceTicks) std::this_thread::yield();
+}
+
+// A loop of `runners` pieces, each on a thread of its own where all threads come within a moment.
 void RunTogether(Arena* arena, int runners) {
   std::atomic<int> come{0};
   Team(arena, runners).ParallelFor(runners, [&](int64_t) {
-    ++come;
-    const uint64_t start = __rdtsc();
-    while (come.load() < runners && __rdtsc() - start < 10 * kPieceTicks) std::this_thread::yield();
+    AwaitOthers(&come, runners);
     Compute(kPieceTicks);
   });
 }
@@ -78,7 +83,9 @@ TEST(CoreTimeTest, AThreadThatHelpsTwiceAtATimeIsCountedOnce) {
     double cores = 0;
     for (int i = 0; i < kRounds && cores <= 1.2; ++i) {
       const CoreTime work;
-      Team(&arena).ParallelFor(2, [&arena](int64_t) {
+      std::atomic<int> come{0};
+      Team(&arena).ParallelFor(2, [&](int64_t) {
+        AwaitOthers(&come, 2);
         Team(&arena).ParallelFor(2, [](int64_t) { Compute(kPieceTicks); });
       });
       cores = work.Cores();
@@ -107,21 +114,27 @@ TEST(CoreTimeTest, AWorkWithinTakesItsTimeFromTheOuterOne) {
   EXPECT_LT(cores, 0.5);
 }
 
+// However late the thread comes: it helps for as long as that took, and its owner only waits.
 TEST(CoreTimeTest, HelpersAreKnownWhileTheyHelp) {
-  CoreTime work;
-  std::thread([&work] {
-    EXPECT_EQ(CoreTime::OfThread(), nullptr);
-    {
-      const Helping helping(&work);
-      EXPECT_EQ(CoreTime::OfThread(), &work);
-      const Helping again(&work);
-      Compute(kPieceTicks);
-    }
-    EXPECT_EQ(CoreTime::OfThread(), nullptr);
-    const Helping none(nullptr);
-  }).join();
-  EXPECT_GT(work.Cores(), 1.2);
-  EXPECT_LE(work.Cores(), 2.001);
+  double cores = 0;
+  for (int i = 0; i < kRounds && cores <= 1.2; ++i) {
+    CoreTime work;
+    const uint64_t begin = __rdtsc();
+    std::thread([&] {
+      EXPECT_EQ(CoreTime::OfThread(), nullptr);
+      {
+        const Helping helping(&work);
+        EXPECT_EQ(CoreTime::OfThread(), &work);
+        const Helping again(&work);
+        Compute(kPieceTicks + (__rdtsc() - begin));
+      }
+      EXPECT_EQ(CoreTime::OfThread(), nullptr);
+      const Helping none(nullptr);
+      cores = work.Cores();
+    }).join();
+    EXPECT_LE(cores, 2.001);
+  }
+  EXPECT_GT(cores, 1.2);
 }
 
 }  // namespace

@@ -65,10 +65,9 @@ TEST(TunerTest, DigitsKeepTheirAnswers) {
 // to rely on, and all that was found when the time ended.
 TEST(TunerTest, AtTheEndOfTheTimeTheMostProbableIsChecked) {
   const Examples digits = DigitExamples();
-  TuningSpec spec = SpecOf("top1_changed(logits)<=0.5%");
-  LetTheTimePass(&spec);
+  const TuningSpec spec = SpecOf("top1_changed(logits)<=0.5%");
   const auto result =
-      Tune(&EngineOfTests(), "deploy/models/digits/1/model.onnx", digits.examples, spec);
+      TuneUntilTheTimePasses("deploy/models/digits/1/model.onnx", digits.examples, spec);
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->chosen.value, 0);
   EXPECT_TRUE(result->keeps_budget) << result->held_out.value;
@@ -84,8 +83,7 @@ TEST(TunerTest, TheBudgetIsKeptWithTenSeeds) {
     TuningSpec spec = SpecOf("top1_changed(logits)<=0.6%");  // one of 180
     spec.seed = seed;
     spec.time = absl::Seconds(2);
-    const auto result =
-        Tune(&EngineOfTests(), "deploy/models/digits/1/model.onnx", digits.examples, spec);
+    const auto result = TuneInTime("deploy/models/digits/1/model.onnx", digits.examples, spec);
     ASSERT_TRUE(result.ok()) << result.status();
     EXPECT_TRUE(result->keeps_budget) << "seed " << seed << ": " << result->held_out.value;
     EXPECT_LE(result->chosen.value, 0.006);

@@ -131,7 +131,14 @@ TEST(FinalRoundTest, AMissOnHeldOutExamplesHasASecondTry) {
   for (const std::vector<float>& numbers : made.numbers)
     made.examples.push_back({{"x", ViewOf(numbers, kWideInput)}});
   const std::string path = WriteWideModel();
-  const auto first = Tune(&EngineOfTests(), path, made.examples, SpecOf("l2<=1"));
+  // On a busy machine the exact model, which misses nothing, may be the fastest for a moment.
+  const auto tune = [&](const TuningSpec& spec) {
+    auto result = Tune(&EngineOfTests(), path, made.examples, spec);
+    for (int again = 0; again < 50 && result.ok() && IsExactTheFastest(*result); ++again)
+      result = Tune(&EngineOfTests(), path, made.examples, spec);
+    return result;
+  };
+  const auto first = tune(SpecOf("l2<=1"));
   ASSERT_TRUE(first.ok()) << first.status();
   EXPECT_FALSE(first->first_held_out.has_value());
   ASSERT_EQ(Int8Nodes(*first), 2);
@@ -145,10 +152,7 @@ TEST(FinalRoundTest, AMissOnHeldOutExamplesHasASecondTry) {
   }
   TuningSpec spec = SpecOf("l2<=1");
   spec.budget = ErrorBudget::Parse(absl::StrCat("l2<=", 2 * first->chosen_l2)).value();
-  auto result = Tune(&EngineOfTests(), path, made.examples, spec);
-  // On a busy machine the exact model, which misses nothing, may be the fastest for a moment.
-  for (int again = 0; again < 4 && result.ok() && IsExactTheFastest(*result); ++again)
-    result = Tune(&EngineOfTests(), path, made.examples, spec);
+  const auto result = tune(spec);
   ASSERT_TRUE(result.ok()) << result.status();
   ASSERT_TRUE(result->first_held_out.has_value())
       << result->held_out.value << " of " << spec.budget.limit() << ", " << Int8Nodes(*result);

@@ -11,7 +11,7 @@
 #include "engine/trainer.h"
 #include "engine/tuner.h"
 #include "gtest/gtest.h"
-#include "tests/engine/tuning/tuned_models.h"
+#include "tests/engine/tuning/tuned_results.h"
 #include "tests/support/status_matchers.h"
 
 namespace tilewire::testing {
@@ -195,7 +195,7 @@ TEST_F(TrainedNetworkTest, KeepsItsBudgetOnPicturesThatWereHeldOut) {
   for (uint64_t seed = 1; seed <= 3; ++seed) {
     TuningSpec spec = SpecOf("top1_changed<=1%", seed);
     spec.labels = pictures_.labels;
-    const auto result = Tune(&EngineOfTests(), Learned(), pictures_.Examples(), spec);
+    const auto result = TuneInTime(Learned(), pictures_.Examples(), spec, /*takes_all=*/true);
     ASSERT_THAT(result.status(), IsOk());
     EXPECT_EQ(result->nodes.size(), 8u);
     EXPECT_TRUE(result->keeps_budget) << "seed " << seed << ": " << result->held_out.value;
@@ -210,7 +210,7 @@ TEST_F(TrainedNetworkTest, KeepsItsBudgetOnPicturesThatWereHeldOut) {
 TEST_F(TrainedNetworkTest, KeepsItsAccuracyWithItsLabels) {
   TuningSpec spec = SpecOf("accuracy_drop(scores)<=1%", 1);
   spec.labels = pictures_.labels;
-  const auto result = Tune(&EngineOfTests(), Learned(), pictures_.Examples(), spec);
+  const auto result = TuneInTime(Learned(), pictures_.Examples(), spec, /*takes_all=*/true);
   ASSERT_THAT(result.status(), IsOk());
   EXPECT_TRUE(result->keeps_budget) << result->held_out.value;
   EXPECT_GE(result->accuracy->tuned_right, result->accuracy->exact_right - 4);
@@ -220,7 +220,8 @@ TEST_F(TrainedNetworkTest, KeepsItsAccuracyWithItsLabels) {
 TEST_F(TrainedNetworkTest, AllLayersOfIntegersChangeFewAnswers) {
   TuningSpec spec = SpecOf("top1_changed<=1%", 1);
   spec.may_be_bf16 = spec.may_stay_exact = false;
-  const auto result = Tune(&EngineOfTests(), Learned(), pictures_.Examples(), spec);
+  spec.time = absl::Minutes(5);  // nothing is left to choose, so that it ends before
+  const auto result = TuneInTime(Learned(), pictures_.Examples(), spec, /*takes_all=*/true);
   ASSERT_THAT(result.status(), IsOk());
   ASSERT_TRUE(result->changed_share.has_value());
   EXPECT_LE(result->changed_share->value, 0.03);

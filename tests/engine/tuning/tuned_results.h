@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -41,13 +43,34 @@ inline TuningSpec SpecOf(const char* budget) {
   return TuningSpec(ErrorBudget::Parse(budget).value());
 }
 
-// Lets the time of a tuning, of which a second is the least, pass while all layers are int8 for the
-// first time: that trial is the only one.
-inline void LetTheTimePass(TuningSpec* spec) {
-  spec->time = absl::Nanoseconds(1);
-  spec->progress = [](const TuningProgress& progress) {
-    if (absl::StartsWith(progress.text, "all layers int8")) absl::SleepFor(absl::Seconds(1));
-  };
+// Tune() with the time of the spec, or with as much more as a busy machine takes to have enough of
+// it, or even room for all examples.
+inline absl::StatusOr<TuningResult> TuneInTime(const std::string& path,
+                                               const std::vector<TuningExample>& examples,
+                                               TuningSpec spec, bool takes_all = false) {
+  while (true) {
+    auto result = Tune(&EngineOfTests(), path, examples, spec);
+    const bool is_short =
+        result.ok() ? takes_all && result->left_out > 0 : absl::IsDeadlineExceeded(result.status());
+    if (!is_short || spec.time > absl::Minutes(2)) return result;
+    spec.time = 2 * std::max(spec.time, absl::Seconds(1));
+  }
+}
+
+// A tuning whose time, of which a second is the least, passes while all layers are int8 for the
+// first time: that trial is the only one. A busy machine is given more time.
+inline absl::StatusOr<TuningResult> TuneUntilTheTimePasses(
+    const std::string& path, const std::vector<TuningExample>& examples, TuningSpec spec) {
+  spec.time = absl::Nanoseconds(1);
+  while (true) {
+    const absl::Duration passes = std::max(spec.time, absl::Seconds(1));
+    spec.progress = [passes](const TuningProgress& progress) {
+      if (absl::StartsWith(progress.text, "all layers int8")) absl::SleepFor(passes);
+    };
+    auto result = Tune(&EngineOfTests(), path, examples, spec);
+    if (!absl::IsDeadlineExceeded(result.status()) || passes > absl::Minutes(2)) return result;
+    spec.time = 2 * passes;
+  }
 }
 
 // The one that was taken; null: none.

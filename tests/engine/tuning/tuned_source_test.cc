@@ -154,12 +154,16 @@ TEST(TunedSourceTest, MessagesHaveTheLine) {
 TEST(TunedSourceTest, StepsTellTheirPrecisions) {
   const TunedFolder folder("tuned_steps");
   std::vector<std::string> precisions;
-  for (const PlanStep& step : (*folder.Load())->Explain({})->steps) {
+  const auto tuned = (*folder.Load())->Explain({});
+  ASSERT_TRUE(tuned.ok()) << tuned.status();
+  for (const PlanStep& step : tuned->steps) {
     if (step.operations > 0) precisions.push_back(step.precision);
   }
   EXPECT_THAT(precisions, ::testing::Each("int8"));
   EXPECT_EQ(precisions.size(), 5u);
-  for (const PlanStep& step : (*folder.Load({.takes_tuning = false}))->Explain({})->steps)
+  const auto exact = (*folder.Load({.takes_tuning = false}))->Explain({});
+  ASSERT_TRUE(exact.ok()) << exact.status();
+  for (const PlanStep& step : exact->steps)
     EXPECT_EQ(step.precision, step.operations > 0 ? "exact" : "") << step.node;
 }
 

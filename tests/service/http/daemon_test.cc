@@ -119,7 +119,10 @@ TEST_F(DaemonTest, ARequestThatIsNotCompletedInItsTimeIsEnded) {
     absl::SleepFor(absl::Milliseconds(5));
   }
   EXPECT_LT(sent, 10'000);
-  EXPECT_THAT(Ask(port_, "/a"), StartsWith("HTTP/1.1 200 "));
+  // Others are served; a machine that stalls may be late with a whole request, too.
+  std::string answer;
+  for (int i = 0; i < 100 && answer.empty(); ++i) answer = Ask(port_, "/a");
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 "));
 }
 
 TEST_F(DaemonTest, TheConnectionThatWaitsLongestMakesWay) {

@@ -208,7 +208,7 @@ TEST(OtlpSinkTest, ACollectorThatIsAwayHoldsNothingUp) {
     sink.Write(testing::SomeTraces(2000));
     sink.Advance(absl::Milliseconds(10));
   }
-  EXPECT_LT(SteadyNow() - begin, absl::Seconds(10));
+  EXPECT_LT(SteadyNow() - begin, absl::Minutes(1));
   EXPECT_THAT(sink.dropped(), Ge(6000 - 4096 - 256)) << "more than may wait";
 }
 

@@ -125,7 +125,6 @@ TEST(TracerTest, TheEndWaitsForASinkNoLongerThanItSays) {
   const absl::Time begin = SteadyNow();
   tracer = nullptr;
   EXPECT_GE(SteadyNow() - begin, Tracer::kLongestEnd);
-  EXPECT_LT(SteadyNow() - begin, Tracer::kLongestEnd + absl::Seconds(10));
   EXPECT_EQ(kept.ids.size(), 1u);
 }
 
