@@ -53,12 +53,15 @@ class LoadTest : public ::testing::Test {
   void Pause(int first, absl::Duration pause) {
     service_.edit = [this, first, pause](int number, const auto&, auto*) {
       if (number == first) paused_until_ = absl::ToUnixMicros(absl::Now() + pause);
-      absl::SleepFor(absl::FromUnixMicros(paused_until_) - absl::Now());
+      const absl::Duration left = absl::FromUnixMicros(paused_until_) - absl::Now();
+      met_pause_ += left > absl::Milliseconds(1) ? 1 : 0;  // a clock may be slewed
+      absl::SleepFor(left);
       return grpc::Status::OK;
     };
   }
 
   std::atomic<int64_t> paused_until_ = 0;
+  std::atomic<int> met_pause_ = 0;  // how many requests
   FakeService service_;
   FakeServer server_{&service_};
 };
@@ -122,8 +125,7 @@ TEST_F(LoadTest, AnOpenLoopShowsAPauseThatAClosedLoopHides) {
   Pause(/*first=*/50, absl::Milliseconds(400));
   const auto callers = Run(closed);
   ASSERT_THAT(callers, IsOk());
-  // One request of 400 met the pause.
-  EXPECT_LT(callers->latencies.Percentile(95), absl::Milliseconds(100));
+  EXPECT_EQ(met_pause_, 1) << "the one caller sends nothing meanwhile";
   EXPECT_GE(callers->latencies.Percentile(100), absl::Milliseconds(390));
 
   LoadOptions open = FourCallers(/*requests=*/400);
@@ -158,13 +160,13 @@ TEST_F(LoadTest, CallersRetreatFromAServerThatIsGone) {
   service_.edit = [](int number, const auto&, auto*) {
     return number < 10 ? grpc::Status::OK : grpc::Status(grpc::StatusCode::UNAVAILABLE, "gone");
   };
-  LoadOptions options = FourCallers(/*requests=*/0);
-  options.duration = absl::Milliseconds(500);
-  const auto report = Run(options);
+  const absl::Time start = absl::Now();
+  const auto report = Run(FourCallers(/*requests=*/10 + 4 * 6));
   ASSERT_THAT(report, IsOk());
   EXPECT_EQ(report->answered, 10);
-  EXPECT_GE(report->error_count(), 4);
-  EXPECT_LE(report->error_count(), 4 * 6) << "0, 10, 30, 70, 150, 310 ms: six of each caller";
+  EXPECT_EQ(report->error_count(), 4 * 6);
+  // One caller at least has failed six times: at 0, 10, 30, 70, 150 and 310 ms.
+  EXPECT_GE(absl::Now() - start, absl::Milliseconds(310));
 }
 
 TEST_F(LoadTest, CallersThinkBeforeTheirNextRequest) {
@@ -173,15 +175,22 @@ TEST_F(LoadTest, CallersThinkBeforeTheirNextRequest) {
   options.think = absl::Milliseconds(50);
   for (const ThinkKind kind : {ThinkKind::kConstant, ThinkKind::kExponential}) {
     options.think_kind = kind;
+    const absl::Time start = absl::Now();
     const auto report = Run(options);
+    const absl::Duration of_callers = options.concurrency * (absl::Now() - start);
     ASSERT_THAT(report, IsOk());
     EXPECT_TRUE(report->ok()) << report->first_error;
     EXPECT_EQ(report->think, absl::Milliseconds(50));
     EXPECT_THAT(report->name, HasSubstr("think time 50.0 ms"));
     // Each caller has room for ten pauses; of 40 exponential ones the standard deviation is 6.
     EXPECT_LE(report->answered, kind == ThinkKind::kConstant ? 44 : 80);
-    // A pause is not a part of the latency.
-    EXPECT_LT(report->latencies.Percentile(10), absl::Milliseconds(40));
+    // A pause is not a part of the latency: both together fit the time. Each first one is shorter.
+    if (kind == ThinkKind::kConstant && report->answered > options.concurrency) {
+      const auto answered = static_cast<double>(report->answered);
+      EXPECT_LE(
+          answered * report->latencies.Mean() + (answered - options.concurrency) * options.think,
+          of_callers);
+    }
   }
 }
 
@@ -283,20 +292,14 @@ TEST_F(LoadTest, AProfileIsFollowed) {
   options.profile = *RateProfile::Parse("100:1s,400:1s");
   options.duration = options.profile.length();
   options.arrivals = ArrivalKind::kConstant;
-  // A machine that stalls answers in a later window.
-  double early = 0, late = 0;
-  for (int attempt = 0; attempt < 5 && (std::abs(early - 100) > 10 || std::abs(late - 400) > 20);
-       ++attempt) {
-    const auto report = Run(options);
-    ASSERT_THAT(report, IsOk());
-    EXPECT_TRUE(report->changes);
-    EXPECT_NEAR(report->answered, 500, 2);
-    ASSERT_GE(report->windows.size(), 2);
-    early = report->windows[0].answered;
-    late = report->windows[1].answered;
-  }
-  EXPECT_NEAR(early, 100, 10);
-  EXPECT_NEAR(late, 400, 20);
+  const auto report = Run(options);
+  ASSERT_THAT(report, IsOk());
+  EXPECT_TRUE(report->changes);
+  EXPECT_NEAR(report->answered, 500, 2);
+  // No request is answered before it is due; a machine that stalls answers in a later window.
+  ASSERT_GE(report->windows.size(), 2);
+  EXPECT_LE(report->windows[0].answered, 102);
+  EXPECT_LE(report->windows[0].answered + report->windows[1].answered, 502);
 }
 
 TEST_F(LoadTest, SeveralThreadsTakeAnswers) {

@@ -48,6 +48,10 @@ class Door:
         lines = [f'server tilewire-{i} 127.0.0.1:{server.port}' for i, server in enumerate(servers)]
         text = CONFIGURATION.read_text()
         for old, new in {'bind :8443': f'bind 127.0.0.1:{self.port}',
+                         # On a machine that stalls a server answers late, and serves all the same.
+                         'default-server ': f'timeout check {PATIENCE}s\n    default-server ',
+                         # Which would take more descriptors than a process may have everywhere.
+                         'maxconn 4000': 'maxconn 300',
                          '/etc/haproxy/tilewire.pem': str(both),
                          'user haproxy\n': '', 'group haproxy\n': '',
                          'server tilewire-1 127.0.0.1:8001': '\n    '.join(lines),
@@ -115,40 +119,52 @@ def infer(stands, channel=None):
         return infer(stands, own)
 
 
+def expect_answer(stands, channel=None):
+    answer = infer(stands, channel)
+    assert isinstance(answer, bytes), (answer, stands.refusal.details())
+
+
 def only_inference_passes():
     """Inference and health pass; primitives, compressed messages and plain text do not."""
-    with door() as (stands, servers), stands.channel() as channel:
+    with door('--metrics_port=0') as (stands, servers), stands.channel() as channel:
         expect(ask(stands, channel, '/grpc.health.v1.Health/Check'), b'\x08\x01')
         expect(ask(stands, channel, PRIMITIVES + 'ListImplementations'), Code.UNIMPLEMENTED)
         expect(stands.refusal.details(), 'not served here')
         plain = Server.channel(type('', (), {'address': f'127.0.0.1:{stands.port}'}))
-        expect(ask(stands, plain, INFER + 'ServerLive', timeout=2), Code.UNAVAILABLE)
+        expect(ask(stands, plain, INFER + 'ServerLive'), Code.UNAVAILABLE)
         plain.close()
-        memory = servers[0].resident_mb()
-        bomb = digits_request(batch=1, repeated=b'\0' * 40000)  # 58 MB that travel as 60 KB
-        with stands.channel(grpc.Compression.Gzip) as compressing:
-            expect(ask(stands, compressing, INFER + 'ModelInfer', bomb), Code.UNIMPLEMENTED)
+        before = servers[0].told('tilewire_requests_total')
+        bomb = digits_request(batch=1, repeated=b'\0' * 6000)  # 8.6 MB that travel as 8 KB
+
+        def is_refused():
+            """A door that answers before it has read all resets the request, whose client may read that first."""
+            with stands.channel(grpc.Compression.Gzip) as compressing:
+                answer = ask(stands, compressing, INFER + 'ModelInfer', bomb)
+            assert answer in (Code.UNIMPLEMENTED, Code.CANCELLED), answer
+            return answer == Code.UNIMPLEMENTED
+        until(is_refused, 'every one is reset')
         expect(stands.refusal.details(), 'send messages without compression')
-        assert servers[0].resident_mb() < memory + 20, 'the bomb has reached the server'
+        time.sleep(0.3)  # a scrape is made anew four times a second at most
+        expect(servers[0].told('tilewire_requests_total'), before)
 
 
 def connections_of_one_address_are_bounded():
     """The 51st connection is refused; those that stand are served, and room that is made is used."""
     with door() as (stands, _), stands.channel() as channel:
-        expect(type(infer(stands, channel)), bytes)
+        expect_answer(stands, channel)
         with contextlib.ExitStack() as stack:
             taken = [stands.connect() for _ in range(60)]
             for peer in filter(None, taken):
                 stack.enter_context(peer)
             count = sum(peer is not None for peer in taken)
             assert 40 < count < 50, f'{count} connections'  # the door may still count closed ones
-            expect(type(infer(stands, channel)), bytes)
+            expect_answer(stands, channel)
         until(lambda: type(infer(stands)) is bytes, 'no room after the others have gone')
 
 
 def requests_of_one_address_are_bounded():
     """Too many requests are refused with a code and a time to come back that clients heed."""
-    fewer = {'http_req_rate gt 5000': 'http_req_rate gt 40', 'http_req_rate(10s)': 'http_req_rate(2s)'}
+    fewer = {'http_req_rate gt 5000': 'http_req_rate gt 10', 'http_req_rate(10s)': 'http_req_rate(2s)'}
     with door(changes=fewer) as (stands, _), stands.channel() as channel:
         answers = []
 
@@ -194,22 +210,21 @@ def floods_of_headers_end_at_the_door():
         assert ticks() - before < 50, 'the flood has reached the server'
 
 
-def deaf_peers(stands):
-    """Clients that ask for more than the door's buffers hold, and take nothing of it."""
-    peers = [DeafPeer(stands.port, secured=stands.secured) for _ in range(3)]
-    for peer in peers:
-        for stream in (1, 3, 5):
-            peer.ask(stream, INFER + 'ModelInfer', digits_request(batch=20))
-    return peers
+def deaf_peer(stands):
+    """A client that asks for more than the door's buffers hold, and takes nothing of it."""
+    peer = DeafPeer(stands.port, PATIENCE, stands.secured)
+    for stream in (1, 3, 5):
+        peer.ask(stream, INFER + 'ModelInfer', digits_request(batch=20))
+    return peer
 
 
 def deaf_clients_hold_up_none():
     """Answers that are not taken stay in the way of their own client alone."""
     with door() as (stands, _), contextlib.ExitStack() as stack:
-        for peer in deaf_peers(stands):
-            stack.enter_context(peer.socket)
+        for _ in range(3):
+            stack.enter_context(deaf_peer(stands).socket)
         for _ in range(20):
-            expect(type(infer(stands)), bytes)
+            expect_answer(stands)
 
 
 def slow_clients_end():
@@ -217,21 +232,27 @@ def slow_clients_end():
     shorter = {f'timeout {what} {seconds}s': f'timeout {what} 2s' for what, seconds in
                (('http-request', 10), ('client', 60), ('http-keep-alive', 300))}
     with door(changes=shorter) as (stands, servers):
-        slow = stands.connect()
-        slow.sendall(b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n' + frame(4, 0, 0, b'')
-                     + frame(1, 0, 1, b'\x83\x86'))
-        deaf = deaf_peers(stands)
-        with slow:
-            assert closed(slow)
-        for peer in deaf:
-            with peer.socket:
-                assert closed(peer.socket)
+        # On a machine that stalls they are ended while they connect or ask.
+        ended = contextlib.suppress(ConnectionError, ssl.SSLError)
+        with contextlib.ExitStack() as stack:
+            slow = stands.connect()
+            if slow is not None:
+                stack.enter_context(slow)
+                with ended:
+                    slow.sendall(b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n' + frame(4, 0, 0, b'')
+                                 + frame(1, 0, 1, b'\x83\x86'))
+            deaf = []
+            for _ in range(3):
+                with ended:
+                    deaf.append(stack.enter_context(deaf_peer(stands).socket))
+            for peer in (slow, *deaf):
+                assert peer is None or closed(peer)
         expect(servers[0].health(), True)
 
 
 def a_replica_that_drains_is_left():
     """Requests go to the other replica before the port of the one that drains closes."""
-    with door('--drain_delay=5', replicas=2) as (stands, servers), stands.channel() as channel:
+    with door('--drain_delay=20', replicas=2) as (stands, servers), stands.channel() as channel:
         ended = threading.Thread(target=servers[1].end)
         ended.start()
         answers = []

@@ -27,11 +27,12 @@ mkdir "$packages"
 cp -L tests/client/languages/package*.json "$packages"
 npm=(npm --prefix "$packages" --cache "$TEST_TMPDIR/npm" --fetch-retries=1 --fetch-timeout=30000
      --no-audit --no-fund --no-update-notifier --loglevel=error)
-if ! "${npm[@]}" ci --ignore-scripts; then
+for attempt in 1 2 3; do
+  "${npm[@]}" ci --ignore-scripts && break
   "${npm[@]}" view @grpc/grpc-js version >/dev/null || skip "npm's registry cannot be reached"
-  echo "npm ci failed, though the registry answers"
-  exit 1
-fi
+  echo "attempt $attempt: npm ci failed, though the registry answers"
+  [[ $attempt -lt 3 ]] || exit 1
+done
 
 start_server
 awk '/^```js$/ { on = 1; next } /^```/ { on = 0 } on' client/languages/README.md |
