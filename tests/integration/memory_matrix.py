@@ -31,20 +31,21 @@ import unittest
 
 import grpc
 
-from real_server import (INFER, PATIENCE, SKIPPED, Server, digits_request, infer_request, relu_model,
-                         until, write_report)
+from real_server import (INFER, LONG_PATIENCE, SKIPPED, Server, digits_request, infer_request,
+                         relu_model, until, write_report)
 
+del os.environ['TILEWIRE_MAX_QUEUE_MS']  # flags are the default ones
 FULL = ((256, 512, 1024, 2048), ('root', 'nested', 'mapped'), (1, 10, 40, 100), (1, 6, 38))
 SLICE = ((256,), ('root', 'nested', 'mapped'), (24,), (6, 38))
 BYTES_PER_IMAGE = 5760  # of the model digits
 GROUPS = pathlib.Path('/sys/fs/cgroup')
 Code = grpc.StatusCode
 
-# A refusal that a client may read: a text that names the flag, or one of gRPC's own that README
-# explains.
+# A refusal that a client may read: a text of the server's that names the flag, or one of gRPC's own.
+# Those begin with a capital letter, as no text of the server's does, and README explains the usual ones;
+# which of them a client reads depends on the moment at which its connection ended.
 NAMING = re.compile(r'--(max_work_mb|max_message_mb|max_queue|max_queue_per_model|max_queue_ms|transport_mb)\b')
-OF_GRPC = ('Received message larger than max', 'Received RST_STREAM with error code 11', 'GOAWAY received',
-           'Socket closed', 'Broken pipe', 'Connection reset by peer')
+OF_GRPC = (Code.UNAVAILABLE, Code.RESOURCE_EXHAUSTED)
 
 
 def parents():
@@ -101,7 +102,10 @@ def granted(limit_mb, kind):
         else:
             # The group's name stays the host's, as with Docker and control groups of version 1.
             hide = f'mount --bind {group} {mount} && '
-            yield ('unshare', '--mount', 'sh', '-c', join + hide + 'exec "$@"', 'sh'), group
+            launcher = ('unshare', '--mount', 'sh', '-c', join + hide + 'exec "$@"', 'sh')
+            if (tried := subprocess.run([*launcher, 'true'], capture_output=True, check=False)).returncode:
+                raise unittest.SkipTest(f'nothing can be mounted here: {tried.stderr.decode().strip()}')
+            yield launcher, group
 
 
 @contextlib.contextmanager
@@ -130,7 +134,7 @@ def ask_for(server, clients, sent, seconds):
         read = collections.Counter()
         while not read or time.time() < end:
             try:
-                channel.unary_unary(INFER + 'ModelInfer')(message, timeout=PATIENCE)
+                channel.unary_unary(INFER + 'ModelInfer')(message, timeout=LONG_PATIENCE)
                 read['ok'] += 1
             except grpc.RpcError as error:
                 read[error.code(), error.details()] += 1
@@ -147,7 +151,8 @@ def ask_for(server, clients, sent, seconds):
 def unnamed(counts):
     """Refusals that leave their reader alone."""
     return {read: count for read, count in counts.items()
-            if read != 'ok' and not NAMING.search(read[1]) and not any(text in read[1] for text in OF_GRPC)}
+            if read != 'ok' and not NAMING.search(read[1])
+            and not (read[0] in OF_GRPC and read[1][:1].isupper())}
 
 
 def peak_mb(server, group):
@@ -171,8 +176,9 @@ def try_server(limit_mb, kind, clients, sizes, seconds):
     """Raises AssertionError where the server does not live through it."""
     with (repository() as models, granted(limit_mb, kind) as (launcher, group),
           Server(f'--model_repository={models}', launcher=launcher) as server):
-        bits = server.infer()
-        assert isinstance(bits, bytes), (bits, server.reasons)
+        first = []  # which is refused where others hold the machine for longer than it may wait
+        until(lambda: first.append(server.infer()) or isinstance(first[-1], bytes), 'one image is not answered')
+        bits = first[-1]
         for count, megabytes in itertools.product(clients, sizes):
             begin = time.time()
             counts = ask_for(server, count, messages(megabytes), seconds)

@@ -76,6 +76,8 @@ def one_thread():
         tasks = pathlib.Path(f'/proc/{server.process.pid}/task').iterdir()
         return [(task / 'comm').read_text().strip() for task in tasks].count('tw-http')
     with Server(ASKED_FOR) as server:
+        until(lambda: threads(server) == 1, 'not one thread has the name')
+        expect(server.page('/healthz'), (200, 'live\n'))
         expect(threads(server), 1)
         server.end()
     with Server() as server:
@@ -104,13 +106,12 @@ def readiness():
 
 
 def drain():
-    """Live and not ready while it drains, until the end."""
-    with Server(ASKED_FOR, '--drain_delay=2') as server:
+    """Live and not ready while it drains."""
+    with Server(ASKED_FOR, '--drain_delay=3600') as server:
         server.process.send_signal(signal.SIGTERM)
         until(lambda: server.page('/readyz') == (503, 'draining\n'), 'it does not say that it drains')
         expect(server.page('/healthz'), (200, 'live\n'))
-        expect(server.told('tilewire_ready'), 0)
-        server.ended()
+        until(lambda: server.told('tilewire_ready') == 0, 'the scrape calls it ready')
 
 
 def counts():

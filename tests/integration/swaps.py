@@ -17,8 +17,8 @@ import numpy
 
 import image_networks
 import triton_calls
-from real_server import (INFER, Client, Server, digits_request, expect, field, infer_request, run_checks, until,
-                         varint)
+from real_server import (INFER, LONG_PATIENCE, Client, Server, digits_request, expect, field, infer_request,
+                         run_checks, until, varint)
 
 SWAPS, ROUNDS = int(os.environ.get('SWAPS', '6')), 10
 SIZE = 64  # of the images of the model that is swapped
@@ -71,7 +71,7 @@ def without_version(answer):
     return answer[len(name) + 2 + answer[len(name) + 1]:]
 
 
-def swap(server, root, version, number, patience=60):
+def swap(server, root, version, number, patience=LONG_PATIENCE):
     """Adds the version; returns the seconds until it answers alone."""
     add_version(root, version, number)
     ready = field(1, b'swapped') + field(2, str(version).encode())
@@ -129,9 +129,9 @@ def rolled_back_under_load():
             try:
                 shutil.rmtree(root / 'models/swapped/2')
                 old = field(1, b'swapped') + field(2, b'1')
-                until(lambda: server.ask(INFER + 'ModelReady', old) == varint(1, 1), 'version 1', 60)
+                until(lambda: server.ask(INFER + 'ModelReady', old) == varint(1, 1), 'version 1', LONG_PATIENCE)
                 until(lambda: server.ask(INFER + 'ModelReady', field(1, b'swapped') + field(2, b'2')) != varint(1, 1),
-                      'version 2 serves on', 60)
+                      'version 2 serves on', LONG_PATIENCE)
             finally:
                 print(f'  rolled back beside {client.end()} answers')
             expect(without_version(server.ask(INFER + 'ModelInfer', request)), right[0])
@@ -155,9 +155,9 @@ def load_and_unload(server, rounds, request=None):
     resident = []
     request = request or image_request(b'swapped', SIZE)
     for _ in range(rounds):
-        expect(server.ask(INFER + 'RepositoryModelLoad', field(2, b'swapped'), timeout=300), b'')
+        expect(server.ask(INFER + 'RepositoryModelLoad', field(2, b'swapped'), timeout=LONG_PATIENCE), b'')
         assert isinstance(server.ask(INFER + 'ModelInfer', request), bytes), server.reasons
-        expect(server.ask(INFER + 'RepositoryModelUnload', field(2, b'swapped'), timeout=300), b'')
+        expect(server.ask(INFER + 'RepositoryModelUnload', field(2, b'swapped'), timeout=LONG_PATIENCE), b'')
         resident.append(server.status('VmRSS') / 1024)
     return resident
 

@@ -62,6 +62,8 @@ def its_numbers_are_those_of_the_load():
         assert 0 < asked <= answers + CALLERS and asked <= runs + CALLERS, (asked, answers, runs)
         held = sum(look['cores_used'] * look['interval_s'] for look in looks)
         assert 0 < held <= cores + 0.5, (held, cores)
+        rows = sum(look['models'][0]['versions'][0]['rows_per_s'] * look['interval_s'] for look in looks)
+        assert abs(rows - 2 * asked) <= 2 * CALLERS, (rows, asked)
         for look in looks:
             assert 0.4 < look['interval_s'] < PATIENCE, look
             expect((look['state'], look['unnamed_errors_per_s']), ('READY', 0))
@@ -69,9 +71,9 @@ def its_numbers_are_those_of_the_load():
             (model,) = look['models']
             (version,) = model['versions']
             expect((model['model'], version['state']), ('digits', 'READY'))
-            assert abs(version['rows_per_s'] / version['requests_per_s'] - 2) < 0.5, version
-            assert 0 < version['p50_ms'] <= version['p99_ms'], version
-            assert 0 <= version['queue_share'] <= 1, version
+            if version['requests_per_s']:  # a machine that stalls answers nothing for a while
+                assert 0 < version['p50_ms'] <= version['p99_ms'], version
+                assert 0 <= version['queue_share'] <= 1, version
             expect((version['errors_per_s'], version['refused_per_s']), (0, 0))
             # A caller may ask again while its last request is still counted as running.
             assert model['waiting'] + model['running'] <= 2 * CALLERS, model

@@ -204,6 +204,8 @@ def a_collector_takes_spans():
         with Server(f'--otlp_endpoint={collector.address}', '--trace_rate=1000000') as server:
             send(server)  # the first of a million
             send(server, HOSTILE, SAMPLED)
+            # The end waits for a second only.
+            until(lambda: sum(span.one(6) == 2 for span in collector.spans()) == 2, 'spans do not come')
             server.end()
         told = attributes(collector.requests[0].messages(1)[0].message(1), 1)
         expect(told['service.name'], 'tilewire-server')
@@ -232,6 +234,7 @@ def a_file_and_a_collector_get_the_same():
         with Server(*options) as server:
             for _ in range(5):
                 send(server)
+            until(lambda: sum(span.one(6) == 2 for span in collector.spans()) == 5, 'spans do not come')
             server.end()
         in_file = {event['args']['span_id'] for event in events_in(path) if 'args' in event}
         expect(in_file, {span.one(2).hex() for span in collector.spans() if span.one(6) == 2})
@@ -257,7 +260,7 @@ def a_collector_that_is_away():
         expect(server.log.count('traces that were lost since the start: 4 (collector 4)'), 1)
         assert 'tilewire_traces_dropped_total' in server.log
         print(f'  ended in {taken_seconds:.1f} s')
-        assert taken_seconds < 20, taken_seconds
+        assert taken_seconds < PATIENCE, taken_seconds
 
 
 def a_collector_that_says_nothing():
@@ -269,7 +272,7 @@ def a_collector_that_says_nothing():
                 send(server)
             begin = time.time()
             server.end()
-            assert time.time() - begin < 20, time.time() - begin
+            assert time.time() - begin < PATIENCE, time.time() - begin
         expect(server.log.count('traces are lost'), 1)
         expect(server.log.count('traces that were lost since the start: 20 (collector 20)'), 1)
 
@@ -281,6 +284,8 @@ def a_full_disk():
         options = f'--trace_file={path}', '--trace_rate=1', '--metrics_port=0'
         with Server(*options, launcher=('prlimit', '--fsize=20000')) as server:
             bits = server.infer()
+            # Before more come: the writer may take all that wait for it in one piece, which has no room.
+            until(lambda: len(events_in(path)) >= 7, 'the first is not written')
             while not server.told('tilewire_traces_dropped_total'):
                 expect(server.infer(), bits)
             for _ in range(20):

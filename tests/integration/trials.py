@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 
-from real_server import (INFER, Client, Server, digits_request, expect, field, relu_model, run_checks, until)
+from real_server import (INFER, PATIENCE, Client, Server, digits_request, expect, field, relu_model, run_checks, until)
 
 @contextlib.contextmanager
 def serving(*options):
@@ -83,9 +83,10 @@ def a_model_that_hangs_is_ended_after_its_time():
     """So that others are loaded."""
     with serving('--trial_seconds=3') as (server, folder):
         add(folder, 'hangs_first')
-        until(lambda: b'LOADING' in index(server), 'the index does not show what is tried out')
+        until(lambda: b'hangs_first' in index(server), 'the index does not show what is tried out')
         expect(server.health(), True)
-        until(lambda: b'LOADING' not in index(server), 'it is tried out without end')
+        until(lambda: b'--trial_seconds' in index(server), 'it is tried out without end')
+        assert b'LOADING' not in index(server), index(server)
         shutil.rmtree(folder / 'hangs_first')
         until(lambda: b'hangs_first' not in index(server), 'it has not gone')
         add_bad(server, folder, {'hangs': b'its trial did not end within 3s (--trial_seconds), at: '})
@@ -135,7 +136,7 @@ def ended_meanwhile():
             until(lambda: trials_of(server), 'it is not tried out')
             trial = trials_of(server)[0]
             server.process.send_signal(sent)
-            expect(server.process.wait(30), 0 if sent == signal.SIGTERM else -sent)
+            expect(server.process.wait(PATIENCE), 0 if sent == signal.SIGTERM else -sent)
             until(lambda: not pathlib.Path(f'/proc/{trial}/exe').exists(), 'the trial goes on')
 
 
