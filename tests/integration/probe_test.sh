@@ -29,7 +29,7 @@ expect 1 'say --port' env TILEWIRE_PORT=0 "${probe[@]}"
 expect 2 'port' "${probe[@]}" --port=many
 
 kill -TERM "$server_pid"
-until grep -q 'draining' "$server_log"; do sleep 0.05; done
+while "${probe[@]}" --port="$port" 2>/dev/null; do sleep 0.05; done  # it has not begun to drain yet
 expect 1 'is not serving' "${probe[@]}" --port="$port"
 kill -KILL "$server_pid"
 wait "$server_pid" 2>/dev/null

@@ -5,7 +5,7 @@
 # health or not; of those that are killed, only what was on its way. Other counts of replacements and
 # options: see rolling_restart.py.
 #
-# Clients have a second to notice, which they miss on a machine that stalls: hence three attempts.
+# Clients have some seconds to notice, which they miss on a machine that stalls: hence three attempts.
 set -euo pipefail
 own=(env TILEWIRE_OWN_NETWORK=1 tests/support/in_namespaces.sh)
 "${own[@]}" true || own=()  # it has said why: ports instead of hosts
@@ -17,6 +17,6 @@ try() {
   done
   return 1
 }
-try watching 3 --drain_delay=1
-try ignoring 3 --drain_delay=1 --max_age=1
+try watching 3 --drain_delay=4
+try ignoring 3 --drain_delay=4 --max_age=1
 "${own[@]}" /usr/bin/python3 tests/integration/lost_replicas.py service/tilewire-server deploy/models

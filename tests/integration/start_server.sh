@@ -6,6 +6,8 @@
 
 # Servers of tests run side by side, and have one default port.
 export TILEWIRE_METRICS_PORT=${TILEWIRE_METRICS_PORT:-off}
+# Where others take most of the machine, requests wait for longer than a server lets them by default.
+export TILEWIRE_MAX_QUEUE_MS=${TILEWIRE_MAX_QUEUE_MS:-120000}
 server_log=$(mktemp -p "$TEST_TMPDIR" server.XXXXXX.log)
 
 start_server() {

@@ -207,7 +207,8 @@ primitive 'inner_product/' inner_product --src=1x100 --weights=10x100 --bias
 primitive 'inner_product/avx[0-9]+_f32_plain_weights' inner_product --src=16x300 --weights=40x300:io
 primitive 'inner_product/reordered' inner_product --src=2x16x3x3:nhwc --weights=40x16x3x3:oihw
 primitive 'convolution/reordered' convolution --src=1x64x28x28 --weights=64x64x3x3:oihw --padding=1
-primitive 'named layouts +cost [0-9.]+ times' pooling --src=8x64x28x28:chwn --kernel=3 --strides=2
+# Large enough that what else the machine does hides nothing: a second against a millisecond.
+primitive 'named layouts +cost [0-9.]+ times' pooling --src=8x64x112x112:chwn --kernel=3 --strides=2
 primitive 'pooling/' pooling --src=1x17x12x12:nhwc --kernel=3 --strides=2 --padding=1
 primitive 'eltwise/' eltwise --src=1x17x5x5 --algorithm=tanh
 primitive 'convolution/' convolution --src=1x36x5x5 --weights=40x36x3x3 --bias --precision=bf16
@@ -421,19 +422,19 @@ for program in client/tilewire service/tilewire-server; do
   failures=$((failures + 1))
 done
 
-# Answers of many megabytes do not hold up the end; on a machine that stalls not every time.
+# Answers of many megabytes do not hold up the end until the drain's time is over (30 s).
 for attempt in 1 2 3; do
   expect 0 'answers that differ .*: 0' load --model=digits --batch=3000 --requests=2
   stopped_at=$SECONDS
   stop_server
   took=$((SECONDS - stopped_at))
   expect 1 'UNAVAILABLE' probe --timeout=0.2
-  [[ $took -lt 6 ]] && break
+  [[ $took -lt 25 ]] && break
   echo "attempt $attempt: the end took $took s"
   start_server
   export TILEWIRE_SERVER=$server_address
 done
-[[ $took -lt 6 ]] || failures=$((failures + 1))
+[[ $took -lt 25 ]] || failures=$((failures + 1))
 
 # Every step of a plan, and every primitive, names the files that its code was dumped to.
 mkdir "$TEST_TMPDIR/code"
@@ -464,7 +465,7 @@ expect 0 '^  3 ' infer --model=argmax --raw "$TEST_TMPDIR/rows.raw"
   failures=$((failures + 1))
 }
 expect 0 'code dumped     eltwise_.*[.]bin' primitive eltwise --src=1x64x9x9 --algorithm=tanh --repeat=1
-client/tilewire explain digits --json >"$TEST_TMPDIR/plan.json"
+client/tilewire --connect_timeout=60 explain digits --json >"$TEST_TMPDIR/plan.json"
 /usr/bin/python3 - "$TEST_TMPDIR/plan.json" "$TEST_TMPDIR/code" <<'PYTHON' || failures=$((failures + 1))
 import json, os, sys
 steps = json.load(open(sys.argv[1]))['steps']

@@ -8,11 +8,12 @@ out=$TEST_TMPDIR/out
 failures=0
 
 # expect STATUS PATTERN ARGUMENT...: `tilewire ARGUMENT...` ends with STATUS and prints a line that
-# matches PATTERN.
+# matches PATTERN. It waits for a busy server for a minute unless it is told otherwise.
 expect() {
-  local status=$1 pattern=$2
+  local status=$1 pattern=$2 patience=(--connect_timeout=60)
   shift 2
-  "$tilewire" "$@" >"$out" 2>&1
+  [[ $* != *--connect_timeout=* ]] || patience=()
+  "$tilewire" "${patience[@]}" "$@" >"$out" 2>&1
   local got=$?
   if [[ $got -ne $status ]] || ! grep -qE -- "$pattern" "$out"; then
     echo "FAILED: tilewire $* ended with $got (want $status) or printed nothing like '$pattern':"
