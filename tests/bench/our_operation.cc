@@ -188,12 +188,13 @@ class OurOperation final : public RunnableOperation {
 }  // namespace
 
 std::unique_ptr<RunnableOperation> MakeOurs(const Operation& operation, cpu::Isa max_isa) {
-  if (IsGradient(operation)) return MakeOurGradient(operation, max_isa);
+  if (IsOfTraining(operation)) return MakeOurGradient(operation, max_isa);
   return std::make_unique<OurOperation>(operation, max_isa, /*reference=*/false);
 }
 
 std::unique_ptr<RunnableOperation> MakePeer(const Operation& operation, cpu::Isa max_isa) {
-  if (IsGradient(operation)) return MakeOneDnnGradient(operation);
+  if (HasNoPeer(operation)) return MakeOurGradient(operation, max_isa, /*reference=*/true);
+  if (IsOfTraining(operation)) return MakeOneDnnGradient(operation);
   if (!ModelDescriptor(operation, "aBcd8b")) return MakeOneDnn(operation);
   return std::make_unique<OurOperation>(operation, max_isa, /*reference=*/true);
 }

@@ -18,15 +18,19 @@ class OneDnnGradientOfLayer final : public OneDnnSide {
  public:
   // Throws dnnl::error.
   OneDnnGradientOfLayer(const Operation& operation, Tag tag)
-      : OneDnnSide(operation, tag), kind_(operation.kind.substr(sizeof("gradient_") - 1)) {
+      : OneDnnSide(operation, tag), kind_(LayerOf(operation)) {
     if (kind_ == "max" || kind_ == "avg") {
       Pooling();
     } else if (kind_ == "batch_normalization") {
       BatchNormalization();
+    } else if (kind_ == "layer_normalization") {
+      LayerNormalization();
     } else if (kind_ == "lrn") {
       Lrn();
     } else if (kind_ == "relu") {
       Relu();
+    } else if (kind_ == "prelu") {
+      Prelu();
     } else if (kind_ == "of_src_of_inner_product") {
       SrcOfInnerProduct();
     } else {
@@ -47,6 +51,7 @@ class OneDnnGradientOfLayer final : public OneDnnSide {
     Bring(DNNL_ARG_DST, dst);
     if (kind_ == "max") Bring(DNNL_ARG_WORKSPACE, forward.workspace_desc());
     Finish<dnnl::pooling_forward>(forward);
+    if (IsForwardForTraining(op_)) return;
     Run();
     const dnnl::pooling_backward::primitive_desc backward(
         {of, src, dst, strides, kernel, padding, padding}, UserScratchpad(), engine_, forward);
@@ -65,6 +70,7 @@ class OneDnnGradientOfLayer final : public OneDnnSide {
     Bring(DNNL_ARG_VARIANCE, forward.variance_desc());
     Bring(DNNL_ARG_SCALE_SHIFT, forward.weights_desc());
     Finish<dnnl::batch_normalization_forward>(forward);
+    if (IsForwardForTraining(op_)) return;
     Run();
     const dnnl::batch_normalization_backward::primitive_desc backward(
         {prop_kind::backward, Image(), Image(), 1e-5f, flags}, UserScratchpad(), engine_, forward);
@@ -72,6 +78,27 @@ class OneDnnGradientOfLayer final : public OneDnnSide {
     Bring(DNNL_ARG_DIFF_DST, Image());
     Bring(DNNL_ARG_DIFF_SCALE_SHIFT, backward.diff_weights_desc());
     Finish<dnnl::batch_normalization_backward>(backward);
+  }
+
+  void LayerNormalization() {
+    const auto flags = dnnl::normalization_flags::use_scale_shift;
+    const memory::desc rows({op_.at("n"), op_.at("c")}, kFloat, Tag::ab);
+    const dnnl::layer_normalization_forward::primitive_desc forward({kTraining, rows, 1e-5f, flags},
+                                                                    UserScratchpad(), engine_);
+    Bring(DNNL_ARG_SRC, rows);
+    Bring(DNNL_ARG_DST, rows);
+    Bring(DNNL_ARG_MEAN, forward.mean_desc());
+    Bring(DNNL_ARG_VARIANCE, forward.variance_desc());
+    Bring(DNNL_ARG_SCALE_SHIFT, forward.weights_desc());
+    Finish<dnnl::layer_normalization_forward>(forward);
+    if (IsForwardForTraining(op_)) return;
+    Run();
+    const dnnl::layer_normalization_backward::primitive_desc backward(
+        {prop_kind::backward, rows, rows, 1e-5f, flags}, UserScratchpad(), engine_, forward);
+    Bring(DNNL_ARG_DIFF_SRC, rows);
+    Bring(DNNL_ARG_DIFF_DST, rows);
+    Bring(DNNL_ARG_DIFF_SCALE_SHIFT, backward.diff_weights_desc());
+    Finish<dnnl::layer_normalization_backward>(backward);
   }
 
   void Lrn() {
@@ -99,6 +126,22 @@ class OneDnnGradientOfLayer final : public OneDnnSide {
     Bring(DNNL_ARG_DIFF_SRC, Image());
     Bring(DNNL_ARG_DIFF_DST, Image());
     Finish<dnnl::eltwise_backward>(backward);
+  }
+
+  void Prelu() {
+    const int64_t size = IsPerPixel(op_) ? op_.at("in") : 1;
+    const memory::desc slopes({1, IsPerChannel(op_) ? op_.at("c") : 1, size, size}, kFloat,
+                              Tag::any);
+    const dnnl::prelu_forward::primitive_desc forward({kTraining, Image(), slopes},
+                                                      UserScratchpad(), engine_);
+    const dnnl::prelu_backward::primitive_desc backward({Image(), slopes, Image(), slopes},
+                                                        UserScratchpad(), engine_, forward);
+    Bring(DNNL_ARG_SRC, Image());
+    Bring(DNNL_ARG_WEIGHTS, backward.weights_desc());
+    Bring(DNNL_ARG_DIFF_SRC, Image());
+    Bring(DNNL_ARG_DIFF_WEIGHTS, backward.diff_weights_desc());
+    Bring(DNNL_ARG_DIFF_DST, Image());
+    Finish<dnnl::prelu_backward>(backward);
   }
 
   // Tensors of an inner product, all formats open, and its forward primitive.
@@ -138,7 +181,9 @@ class OneDnnGradientOfLayer final : public OneDnnSide {
 std::unique_ptr<RunnableOperation> MakeOneDnnGradient(const Operation& operation) {
   using Tag = OneDnnSide::Tag;
   std::vector<Tag> tags = {Tag::nChw16c, Tag::nChw8c, Tag::nhwc, Tag::nchw};
-  if (operation.kind.ends_with("inner_product")) tags.resize(1);  // formats are the peer's choice
+  // Formats are the peer's choice, or rows.
+  if (operation.kind.ends_with("inner_product") || operation.kind.ends_with("layer_normalization"))
+    tags.resize(1);
   return FastestSide<OneDnnGradientOfLayer>(operation, tags);
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "engine/memory/layout.h"
 #include "engine/primitives/primitives.h"
 #include "tests/bench/filled_arguments.h"
 #include "tests/bench/gradients/layer_gradients.h"
@@ -21,13 +22,17 @@ struct Problem {
 class Problems {
  public:
   Problems(const Operation& operation, cpu::Isa max_isa)
-      : op_(operation), max_isa_(max_isa), kind_(operation.kind.substr(sizeof("gradient_") - 1)) {}
+      : op_(operation), max_isa_(max_isa), kind_(LayerOf(operation)) {}
 
   Problem Make() const {
     if (kind_ == "max" || kind_ == "avg") return Pooling();
     if (kind_ == "batch_normalization") return BatchNormalization();
+    if (kind_ == "layer_normalization") return LayerNormalization();
     if (kind_ == "lrn") return {std::nullopt, Lrn()};
     if (kind_ == "relu") return {std::nullopt, Relu()};
+    if (kind_ == "prelu") return {std::nullopt, Prelu()};
+    if (kind_ == "add") return {std::nullopt, Binary(BinaryAlgorithm::kAdd)};
+    if (kind_ == "multiply") return {std::nullopt, Binary(BinaryAlgorithm::kMul)};
     return {std::nullopt, InnerProduct()};
   }
 
@@ -71,6 +76,19 @@ class Problems {
     return {forward, backward};
   }
 
+  // Over n rows.
+  Problem LayerNormalization() const {
+    LayerNormalizationDesc forward;
+    forward.prop_kind = PropKind::kForwardTraining;
+    forward.src = forward.dst =
+        *MemoryDesc::CreatePattern({op_.at("n"), op_.at("c")}, DataType::kF32, "ab");
+    LayerNormalizationDesc backward = forward;
+    backward.prop_kind = PropKind::kBackward;
+    backward.dst = MemoryDesc();
+    backward.diff_src = backward.diff_dst = backward.src;
+    return {forward, backward};
+  }
+
   OpDesc Lrn() const {
     LrnDesc desc;
     desc.prop_kind = PropKind::kBackwardData;
@@ -82,6 +100,34 @@ class Problems {
     EltwiseDesc desc;
     desc.prop_kind = PropKind::kBackwardData;
     desc.src = desc.diff_src = desc.diff_dst = Image();
+    return desc;
+  }
+
+  // The second tensor of a binary function, or the slopes of a prelu.
+  MemoryDesc Shared() const {
+    const int64_t size = IsPerPixel(op_) ? op_.at("in") : 1;
+    return Open({1, IsPerChannel(op_) ? op_.at("c") : 1, size, size});
+  }
+  MemoryDesc ImageInItsLayout() const {
+    if (op_.at("layout") == kBlocked) return Image();
+    return *MemoryDesc::CreatePattern(Image().dims(), DataType::kF32,
+                                      op_.at("layout") == kNchw ? "abcd" : "acdb");
+  }
+
+  OpDesc Prelu() const {
+    PreluDesc desc;
+    desc.prop_kind = PropKind::kBackward;
+    desc.src = desc.diff_src = desc.diff_dst = ImageInItsLayout();
+    desc.weights = Shared();
+    return desc;
+  }
+
+  OpDesc Binary(BinaryAlgorithm algorithm) const {
+    BinaryDesc desc;
+    desc.algorithm = algorithm;
+    desc.prop_kind = PropKind::kBackwardData;
+    desc.src0 = desc.dst = desc.diff_src0 = desc.diff_dst = ImageInItsLayout();
+    desc.src1 = desc.diff_src1 = *OrLayoutOf(Shared(), desc.src0);
     return desc;
   }
 
@@ -104,13 +150,15 @@ class Problems {
 
 class OurGradientOfLayer final : public RunnableOperation {
  public:
-  OurGradientOfLayer(const Operation& operation, cpu::Isa max_isa) {
+  OurGradientOfLayer(const Operation& operation, cpu::Isa max_isa, bool reference)
+      : options_{.max_isa = max_isa, .reference_only = reference} {
     const Problem problem = Problems(operation, max_isa).Make();
     if (problem.forward) {
-      Create(operation, *problem.forward, max_isa);
+      Create(operation, *problem.forward);
+      if (IsForwardForTraining(operation)) return;
       Run();
     }
-    Create(operation, problem.backward, max_isa);
+    Create(operation, problem.backward);
   }
 
   void Run() override {
@@ -120,8 +168,8 @@ class OurGradientOfLayer final : public RunnableOperation {
 
  private:
   // Arguments that an earlier primitive had keep their contents.
-  void Create(const Operation& operation, const OpDesc& desc, cpu::Isa max_isa) {
-    auto primitive = CreatePrimitive(desc, {}, {.max_isa = max_isa});
+  void Create(const Operation& operation, const OpDesc& desc) {
+    auto primitive = CreatePrimitive(desc, {}, options_);
     if (!primitive.ok()) {
       std::fprintf(stderr, "%s: %s\n", operation.name.c_str(),
                    primitive.status().ToString().c_str());
@@ -133,14 +181,16 @@ class OurGradientOfLayer final : public RunnableOperation {
     }
   }
 
+  const CreateOptions options_;
   std::shared_ptr<const Primitive> primitive_;
   FilledArguments arguments_;
 };
 
 }  // namespace
 
-std::unique_ptr<RunnableOperation> MakeOurGradient(const Operation& operation, cpu::Isa max_isa) {
-  return std::make_unique<OurGradientOfLayer>(operation, max_isa);
+std::unique_ptr<RunnableOperation> MakeOurGradient(const Operation& operation, cpu::Isa max_isa,
+                                                   bool reference) {
+  return std::make_unique<OurGradientOfLayer>(operation, max_isa, reference);
 }
 
 }  // namespace tilewire::bench
