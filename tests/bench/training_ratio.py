@@ -13,6 +13,7 @@ Exit status 1 if bits depend on the number of threads.
   bazel build //client:tilewire
   tests/bench/training_ratio.py resnet18 mobilenet_v2 --rounds=3
   tests/bench/training_ratio.py resnet18 --threads=2 --without_torch
+  tests/bench/training_ratio.py resnet50 mobilenet_v2 --head
 """
 
 import argparse
@@ -33,14 +34,25 @@ import warnings
 PEERS_BEST = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "1000000000000", "OPENBLAS_NUM_THREADS": "1"}
 
 
+def last_linear(network):
+    """Name and module of the classifier."""
+    import torch  # pylint: disable=import-outside-toplevel
+    return [(name, module) for name, module in network.named_modules() if isinstance(module, torch.nn.Linear)][-1]
+
+
 def torch_updates(name, flags):
     """Milliseconds of a core for an update of torch, and the megabytes of this process."""
     import torch  # pylint: disable=import-outside-toplevel
     import training_gradients  # pylint: disable=import-outside-toplevel
     torch.set_num_threads(1)
-    network = training_gradients.made(name).to(memory_format=torch.channels_last)
-    optimizer = torch.optim.SGD(network.parameters(), lr=1e-4, momentum=0.9)
-    images = torch.randn(flags.images, 3, 224, 224).to(memory_format=torch.channels_last)
+    layout = torch.contiguous_format if flags.plain else torch.channels_last
+    network = training_gradients.made(name).to(memory_format=layout)
+    if flags.head:
+        network.train(flags.plain).requires_grad_(False)
+        last_linear(network)[1].requires_grad_(True)
+    optimizer = torch.optim.SGD((tensor for tensor in network.parameters() if tensor.requires_grad), lr=1e-4,
+                                momentum=0.9)
+    images = torch.randn(flags.images, 3, 224, 224).to(memory_format=layout)
     labels = torch.randint(0, 1000, (flags.images,))
 
     def update():
@@ -67,12 +79,17 @@ def child(command, environment=None):
     return printed, usage.ru_utime + usage.ru_stime, time.monotonic() - begin, usage.ru_maxrss / 1024
 
 
+def only_the_head(folder, flags):
+    return [f"--only={(folder / 'head').read_text()}.*"] if flags.head else []
+
+
 def trained(folder, flags, updates, threads):
     """Seconds of cores and of the clock, peak megabytes, and the bits of the file after so many updates."""
     written = folder / "trained.onnx"
     measured = child([flags.tool, "train", folder / "model.onnx", f"--images={folder}/images{updates}.npy",
                       f"--labels={folder}/labels{updates}.npy", f"--batch={flags.images}", "--epochs=1", "--lr=0.0001",
-                      "--momentum=0.9", f"--threads={threads}", "--json", "-o", written])[1:]
+                      "--momentum=0.9", f"--threads={threads}", "--json", "-o", written,
+                      *only_the_head(folder, flags)])[1:]
     return *measured, hashlib.sha256(written.read_bytes()).hexdigest()
 
 
@@ -106,8 +123,9 @@ def write_inputs(folder, name, flags):
     import numpy  # pylint: disable=import-outside-toplevel
     import torch  # pylint: disable=import-outside-toplevel
     import training_gradients  # pylint: disable=import-outside-toplevel
-    training_gradients.write_model(training_gradients.made(name), torch.randn(2, 3, 224, 224),
-                                   str(folder / "model.onnx"))
+    network = training_gradients.made(name)
+    (folder / "head").write_text(last_linear(network)[0])
+    training_gradients.write_model(network, torch.randn(2, 3, 224, 224), str(folder / "model.onnx"))
     random = numpy.random.default_rng(1)
     for count in (1, 1 + flags.updates):
         images = random.standard_normal((count * flags.images, 3, 224, 224), dtype=numpy.float32)
@@ -136,7 +154,8 @@ def compare_torch(name, folder, flags):
     for _ in range(flags.rounds):
         ours.run()
         printed, _, _, _ = child([sys.executable, __file__, "--peer", name, f"--images={flags.images}",
-                                  f"--updates={flags.updates}"], dict(os.environ, **PEERS_BEST))
+                                  f"--updates={flags.updates}", *["--head"] * flags.head, *["--plain"] * flags.plain],
+                                 dict(os.environ, **({} if flags.plain else PEERS_BEST)))
         peer = json.loads(printed.splitlines()[-1])
         theirs.append((peer["ms"], peer["mb"]))
     our_ms, their_ms = ours.update(clock=False), [peer[0] for peer in theirs]
@@ -162,11 +181,14 @@ def compare(name, flags):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("networks", nargs="+", help="of torchvision.models")
+    parser.add_argument("networks", nargs="+", help="of torchvision.models, unet or autoencoder")
     parser.add_argument("--images", type=int, default=8)
     parser.add_argument("--updates", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=1, help="compare so many with one, too")
+    parser.add_argument("--head", action="store_true", help="train the classifier alone; the rest only infers (with "
+                        "--plain torch's normalizes by the batch)")
+    parser.add_argument("--plain", action="store_true", help="torch as one finds it instead of at its best")
     parser.add_argument("--without_torch", action="store_true", help="time our side alone")
     parser.add_argument("--tool", default="bazel-bin/client/tilewire")
     parser.add_argument("--peer", action="store_true", help="time torch alone")

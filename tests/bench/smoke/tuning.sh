@@ -5,5 +5,5 @@
 # Times are not judged.
 set -euo pipefail
 exec /usr/bin/python3 tests/bench/tuning/tuning_accuracy.py --folder="$TEST_TMPDIR" --seeds=2 \
-    --budget='top1_changed(logits)<=1%' --precisions=exact,int8 --time=6s --turns=0 \
+    --budget='top1_changed(logits)<=1%' --precisions=exact,int8 --time=90s --turns=0 \
     --tool=client/tilewire --server=service/tilewire-server digits
