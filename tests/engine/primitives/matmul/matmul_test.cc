@@ -206,8 +206,9 @@ TEST_P(MatmulTest, RowsAndColumnsDoNotDependOnEachOther) {
       };
       for (const int64_t row : {0, 7, 135}) {
         for (const int64_t m : {1, 2, 3, 5}) {
-          // A single row has no other layout.
-          EXPECT_TRUE(expect_part(row, m, 0, kColumns) || GetParam().traits.runs_another);
+          // A single row has no other layout: the row that would run inside takes it first.
+          if (m == 1 && GetParam().traits.runs_another) continue;
+          EXPECT_TRUE(expect_part(row, m, 0, kColumns));
           if (takes_columns) expect_part(row, m, row % 50, 1 + row % 20);
         }
       }
