@@ -2,6 +2,7 @@
 """HTTP/2 spoken by hand, for clients that no library would be."""
 import socket
 import struct
+import time
 
 
 def frame(kind, flags, stream, payload):
@@ -19,12 +20,14 @@ class DeafPeer:
     socket, if there is to be TLS."""
 
     def __init__(self, port, patience=60, secured=lambda plain: plain):
+        self.patience = patience
         self.socket = secured(socket.create_connection(('127.0.0.1', port)))
         self.socket.settimeout(patience)
         self.windows = {0: 65535}
         self.initial = 65535
         self.received = b''
         self.headers = b''  # of all answers; gRPC writes those of a call that it ends in plain text
+        self.ended = set()  # streams that the server has reset
         self.socket.sendall(b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'
                             + frame(4, 0, 0, struct.pack('>HI', 4, 0)))
 
@@ -42,6 +45,8 @@ class DeafPeer:
             payload, self.received = self.received[9:9 + size], self.received[9 + size:]
             if kind == 1:
                 self.headers += payload
+            elif kind == 3:
+                self.ended.add(stream)
             elif kind == 8:
                 self.windows[stream] = self.windows.get(stream, self.initial) + struct.unpack(
                     '>I', payload)[0]
@@ -56,6 +61,15 @@ class DeafPeer:
                         self.initial = value
                 self.socket.sendall(frame(4, 1, 0, b''))
 
+    def await_window(self, stream):
+        """Returns when the server takes more of the stream, or has reset it."""
+        begin = time.time()
+        while min(self.windows[0], self.windows[stream]) <= 0 and stream not in self.ended:
+            if time.time() - begin > self.patience:  # it may ask whether this peer lives, and read nothing
+                raise TimeoutError(f'the server reads nothing of stream {stream}: windows {self.windows[0]} '
+                                   f'and {self.windows[stream]}')
+            self.read()
+
     def ask(self, stream, method, body, left_out=0):
         """Sends a request, all but its last `left_out` bytes, as fast as the server reads."""
         headers = b'\x83\x86' + literal(b':path', method.encode()) + literal(
@@ -66,9 +80,10 @@ class DeafPeer:
         message = b'\0' + struct.pack('>I', len(body)) + body
         message = memoryview(message)[:len(message) - left_out]
         while message:
-            while min(self.windows[0], self.windows[stream]) <= 0:
-                self.read()
-            size = min(16384, self.windows[0], self.windows[stream])
+            self.await_window(stream)
+            if stream in self.ended:
+                return
+            size = min(len(message), 16384, self.windows[0], self.windows[stream])
             piece, message = message[:size], message[size:]
             self.windows[0] -= size
             self.windows[stream] -= size

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The real binary as a process of its own, and messages written byte by byte."""
 import concurrent.futures
+import contextlib
+import faulthandler
 import os
 import pathlib
 import re
@@ -20,6 +22,7 @@ INFER = '/inference.GRPCInferenceService/'
 PRIMITIVES = '/tilewire.v1.PrimitiveService/'
 PATIENCE = 120  # seconds, for what ends at once on a machine that does not stall
 LONG_PATIENCE = 300  # for what takes seconds there
+LONGEST_CHECK = 1500  # seconds, before Bazel's own limit: what then still runs is shown and ended
 SIDE_BY_SIDE = 4
 SKIPPED = 77  # exit status
 # Servers of these tests run side by side, and have one default port; a test that wants it says so.
@@ -261,12 +264,29 @@ def of_this_shard(checks):
 
 def run_one(check):
     print(f'{check.__name__}: {check.__doc__.splitlines()[0]}', flush=True)
+    watch = threading.Timer(LONGEST_CHECK, give_up)
+    watch.daemon = True
+    watch.start()
     try:
         check()
     except unittest.SkipTest as reason:
         print(f'skipped: {reason}')
         sys.exit(SKIPPED)
     sys.exit()
+
+
+def give_up():
+    """Shows where this process and the servers that it has started stand, and ends them."""
+    print(f'has not ended after {LONGEST_CHECK} s', file=sys.stderr, flush=True)
+    faulthandler.dump_traceback(all_threads=True)
+    children = pathlib.Path('/proc/self/task').glob('*/children')
+    for child in ' '.join(file.read_text() for file in children).split():
+        for thread in sorted(pathlib.Path(f'/proc/{child}/task').iterdir()):
+            with contextlib.suppress(OSError):  # it has ended
+                name, waits, call = ((thread / file).read_text().strip() for file in ('comm', 'wchan', 'syscall'))
+                print(f'{child} {name}: {waits}, {call}', file=sys.stderr, flush=True)
+        os.kill(int(child), signal.SIGKILL)
+    os._exit(1)  # sys.exit() would wait for the threads that do not end
 
 
 def run_apart(check):

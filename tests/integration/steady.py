@@ -219,9 +219,10 @@ def compute_threads():
 def deaf_peers():
     """Memory of answers that no client reads is bounded and comes back."""
     def hold(*options, patience, judge):
-        # A queue that takes all of them: requests that it refuses would hold no memory.
+        # A queue that takes all of them: requests that it refuses would hold no memory. A peer whose turn has
+        # not come answers no pings.
         with Server('--max_streams=100', '--max_queue=1000', '--max_queue_per_model=1000', '--metrics_port=0',
-                    *options) as server:
+                    f'--keepalive={10 * PATIENCE}', *options) as server:
             bits = server.infer()
             before = server.resident_mb()
             peers = [DeafPeer(server.port, patience) for _ in range(9)]
