@@ -22,7 +22,7 @@ INFER = '/inference.GRPCInferenceService/'
 PRIMITIVES = '/tilewire.v1.PrimitiveService/'
 PATIENCE = 120  # seconds, for what ends at once on a machine that does not stall
 LONG_PATIENCE = 300  # for what takes seconds there
-LONGEST_CHECK = 1500  # seconds, before Bazel's own limit: what then still runs is shown and ended
+LONGEST_CHECK = 780  # seconds, before Bazel's own limit: what then still runs is shown and ended
 SIDE_BY_SIDE = 4
 SKIPPED = 77  # exit status
 # Servers of these tests run side by side, and have one default port; a test that wants it says so.
