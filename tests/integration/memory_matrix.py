@@ -18,6 +18,7 @@ to CLIENTS x MB.
 import collections
 import concurrent.futures
 import contextlib
+import errno
 import itertools
 import os
 import pathlib
@@ -43,9 +44,13 @@ Code = grpc.StatusCode
 
 # A refusal that a client may read: a text of the server's that names the flag, or one of gRPC's own.
 # Those begin with a capital letter, as no text of the server's does, and README explains the usual ones;
-# which of them a client reads depends on the moment at which its connection ended.
+# which of them a client reads depends on the moment at which its connection ended. One begins with the
+# name of a system call: a connection that gRPC closes, with GOAWAY, while bytes of the client's are unread
+# is reset by the system, which drops what is not yet sent, be it GOAWAY or the rest of an answer. A client
+# that writes then reads "Broken pipe", one that waits for bytes this.
 NAMING = re.compile(r'--(max_work_mb|max_message_mb|max_queue|max_queue_per_model|max_queue_ms|transport_mb)\b')
 OF_GRPC = (Code.UNAVAILABLE, Code.RESOURCE_EXHAUSTED)
+RESET = (Code.UNAVAILABLE, f'recvmsg:{os.strerror(errno.ECONNRESET)}')
 
 
 def parents():
@@ -151,7 +156,7 @@ def ask_for(server, clients, sent, seconds):
 def unnamed(counts):
     """Refusals that leave their reader alone."""
     return {read: count for read, count in counts.items()
-            if read != 'ok' and not NAMING.search(read[1])
+            if read not in ('ok', RESET) and not NAMING.search(read[1])
             and not (read[0] in OF_GRPC and read[1][:1].isupper())}
 
 
