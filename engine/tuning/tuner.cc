@@ -229,7 +229,7 @@ class Tuning {
     if (!found) return found;
     ABSL_RETURN_IF_ERROR(Check(choice, &*found));
     if (!has_best || found->result.is_found() || choice->IsEnding()) return found;
-    ABSL_RETURN_IF_ERROR(choice->RunAgain());
+    ABSL_RETURN_IF_ERROR(choice->RunAgain(!found->result.keeps_budget));
     const MeasuredError first = found->result.held_out;
     found->result.first_held_out = first;
     if (!choice->best()) return found;

@@ -96,8 +96,7 @@ void Choice::AddToCurve(const Assignment& assignment) {
 void Choice::Remember(const Assignment& assignment) {
   if (!nearest_ || in_.spec.budget.IsWorse(nearest_->error.value, assignment.error.value))
     nearest_ = assignment;
-  const bool keeps = kept_.Allows(assignment.error.value);
-  if (keeps && (!probable_ || assignment.probability > probable_->probability))
+  if (KeepsPart(assignment) && (!probable_ || assignment.probability > probable_->probability))
     probable_ = assignment;
   RememberUniform(assignment);
 }
@@ -466,9 +465,11 @@ absl::Status Choice::Run() {
   return UntilStopped([&] { return RunFinals(); });
 }
 
-absl::Status Choice::RunAgain() {
+absl::Status Choice::RunAgain(bool misses_budget) {
   if (!in_.spec.may_stay_exact || IsEnding()) return absl::OkStatus();
+  if (misses_budget) missed_ = best_->precisions;
   kept_ = in_.spec.budget.Part(kPartOfBudgetAgain);
+  least_probability_ = kLeastProbabilityAgain;
   margin_of_goal_ = kMarginOfGoalAgain;
   best_.reset();
   probable_.reset();

@@ -65,8 +65,9 @@ class Choice {
   // Ends early, with what it has, at the deadline and when the spec's `stop` is set.
   absl::Status Run();
   // After Run() found a result that missed the budget on other examples, or the goal: chooses among
-  // the same layers once more, for half the budget and with more room below the goal.
-  absl::Status RunAgain();
+  // the same layers once more, for half the budget, more surely, and with more room below the goal;
+  // where it missed the budget, not the same precisions again.
+  absl::Status RunAgain(bool misses_budget);
   // Whether patience or the time are at their end, or the time has no room for another trial.
   bool IsEnding();
 
@@ -105,16 +106,14 @@ class Choice {
   static constexpr double kPartOfBudget = 0.8, kPartOfBudgetAgain = 0.4;
   // And to assignments that so probably keep a share of changes where they were not chosen; if none
   // is found in time, the most probable one is checked on what is held out as any other.
-  static constexpr double kLeastProbability = 0.95;
+  static constexpr double kLeastProbability = 0.95, kLeastProbabilityAgain = 0.99;
   static constexpr int64_t kExamplesAlone = 16;  // that the error of a single layer is measured on
   static constexpr int64_t kExamplesCorrected = 64;  // that a correction is tried on
   static constexpr double kMarginOfGoal = 1.03, kMarginOfGoalAgain = 1.1;  // for other runs
   static constexpr double kDoneByMethods = 0.15, kDoneByAlone = 0.6, kDoneByDescent = 0.85;
 
-  bool Keeps(const Assignment& assignment) const {
-    return kept_.Allows(assignment.error.value) &&
-           (!in_.spec.may_stay_exact || assignment.probability >= kLeastProbability);
-  }
+  bool Keeps(const Assignment& assignment) const;
+  bool KeepsPart(const Assignment& assignment) const;  // however probably elsewhere
   // Remembers what may be the result if nothing better is found in time, or is in the finals.
   void Remember(const Assignment& assignment);
   void RememberUniform(const Assignment& assignment);
@@ -175,7 +174,7 @@ class Choice {
   const ChoiceInputs& in_;
   QdqWriter writer_;
   ErrorBudget kept_;
-  double margin_of_goal_ = kMarginOfGoal;
+  double least_probability_ = kLeastProbability, margin_of_goal_ = kMarginOfGoal;
   double done_before_ = 0;  // of the whole work, which no report goes back behind
   absl::Duration room_;     // that the last one taken leaves below the goal
   std::vector<RangeMethod> methods_;
@@ -187,6 +186,7 @@ class Choice {
   absl::Duration beside_layers_;  // in the exact model
   std::vector<TriedPoint> curve_;
   std::optional<Assignment> bolder_, best_, nearest_;
+  Precisions missed_;                   // of a first choice; empty: none
   std::optional<Assignment> probable_;  // keeps its part of the budget, however probably elsewhere
   std::vector<Assignment> uniform_;     // all int8, all bf16; of each the one with the least l2
   std::vector<Assignment> entrants_;    // of the finals

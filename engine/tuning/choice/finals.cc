@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The finals of a choice: who enters them, and what is taken of them (final_round.h).
+// The finals of a choice: what keeps its budget, who enters them, and what is taken of them
+// (final_round.h).
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -22,6 +23,15 @@ std::string NameOf(const Precisions& precisions, const Precisions& all_bf16) {
 }
 
 }  // namespace
+
+bool Choice::KeepsPart(const Assignment& assignment) const {
+  return kept_.Allows(assignment.error.value) && assignment.precisions != missed_;
+}
+
+bool Choice::Keeps(const Assignment& assignment) const {
+  return KeepsPart(assignment) &&
+         (!in_.spec.may_stay_exact || assignment.probability >= least_probability_);
+}
 
 void Choice::RememberUniform(const Assignment& assignment) {
   if (!IsAll(assignment.precisions, TunedPrecision::kInt8) && assignment.precisions != AllBf16())
