@@ -46,7 +46,7 @@ int64_t PlaceOfInteger(int64_t index, int64_t size) {
 }
 
 int64_t PlaceOfNumber(float index, int64_t size) {
-  const float end = static_cast<float>(size);
+  const double end = static_cast<double>(size);  // f32 would round sizes above 2^24
   // NaN is outside, too, and so is a fraction between -1 and 0 of no elements.
   if (size == 0 || !(index > -end - 1 && index < end)) return kOutside;
   const int64_t whole = static_cast<int64_t>(index);

@@ -166,6 +166,29 @@ TEST_P(GatherTest, NoIndexIsInsideOfNoElements) {
   }
 }
 
+// The last element of a size that f32 does not hold, by an index of f32.
+TEST_P(GatherTest, MoreElementsThanF32Counts) {
+  constexpr int64_t kSize = (int64_t{1} << 24) + 1;
+  const MemoryDesc src = Plain({kSize}, DataType::kU8), dst = Plain({2}, DataType::kU8);
+  const MemoryDesc indices = Plain({2});
+  const auto primitive = Create({0, src, indices, dst});
+  ASSERT_TRUE(primitive);
+  Bytes source = Garbage(src, 0);
+  source[0] = 5;
+  source[kSize - 1] = 7;
+  const auto run = [&](float index, Bytes* result) {
+    const Bytes packed = Pack<float>(indices, {index, 0});
+    ExecuteArgs args;
+    args.Set(kArgSrc, source.data()).Set(kArgSrc1, packed.data()).Set(kArgDst, result->data());
+    return primitive->library->Execute(args, threading::Team::Serial());
+  };
+  Bytes result = Garbage(dst, 9);
+  EXPECT_THAT(run(16777216, &result), IsOk());
+  EXPECT_EQ(Unpack<uint8_t>(dst, result), (std::vector<uint8_t>{7, 5}));
+  EXPECT_THAT(run(16777218, &result), StatusIs(kInvalid, "is outside the 16777217 elements"));
+  EXPECT_THAT(run(-16777218, &result), StatusIs(kInvalid, "is outside the 16777217 elements"));
+}
+
 TILEWIRE_TEST_EVERY_ROW(Gather);
 
 TEST(GatherErrorsTest, CreationNamesWhatDoesNotFit) {
