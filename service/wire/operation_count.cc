@@ -11,9 +11,10 @@
 namespace tilewire::service {
 namespace {
 
+// A kernel may have sizes below 0, which the primitive refuses later: they count as none.
 double Elements(const Dims& dims) {
   double elements = 1;
-  for (int64_t dim : dims) elements *= static_cast<double>(dim);
+  for (int64_t dim : dims) elements *= static_cast<double>(std::max<int64_t>(0, dim));
   return elements;
 }
 
