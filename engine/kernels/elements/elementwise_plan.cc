@@ -49,6 +49,7 @@ absl::StatusOr<ElementwisePlan> ElementwisePlan::Create(absl::Span<const MemoryD
       return Unimplemented("a step between rows beyond 31 bits");
     }
   }
+  if (tensors[0]->ElementCount() == 0) plan.outer_count_ = 0;  // others may be beyond 64 bits
   for (const StridedLoop& loop : loops) plan.outer_count_ *= loop.count;
   plan.outer_ = std::move(loops);
   plan.columns_per_task_ =

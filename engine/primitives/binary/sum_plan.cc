@@ -58,8 +58,10 @@ absl::StatusOr<SumPlan> SumPlan::Create(const BinaryDesc& desc) {
   plan.SortLoops(std::move(loops));
   if (plan.summed_.size() > SumConfig::kMostLoops)
     return Unimplemented("sums over more than ", SumConfig::kMostLoops, " loops");
-  // Loops over results that share an address tell nothing of their number.
+  // Loops over results that share an address tell nothing of their number, and beside a size of 0
+  // the product of the others may be beyond 64 bits.
   if (desc.diff_src1.ElementCount() == 0) plan.positions_ = 0;
+  for (const StridedLoop& loop : plan.kept_) plan.positions_ *= loop.count;
   if (plan.results() > 0 && !plan.is_empty_) plan.CutWork();
   return plan;
 }
@@ -78,7 +80,6 @@ void SumPlan::SortLoops(std::vector<StridedLoop> loops) {
     (loop.strides[kTo] == 0 ? summed_ : kept_).push_back(std::move(loop));
   results_ = of_runs_ ? take_last(&kept_) : inner_;
   if (!of_runs_ && summed_.empty()) summed_.push_back(none);
-  for (const StridedLoop& loop : kept_) positions_ *= loop.count;
 }
 
 void SumPlan::CutWork() {

@@ -252,6 +252,22 @@ TEST_P(BinarySumsTest, MayRunInPlace) {
   }
 }
 
+// Sizes whose product is beyond 64 bits, beside one of 0: nothing is summed, and no product of them
+// is formed (the sanitizer sees it).
+TEST_P(BinarySumsTest, ManyPlacesAndNoElements) {
+  constexpr int64_t kMany = int64_t{1} << 40;
+  const Dims many = {0, kMany, kMany, kMany}, strides = {0, 1, 1, 1};
+  const MemoryDesc md = *MemoryDesc::CreateStrided(many, DataType::kF32, strides);
+  for (const Dims& shared : {many, Dims{0, 1, 1, kMany}, Dims{1, 1, 1, 1}}) {
+    const MemoryDesc second = *MemoryDesc::CreateStrided(shared, DataType::kF32, strides);
+    const BinaryDesc desc = DescOf(BinaryAlgorithm::kMul, md, second);
+    const auto got = Gradients(desc, Random(desc));
+    if (!got) continue;
+    EXPECT_TRUE(got->first.empty());
+    EXPECT_EQ(got->second, std::vector<float>(second.ElementCount(), 0.0f));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(AllImplementations, BinarySumsTest,
                          ::testing::ValuesIn(RowsThatRun({PropKind::kBackwardData},
                                                          BinaryImplementations())),
