@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <new>
@@ -14,6 +15,8 @@
 #include <vector>
 
 #include "engine/threading/mutex.h"
+#include "engine/threading/urgent_work.h"
+#include "grpcpp/alarm.h"
 #include "grpcpp/generic/generic_stub.h"
 #include "protos/health.pb.h"
 #include "protos/model_service.pb.h"
@@ -216,6 +219,42 @@ TEST_F(CallQueueTest, WhatHappensAfterALongPauseIsSoonLookedAt) {
   EXPECT_EQ(early_looks_, 1) << "it might have held the thread up until " << next;
   EXPECT_EQ(Live(), grpc::StatusCode::OK);
   EXPECT_EQ(early_looks_, 1) << "one look is enough";
+}
+
+// An event that happens at once, without a call, and is seen from its own thread and from another.
+class SeenEvent final : public Event {
+ public:
+  void Ask(grpc::CompletionQueue* queue) {
+    alarm_.Set(queue, std::chrono::system_clock::now(), tag());
+  }
+  void Happen(bool) override {
+    on_its_thread = threading::UrgentWork::IsUnderWayElsewhere();
+    std::thread([&] { on_another = threading::UrgentWork::IsUnderWayElsewhere(); }).join();
+    happened.Notify();
+  }
+
+  bool on_its_thread = true, on_another = false;
+  threading::Notification happened;
+
+ private:
+  grpc::Alarm alarm_;
+};
+
+// So that the compute threads offer their cores to the thread that receives calls.
+TEST_F(CallQueueTest, WhatHappensIsUrgentWhileItDoes) {
+  const auto is_urgent = [] { return threading::UrgentWork::IsUnderWayElsewhere(); };
+  ASSERT_TRUE(LooksUntil([&] { return !is_urgent(); })) << "something else is";
+  SeenEvent* event = nullptr;
+  ASSERT_TRUE(calls_->AskFor([&] {
+    auto made = std::make_unique<SeenEvent>();
+    event = made.get();
+    return made;
+  }));
+  const std::unique_ptr<SeenEvent> owned(event);
+  event->happened.WaitForNotification();
+  EXPECT_FALSE(event->on_its_thread);
+  EXPECT_TRUE(event->on_another);
+  EXPECT_TRUE(LooksUntil([&] { return !is_urgent(); })) << "it has happened";
 }
 
 class AnswersTest : public ServedFixture {

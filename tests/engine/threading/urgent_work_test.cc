@@ -5,9 +5,11 @@
 #include <unistd.h>
 #include <x86intrin.h>
 
+#include <atomic>
 #include <cstdint>
 #include <thread>
 
+#include "engine/threading/arena.h"
 #include "engine/threading/stop.h"
 #include "gtest/gtest.h"
 
@@ -36,6 +38,25 @@ int OffersWhileComputing() {
     offers = offers_of_this_thread;
   }).join();
   return offers;
+}
+
+// Tasks one after the other on the only thread of an arena, until it has offered its core since the
+// first of them, or to the last. Neither a task nor its end offers a core: the thread looks for the
+// next one meanwhile.
+bool OffersBetweenTasks(int tasks) {
+  int before = 0, offers = 0;
+  std::atomic<int> ended = 0;  // a lock might offer the core, too
+  Arena arena(1);
+  for (int i = 0; i < tasks && offers == 0; ++i) {
+    arena.Enqueue([&, i] {
+      if (i == 0) before = offers_of_this_thread;
+      offers = offers_of_this_thread - before;
+      ended = i + 1;
+      ended.notify_one();
+    });
+    ended.wait(i);
+  }
+  return offers > 0;
 }
 
 bool AnotherThreadSeesIt() {
@@ -74,6 +95,12 @@ TEST(UrgentWorkTest, ThreadsThatComputeOfferTheirCoreToItAlone) {
     EXPECT_GT(OffersWhileComputing(), 0);
   }
   EXPECT_EQ(OffersWhileComputing(), 0);
+}
+
+TEST(UrgentWorkTest, ThreadsThatLookForWorkOfferTheirCoreToItAlone) {
+  EXPECT_FALSE(OffersBetweenTasks(100));
+  const UrgentWork work;
+  EXPECT_TRUE(OffersBetweenTasks(100'000));  // again, where the next task comes before it looks
 }
 
 }  // namespace
