@@ -17,6 +17,16 @@ inline bool NextIndex(const Dims& dims, Dims* index) {
   return false;
 }
 
+// The index of the box that has so many before it.
+inline Dims IndexAt(const Dims& dims, int64_t before) {
+  Dims index(dims.size(), 0);
+  for (int d = static_cast<int>(dims.size()) - 1; d >= 0; --d) {
+    index[d] = before % dims[d];
+    before /= dims[d];
+  }
+  return index;
+}
+
 // Calls visit(index) for every index of the box; none if a dimension is 0.
 template <typename Visit>
 void ForEachIndex(const Dims& dims, Visit visit) {

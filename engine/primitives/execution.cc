@@ -90,7 +90,7 @@ absl::Status Primitive::Execute(const ExecuteArgs& args, const threading::Team& 
       return InvalidArgument(name(), ": scratchpad is not on a 64-byte boundary");
     }
   }
-  ABSL_RETURN_IF_ERROR(CheckElements(args));
+  ABSL_RETURN_IF_ERROR(CheckElements(args, team));
   if (VerboseLevel() == 0) {
     Run(args, scratchpad, team);
     return absl::OkStatus();

@@ -146,9 +146,12 @@ class Primitive {
     return reinterpret_cast<T*>(args.Get<std::byte>(arg) +
                                 desc.offset0() * SizeOf(desc.data_type()));
   }
-  // A precondition on the elements of the arguments, asked before each Run(); none by default.
+  // A precondition on the elements of the arguments, asked before each Run(); none by default. Of a
+  // run that is stopped it may look at some only.
   //   kInvalidArgument  elements that the operation has no result for; nothing is written then
-  virtual absl::Status CheckElements(const ExecuteArgs&) const { return absl::OkStatus(); }
+  virtual absl::Status CheckElements(const ExecuteArgs&, const threading::Team&) const {
+    return absl::OkStatus();
+  }
   // Every argument is present; `scratchpad` has info().scratchpad_bytes, 64-byte aligned. Cannot
   // fail.
   virtual void Run(const ExecuteArgs& args, std::byte* scratchpad,

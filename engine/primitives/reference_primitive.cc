@@ -26,8 +26,8 @@ class ReferencePrimitive final : public Primitive {
         per_piece_(ResultsPerPiece(loop_.operations)) {}
 
  private:
-  absl::Status CheckElements(const ExecuteArgs& args) const override {
-    return loop_.check == nullptr ? absl::OkStatus() : loop_.check(args);
+  absl::Status CheckElements(const ExecuteArgs& args, const threading::Team& team) const override {
+    return loop_.check == nullptr ? absl::OkStatus() : loop_.check(args, team);
   }
 
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {

@@ -34,7 +34,8 @@ struct ReferenceLoop {
   Dims results;          // a result per index of this box: an element, or a line along an axis
   Dims operations = {};  // about an operation per index of this box for each result
   // Asked before the loop, see Primitive::CheckElements(); nothing is by default.
-  absl::AnyInvocable<absl::Status(const ExecuteArgs&) const> check = nullptr;
+  absl::AnyInvocable<absl::Status(const ExecuteArgs&, const threading::Team&) const> check =
+      nullptr;
 };
 
 // Neighbouring results of one execution, in row-major order. They depend on shapes only.
@@ -53,11 +54,7 @@ class ReferencePiece {
   // Calls visit(index) per result.
   template <typename Visit>
   void ForEach(Visit visit) const {
-    Dims index(results_.size(), 0);
-    for (int64_t d = static_cast<int64_t>(index.size()) - 1, rest = begin_; d >= 0; --d) {
-      index[d] = rest % results_[d];
-      rest /= results_[d];
-    }
+    Dims index = IndexAt(results_, begin_);
     for (int64_t i = begin_; i < end_; ++i) {
       visit(static_cast<const Dims&>(index));
       NextIndex(results_, &index);

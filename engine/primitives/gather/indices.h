@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "engine/primitives/gather/gather.h"
+#include "engine/threading/arena.h"
 
 namespace tilewire::gather {
 
@@ -19,8 +20,9 @@ int64_t PlaceOfIndex(DataType type, const void* indices, int64_t i, int64_t size
 // kUnimplemented  the indices are not f32, s32 or s64
 absl::Status RequireIndexType(const MemoryDesc& indices);
 
-// kInvalidArgument  an index is outside; the message names the first
-absl::Status CheckIndices(const GatherDesc& desc, const void* indices);
+// kInvalidArgument  an index is outside; the message names the first in row-major order
+// May look at some only, and return OK, once the run is stopped.
+absl::Status CheckIndices(const GatherDesc& desc, const void* indices, const threading::Team& team);
 
 PrimitiveInfo InfoOf(const Request<GatherDesc>& request);
 

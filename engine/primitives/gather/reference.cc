@@ -22,8 +22,8 @@ absl::StatusOr<GatherDesc> ResolveReference(const Request<GatherDesc>& request) 
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const Request<GatherDesc>& request) {
   const GatherDesc& desc = request.desc;
-  const auto check = [desc](const ExecuteArgs& args) {
-    return CheckIndices(desc, args.Find(kArgSrc1));
+  const auto check = [desc](const ExecuteArgs& args, const threading::Team& team) {
+    return CheckIndices(desc, args.Find(kArgSrc1), team);
   };
   const auto compute = [desc](const ReferencePiece& piece) {
     const void* indices = piece.Find(kArgSrc1);

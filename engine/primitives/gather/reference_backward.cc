@@ -49,8 +49,8 @@ absl::StatusOr<GatherDesc> ResolveReferenceBackward(const Request<GatherDesc>& r
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReferenceBackward(
     const Request<GatherDesc>& request) {
   const GatherDesc& desc = request.desc;
-  const auto check = [desc](const ExecuteArgs& args) {
-    return CheckIndices(desc, args.Find(kArgSrc1));
+  const auto check = [desc](const ExecuteArgs& args, const threading::Team& team) {
+    return CheckIndices(desc, args.Find(kArgSrc1), team);
   };
   const auto compute = [desc](const ReferencePiece& piece) {
     piece.ForEach([&](const Dims& index) {

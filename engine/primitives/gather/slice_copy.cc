@@ -31,8 +31,8 @@ class SliceCopy final : public Primitive {
   }
 
  private:
-  absl::Status CheckElements(const ExecuteArgs& args) const override {
-    return CheckIndices(desc_, args.Find(kArgSrc1));
+  absl::Status CheckElements(const ExecuteArgs& args, const threading::Team& team) const override {
+    return CheckIndices(desc_, args.Find(kArgSrc1), team);
   }
 
   void Run(const ExecuteArgs& args, std::byte*, const threading::Team& team) const override {

@@ -32,8 +32,8 @@ class SliceSum final : public Primitive {
   }
 
  private:
-  absl::Status CheckElements(const ExecuteArgs& args) const override {
-    return CheckIndices(desc_, args.Find(kArgSrc1));
+  absl::Status CheckElements(const ExecuteArgs& args, const threading::Team& team) const override {
+    return CheckIndices(desc_, args.Find(kArgSrc1), team);
   }
 
   // Every piece looks through the indices: there are a few pieces, unless slices are long.

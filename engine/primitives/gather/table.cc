@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <atomic>
 
 #include "engine/base/status_macros.h"
 #include "engine/memory/index_walk.h"
@@ -10,6 +11,8 @@
 #include "engine/primitives/gather/indices.h"
 #include "engine/primitives/probe_tensors.h"
 #include "engine/primitives/row_table.h"
+#include "engine/threading/ranges.h"
+#include "engine/threading/stop.h"
 
 namespace tilewire {
 namespace gather {
@@ -53,17 +56,47 @@ int64_t PlaceOfNumber(float index, int64_t size) {
   return whole < 0 ? std::max(whole + size, kOutside) : whole;
 }
 
-// The first of `count` indices, one after the other, that is outside; `count` if none is. They may
-// be as many as memory holds, and no request to stop is seen meanwhile.
-int64_t FirstOutside(DataType type, const void* indices, int64_t count, int64_t size) {
+// The first of the indices [begin, end), one after the other in memory, that is outside; `end` if
+// none is.
+int64_t FirstOutside(DataType type, const void* indices, int64_t begin, int64_t end, int64_t size) {
   const auto find = [&](const auto* all, const auto& place) {
-    int64_t i = 0;
-    while (i < count && place(all[i], size) != kOutside) ++i;
+    int64_t i = begin;
+    while (i < end && place(all[i], size) != kOutside) ++i;
     return i;
   };
   if (type == DataType::kS64) return find(static_cast<const int64_t*>(indices), PlaceOfInteger);
   if (type == DataType::kS32) return find(static_cast<const int32_t*>(indices), PlaceOfInteger);
   return find(static_cast<const float*>(indices), PlaceOfNumber);
+}
+
+// As FirstOutside(), of positions in row-major order of indices that lie otherwise in memory.
+int64_t FirstOutsideApart(const GatherDesc& desc, const void* indices, int64_t begin, int64_t end) {
+  const MemoryDesc& among = desc.indices;
+  const int64_t size = desc.src.dim(desc.axis);
+  Dims at = IndexAt(among.dims(), begin);
+  for (int64_t i = begin; i < end; ++i) {
+    if (PlaceOfIndex(among.data_type(), indices, among.Offset(at), size) == kOutside) return i;
+    NextIndex(among.dims(), &at);
+  }
+  return end;
+}
+
+// The least position below `count` that find(begin, end) returns, which returns `end` if it finds
+// none; `count` where none is found, and perhaps once the run is stopped. A piece is left out only
+// where one before it has found something, so that threads do not decide which is the least.
+template <typename Find>
+int64_t FirstFound(const threading::Team& team, int64_t count, const Find& find) {
+  constexpr int64_t kIndicesAtOnce = 1 << 15;
+  std::atomic<int64_t> first = count;
+  threading::ParallelForRanges(team, count, kIndicesAtOnce, [&](int64_t begin, int64_t end) {
+    if (begin >= first.load() || threading::Stopped()) return;
+    const int64_t found = find(begin, end);
+    if (found == end) return;
+    int64_t least = first.load();
+    while (found < least && !first.compare_exchange_weak(least, found)) {
+    }
+  });
+  return first;
 }
 
 // As messages show it.
@@ -88,24 +121,20 @@ absl::Status RequireIndexType(const MemoryDesc& indices) {
   return Unimplemented("takes indices of f32, s32 and s64 only, not ", DataTypeName(type));
 }
 
-absl::Status CheckIndices(const GatherDesc& desc, const void* indices) {
+absl::Status CheckIndices(const GatherDesc& desc, const void* indices,
+                          const threading::Team& team) {
   const DataType type = desc.indices.data_type();
-  const int64_t size = desc.src.dim(desc.axis);
-  const auto outside = [&](int64_t i) {
-    return InvalidArgument("index ", IndexText(type, indices, i), " is outside the ", size,
-                           " elements along axis ", desc.axis);
+  const int64_t size = desc.src.dim(desc.axis), count = desc.indices.ElementCount();
+  const bool in_order = RequireRowMajor(desc.indices).ok();
+  const auto find = [&](int64_t begin, int64_t end) {
+    return in_order ? FirstOutside(type, indices, begin, end, size)
+                    : FirstOutsideApart(desc, indices, begin, end);
   };
-  if (RequireRowMajor(desc.indices).ok()) {
-    const int64_t count = desc.indices.ElementCount();
-    const int64_t first = FirstOutside(type, indices, count, size);
-    return first == count ? absl::OkStatus() : outside(first);
-  }
-  absl::Status status;
-  ForEachIndex(desc.indices.dims(), [&](const Dims& at) {
-    const int64_t i = desc.indices.Offset(at);
-    if (status.ok() && PlaceOfIndex(type, indices, i, size) == kOutside) status = outside(i);
-  });
-  return status;
+  const int64_t first = FirstFound(team, count, find);
+  if (first == count) return absl::OkStatus();
+  const int64_t i = desc.indices.Offset(IndexAt(desc.indices.dims(), first));
+  return InvalidArgument("index ", IndexText(type, indices, i), " is outside the ", size,
+                         " elements along axis ", desc.axis);
 }
 
 PrimitiveInfo InfoOf(const Request<GatherDesc>& request) {

@@ -145,7 +145,7 @@ absl::StatusOr<LossDesc> ResolveReference(const Request<LossDesc>& request) {
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const Request<LossDesc>& request) {
   const LossDesc& desc = request.desc;
-  const auto check = [desc](const ExecuteArgs& args) {
+  const auto check = [desc](const ExecuteArgs& args, const threading::Team&) {
     return CheckTargets(desc, args.Find(kArgSrc1));
   };
   const auto compute = [desc](const ReferencePiece& piece) {

@@ -186,7 +186,7 @@ class RowsPrimitive final : public Primitive {
         elements_(images_ == 0 ? 0 : desc.src.ElementCount() / images_) {}
 
  private:
-  absl::Status CheckElements(const ExecuteArgs& args) const override {
+  absl::Status CheckElements(const ExecuteArgs& args, const threading::Team&) const override {
     return CheckTargets(desc_, args.Find(kArgSrc1));
   }
 

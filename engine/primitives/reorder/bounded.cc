@@ -38,7 +38,7 @@ class BoundedReorder final : public Primitive {
       : Primitive(std::move(info)), copy_(std::move(copy)) {}
 
  private:
-  absl::Status CheckElements(const ExecuteArgs& args) const override {
+  absl::Status CheckElements(const ExecuteArgs& args, const threading::Team&) const override {
     const MemoryDesc &src = Desc(kArgSrc), &dst = Desc(kArgDst);
     const bool keeps_bound = src.IsBounded() && src.extra().bound <= dst.extra().bound;
     if (keeps_bound || src.ElementCount() == 0) return absl::OkStatus();

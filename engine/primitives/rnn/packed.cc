@@ -80,7 +80,7 @@ class Packed final : public Primitive {
   }
 
  private:
-  absl::Status CheckElements(const ExecuteArgs& args) const override {
+  absl::Status CheckElements(const ExecuteArgs& args, const threading::Team&) const override {
     return CheckLengths(plan_.desc, args);
   }
 

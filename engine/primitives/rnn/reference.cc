@@ -228,7 +228,9 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const Request<RnnDesc
     piece.ForEach([&](const Dims& index) { RunSequence(formula, piece, index[0]); });
   };
   const RnnSizes sizes(desc);
-  const auto check = [desc](const ExecuteArgs& args) { return CheckLengths(desc, args); };
+  const auto check = [desc](const ExecuteArgs& args, const threading::Team&) {
+    return CheckLengths(desc, args);
+  };
   return CreateReferencePrimitive(InfoOf(request),
                                   {.results = {sizes.sequences},
                                    .operations = {sizes.steps, sizes.directions * sizes.gates,

@@ -53,7 +53,7 @@ class ChannelsLast final : public Primitive {
         width_(desc.src.dim(3)) {}
 
  private:
-  absl::Status CheckElements(const ExecuteArgs& args) const override {
+  absl::Status CheckElements(const ExecuteArgs& args, const threading::Team&) const override {
     return CheckRegions(desc_, args);
   }
 

@@ -35,7 +35,9 @@ absl::StatusOr<RoiAlignDesc> ResolveReference(const Request<RoiAlignDesc>& reque
 
 absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const Request<RoiAlignDesc>& request) {
   const RoiAlignDesc& desc = request.desc;
-  const auto check = [desc](const ExecuteArgs& args) { return CheckRegions(desc, args); };
+  const auto check = [desc](const ExecuteArgs& args, const threading::Team&) {
+    return CheckRegions(desc, args);
+  };
   const auto compute = [desc](const ReferencePiece& piece) {
     piece.ForEach([&](const Dims& index) {
       const Region region = RegionOf(desc, piece.Get<const float>(kArgMultipleSrc + 1),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/primitives/gather/gather.h"
 
+#include <atomic>
 #include <limits>
 
 #include "tests/engine/primitives/row_test.h"
@@ -149,6 +150,51 @@ TEST_P(GatherTest, TheFirstIndexOutsideIsNamed) {
                 StatusIs(kInvalid, "index 5 is outside the 3 elements"))
         << indices.ToString();
   }
+}
+
+// Whatever thread finds which first: several pieces of work have some outside.
+TEST_P(GatherTest, TheFirstIndexOutsideIsNamedOnSeveralThreads) {
+  constexpr int64_t kColumns = 2, kRows = 200'000;
+  const MemoryDesc src = Plain({3}), dst = Plain({kRows, kColumns});
+  const MemoryDesc apart =
+      *MemoryDesc::CreateStrided({kRows, kColumns}, DataType::kS32, {1, kRows});
+  const Bytes source = RandomTensor(src, 1);
+  std::vector<int32_t> numbers(kRows * kColumns, 2);
+  for (int32_t i = 100'001; i < kRows * kColumns; i += 10'000) numbers[i] = i;
+  Bytes after(dst.SizeBytes());
+  threading::Arena arena(4);
+  for (const MemoryDesc& indices : {Plain({kRows, kColumns}, DataType::kS32), apart}) {
+    const auto primitive = Create({0, src, indices, dst});
+    if (!primitive) continue;
+    const Bytes packed = Pack(indices, numbers);
+    ExecuteArgs args;
+    args.Set(kArgSrc, source.data()).Set(kArgSrc1, packed.data()).Set(kArgDst, after.data());
+    for (int round = 0; round < 20; ++round) {
+      EXPECT_THAT(primitive->library->Execute(args, threading::Team(&arena)),
+                  StatusIs(kInvalid, "index 100001 is outside the 3 elements"))
+          << indices.ToString();
+    }
+  }
+}
+
+// There may be as many as memory holds.
+TEST_P(GatherTest, IndicesOfAStoppedRunAreNotLookedAt) {
+  const MemoryDesc src = Plain({3}), indices = Plain({2}, DataType::kS32), dst = Plain({2});
+  const auto primitive = Create({0, src, indices, dst});
+  ASSERT_TRUE(primitive);
+  const Bytes source = RandomTensor(src, 1), outside = Pack<int32_t>(indices, {5, 5});
+  Bytes after = Garbage(dst, 7);
+  ExecuteArgs args;
+  args.Set(kArgSrc, source.data()).Set(kArgSrc1, outside.data()).Set(kArgDst, after.data());
+  const threading::Team serial = threading::Team::Serial();
+  std::atomic<bool> stop = true;
+  EXPECT_THAT(primitive->library->Execute(args, serial.Until(&stop)), IsOk());
+  stop = false;
+  serial.Until(&stop).ParallelFor(1, [&](int64_t) {
+    EXPECT_THAT(primitive->library->Execute(args, serial), StatusIs(kInvalid, "index 5"));
+    stop = true;
+    EXPECT_THAT(primitive->library->Execute(args, serial), IsOk()) << "within a piece of work";
+  });
 }
 
 TEST_P(GatherTest, NoIndexIsInsideOfNoElements) {
