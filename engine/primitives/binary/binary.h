@@ -24,7 +24,8 @@
 // Layouts   any; dst and the gradients may be `any`: the layouts of src0 and src1.
 // Post-ops  eltwise and sum, forward.
 // In place  diff_src0 may be the memory of diff_dst where their layouts are the same.
-// Order     sums are in double and rounded once; their order depends on the shape alone.
+// Order     sums are in double and rounded once; their order depends on the descriptor and the
+//           instruction set, never on the number of threads.
 // Source    oneDNN, "Binary"; NaN as in NumPy.
 #ifndef ENGINE_PRIMITIVES_BINARY_BINARY_H_
 #define ENGINE_PRIMITIVES_BINARY_BINARY_H_

@@ -17,7 +17,8 @@
 // Arguments kArgSrc, kArgWeights, kArgDst; backward kArgSrc, kArgWeights, kArgDiffDst (all read),
 //           kArgDiffSrc, kArgDiffWeights. dst is then the zero descriptor.
 // Post-ops  eltwise and sum, forward.
-// Order     Sums are in double; their order depends on the shape alone.
+// Order     sums are in double; their order depends on the descriptor and the instruction set,
+//           never on the number of threads.
 // Threads   immutable; see primitive.h.
 // Source    He et al., "Delving deep into rectifiers", ICCV'15; ONNX, PRelu.
 #ifndef ENGINE_PRIMITIVES_PRELU_PRELU_H_
