@@ -42,6 +42,15 @@ struct ParameterSpec {
   bool frozen = false;
 };
 
+// A peculiarity of the file that matters for training.
+struct TrainingNote {
+  enum class Kind {
+    kTraining,  // of its parameters, or of how they learn
+    kServing,   // of nodes that do in inference what belongs to training
+  } kind = Kind::kTraining;
+  std::string text;  // a sentence
+};
+
 struct UpdateResult {
   int64_t update = 0;  // counts from 1; those that were skipped count
   double loss = 0;
@@ -76,8 +85,7 @@ class Trainer {
   // The tensors that Update() takes beside the inputs: one per loss, in the order of the spec's.
   virtual const std::vector<TensorSpec>& targets() const = 0;
   virtual const std::vector<ParameterSpec>& parameters() const = 0;
-  // Peculiarities of the file that matter for training, a sentence each.
-  virtual const std::vector<std::string>& notes() const = 0;
+  virtual const std::vector<TrainingNote>& notes() const = 0;
 
   // Makes what Update() needs for such tensors and, if `recalibrates`, what Recalibrate() does, so
   // that a long training does not find out later what their shapes cannot do. Changes nothing.

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/tool/check_training.h"
 
-#include <iterator>
 #include <memory>
 
 #include "absl/algorithm/container.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "engine/engine.h"
@@ -55,9 +53,9 @@ CheckedTraining CheckTrainingOf(const std::string& path) {
     checked.elements += ElementCount(parameter.dims).value_or(0);
   }
   // Notes of serving are printed beside this.
-  absl::c_copy_if(
-      (*trainer)->notes(), std::back_inserter(checked.notes),
-      [](const std::string& note) { return !absl::StartsWith(note, "When it is served"); });
+  for (const TrainingNote& note : (*trainer)->notes()) {
+    if (note.kind != TrainingNote::Kind::kServing) checked.notes.push_back(note.text);
+  }
   if (const size_t inputs = (*trainer)->signature().inputs.size(); inputs > 1) {
     checked.notes.push_back(absl::StrCat("it has ", inputs,
                                          " inputs: `tilewire train` takes models with one, the "

@@ -160,9 +160,15 @@ std::string StartText(const TrainFlags& flags, const Trainer& trainer, const Exa
   absl::StrAppend(&text, SingleText(flags, trainer));
   absl::StrAppend(
       &text, WarmUpText(flags, flags.epochs * UpdatesOfEpoch(order.trained_count(), flags.batch)));
-  for (const std::string& note : trainer.notes())
-    absl::StrAppend(&text, "note: ", ShownText(note), "\n");
+  for (const TrainingNote& note : trainer.notes())
+    absl::StrAppend(&text, "note: ", ShownText(note.text), "\n");
   return text;
+}
+
+std::vector<std::string> TextsOf(const std::vector<TrainingNote>& notes) {
+  std::vector<std::string> texts;
+  for (const TrainingNote& note : notes) texts.push_back(note.text);
+  return texts;
 }
 
 RunSettings RunSettingsOf(const TrainFlags& flags, const FittedExamples& examples) {
@@ -286,7 +292,7 @@ int Train(const CLI::App& command, const TrainFlags& flags) {
   return ConcludeTraining(flags, trainer, *std::move(space),
                           {.model = flags.model,
                            .settings = GivenFlags(command),
-                           .notes = trainer.notes(),
+                           .notes = TextsOf(trainer.notes()),
                            .parameters = trainer.parameters(),
                            .classes = folder.classes,
                            .epochs = flags.epochs,

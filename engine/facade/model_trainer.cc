@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <cstring>
-#include <iterator>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -109,9 +108,12 @@ absl::StatusOr<std::vector<ElementBounds>> ModelTrainer::Prepare(
 
 absl::Status ModelTrainer::TryUpdate() {
   if (const std::string merged = source_->taken_apart_text(); !merged.empty())
-    notes_.push_back(merged);
-  for (const std::string& sentence : source_->training_leftovers())
-    notes_.push_back(absl::StrCat("When it is served: ", sentence, ", as evaluations here do."));
+    notes_.push_back({.text = merged});
+  for (const std::string& sentence : source_->training_leftovers()) {
+    notes_.push_back(
+        {.kind = TrainingNote::Kind::kServing,
+         .text = absl::StrCat("When it is served: ", sentence, ", as evaluations here do.")});
+  }
   BatchShape shape;
   for (const TensorSpec& input : signature_.inputs) {
     Dims dims = input.dims;
@@ -122,7 +124,7 @@ absl::Status ModelTrainer::TryUpdate() {
   }
   ABSL_ASSIGN_OR_RETURN(const auto planned, plans_.GetOrMake(Purpose::kUpdate, shape, {}));
   settled_ = true;
-  absl::c_copy(planned->notes, std::back_inserter(notes_));
+  for (const std::string& sentence : planned->notes) notes_.push_back({.text = sentence});
   return absl::OkStatus();
 }
 

@@ -34,7 +34,7 @@ class ModelTrainer final : public Trainer {
   const ModelSignature& signature() const override { return signature_; }
   const std::vector<TensorSpec>& targets() const override { return setup_.targets; }
   const std::vector<ParameterSpec>& parameters() const override { return setup_.parameters; }
-  const std::vector<std::string>& notes() const override { return notes_; }
+  const std::vector<TrainingNote>& notes() const override { return notes_; }
 
   absl::StatusOr<std::vector<ElementBounds>> Prepare(absl::Span<const InputTensor> inputs,
                                                      absl::Span<const InputTensor> targets,
@@ -92,7 +92,7 @@ class ModelTrainer final : public Trainer {
   const TrainingSpec spec_;
   const TrainingSetup setup_;
   const ModelSignature signature_;
-  std::vector<std::string> notes_;
+  std::vector<TrainingNote> notes_;
   mutable TrainingPlans plans_;
   mutable bool settled_ = false;  // the parameters have their layouts
   struct State {

@@ -59,7 +59,7 @@ class FakeTrainer final : public Trainer {
   const ModelSignature& signature() const override { return signature_; }
   const std::vector<TensorSpec>& targets() const override { return targets_; }
   const std::vector<ParameterSpec>& parameters() const override { return parameters_; }
-  const std::vector<std::string>& notes() const override { return notes_; }
+  const std::vector<TrainingNote>& notes() const override { return notes_; }
 
   absl::StatusOr<std::vector<ElementBounds>> Prepare(absl::Span<const InputTensor> inputs,
                                                      absl::Span<const InputTensor>,
@@ -123,7 +123,7 @@ class FakeTrainer final : public Trainer {
   ModelSignature signature_ = {{{.name = "x", .dims = {-1}}}, {{.name = "y", .dims = {-1, 3}}}};
   std::vector<TensorSpec> targets_ = {{.name = "y", .type = DataType::kS64, .dims = {-1}}};
   std::vector<ParameterSpec> parameters_ = {{.name = "w", .dims = {3}}};
-  std::vector<std::string> notes_;
+  std::vector<TrainingNote> notes_;
 };
 
 }  // namespace tilewire::client

@@ -343,7 +343,7 @@ class FixedTrainer {
       const ModelSignature& signature() const override { return none_.signature(); }
       const std::vector<TensorSpec>& targets() const override { return none_.targets(); }
       const std::vector<ParameterSpec>& parameters() const override { return none_.parameters(); }
-      const std::vector<std::string>& notes() const override { return none_.notes(); }
+      const std::vector<TrainingNote>& notes() const override { return none_.notes(); }
       absl::StatusOr<std::vector<ElementBounds>> Prepare(absl::Span<const InputTensor>,
                                                          absl::Span<const InputTensor>, bool,
                                                          const RunOptions&) override {

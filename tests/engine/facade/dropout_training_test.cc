@@ -4,15 +4,15 @@
 // of threads, and with nothing dropped where they are evaluated.
 #include <cstring>
 
-#include "absl/strings/str_join.h"
 #include "engine/training/dropout.h"
 #include "tests/engine/facade/trained_model.h"
 
 namespace tilewire::testing {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::Not;
+using ::testing::IsEmpty;
 
 constexpr int64_t kExamples = 5, kIn = 6, kHidden = 16, kOut = 4;
 constexpr float kRatio = 0.25f;
@@ -198,13 +198,13 @@ TEST(DropoutTrainingTest, ANoteSaysThatTheFileDropsInInference) {
     std::vector<std::string> inputs = {"ratio"};
     if (is_of_file) inputs.emplace_back("yes");
     ASSERT_OK_AND_ASSIGN(auto trainer, TrainerOf(DroppedProducts(inputs), Squares()));
-    const std::string notes = absl::StrJoin(trainer->notes(), "\n");
-    const auto says = HasSubstr("training_mode is true in 1 Dropout node");
+    const auto of_serving = NotesOf(*trainer, TrainingNote::Kind::kServing);
     if (is_of_file) {
-      EXPECT_THAT(notes, says);
+      EXPECT_THAT(of_serving, ElementsAre(HasSubstr("training_mode is true in 1 Dropout node")));
     } else {
-      EXPECT_THAT(notes, Not(says));
+      EXPECT_THAT(of_serving, IsEmpty());
     }
+    EXPECT_THAT(NotesOf(*trainer, TrainingNote::Kind::kTraining), IsEmpty());
   }
 }
 

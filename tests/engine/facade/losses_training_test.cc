@@ -164,10 +164,10 @@ TEST(TrainedLossesTest, ANoteNamesASigmoidBeforeABinaryCrossEntropy) {
   model.Node("Sigmoid", {"h"}, {"y"}).Output("y");
   TrainingSpec spec = CrossEntropy();
   ASSERT_OK_AND_ASSIGN(const auto of_classes, TrainerOf(model, spec));
-  EXPECT_THAT(of_classes->notes(), ::testing::IsEmpty());
+  EXPECT_THAT(NotesOf(*of_classes), ::testing::IsEmpty());
   spec.losses[0].kind = LossSpec::Kind::kBinaryCrossEntropy;
   ASSERT_OK_AND_ASSIGN(const auto of_switches, TrainerOf(model, spec));
-  EXPECT_THAT(of_switches->notes(),
+  EXPECT_THAT(NotesOf(*of_switches),
               ::testing::ElementsAre(::testing::HasSubstr("Output 'y' is a sigmoid already")));
 }
 

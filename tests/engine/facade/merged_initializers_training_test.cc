@@ -96,8 +96,8 @@ TEST(MergedInitializersTest, LearnAsIfEachHadBeenInTheFile) {
   spec.groups = {{.pattern = "scale2", .frozen = true}};
   ASSERT_OK_AND_ASSIGN(auto merged, TrainerAt("merged.onnx", TwoFreshNorms(true), spec));
   ASSERT_OK_AND_ASSIGN(auto apart, TrainerAt("separate.onnx", TwoFreshNorms(false), spec));
-  EXPECT_THAT(apart->notes(), IsEmpty());
-  EXPECT_THAT(merged->notes(),
+  EXPECT_THAT(NotesOf(*apart), IsEmpty());
+  EXPECT_THAT(NotesOf(*merged),
               ElementsAre(StartsWith("6 initializers (the first is 'variance') were merged")));
   for (int update = 0; update < 3; ++update) {
     for (Trainer* trainer : {merged.get(), apart.get()})
@@ -113,7 +113,7 @@ TEST(MergedInitializersTest, LearnAsIfEachHadBeenInTheFile) {
   const std::string path = ::testing::TempDir() + "/again.onnx";
   WriteFile(path, written.SerializeAsString());
   ASSERT_OK_AND_ASSIGN(auto again, CreateTrainer(&EngineOfThreads(1), path, spec));
-  EXPECT_THAT(again->notes(), IsEmpty());
+  EXPECT_THAT(NotesOf(*again), IsEmpty());
   EXPECT_EQ(ParametersOf(*again, statistics), ParametersOf(*merged, statistics));
 }
 
@@ -122,7 +122,7 @@ TEST(MergedInitializersTest, LargeOnesAreTakenApartToo) {
                        TrainerAt("merged.onnx", TwoFreshProducts(true), CrossEntropy()));
   ASSERT_OK_AND_ASSIGN(auto apart,
                        TrainerAt("separate.onnx", TwoFreshProducts(false), CrossEntropy()));
-  EXPECT_THAT(merged->notes(), ElementsAre(StartsWith("1 initializer ('w2') was merged")));
+  EXPECT_THAT(NotesOf(*merged), ElementsAre(StartsWith("1 initializer ('w2') was merged")));
   const TrainingBatch rows({4, 128}, 4, 5);
   for (int update = 0; update < 3; ++update) {
     for (Trainer* trainer : {merged.get(), apart.get()})
@@ -136,7 +136,7 @@ TEST(MergedInitializersTest, LargeOnesAreTakenApartToo) {
 TEST(MergedInitializersTest, WhoseElementsDifferAreOneParameter) {
   ASSERT_OK_AND_ASSIGN(auto trainer,
                        TrainerOf(TwoFreshNorms(true, /*first_scale=*/0.5f), CrossEntropy()));
-  EXPECT_THAT(trainer->notes(), ElementsAre(HasSubstr("3 initializers (the first is 'mean')")));
+  EXPECT_THAT(NotesOf(*trainer), ElementsAre(HasSubstr("3 initializers (the first is 'mean')")));
   EXPECT_THAT(trainer->Parameter("variance"), StatusIs(absl::StatusCode::kNotFound, ""));
 }
 
@@ -169,13 +169,13 @@ TEST(MergedInitializersTest, OldFilesAndOutputsStayAsTheyAre) {
   OnnxBuilder old = TwoFreshNorms(true);
   old.proto().set_ir_version(3);
   ASSERT_OK_AND_ASSIGN(auto trainer, TrainerOf(old, CrossEntropy()));
-  EXPECT_THAT(trainer->notes(), IsEmpty());
+  EXPECT_THAT(NotesOf(*trainer), IsEmpty());
   OnnxBuilder gives(13);
   gives.Input("x", {-1, 2}).Floats("w", {2, 2}).Floats("zeros", {2}, {0, 0});
   gives.Node("Identity", {"zeros"}, {"given"}).Node("Gemm", {"x", "w", "zeros"}, {"y"});
   gives.Output("y").Output("given");
   ASSERT_OK_AND_ASSIGN(trainer, TrainerOf(gives, CrossEntropy()));
-  EXPECT_THAT(trainer->notes(), IsEmpty());
+  EXPECT_THAT(NotesOf(*trainer), IsEmpty());
 }
 
 }  // namespace

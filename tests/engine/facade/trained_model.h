@@ -6,6 +6,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -124,6 +125,16 @@ inline absl::StatusOr<std::unique_ptr<Trainer>> TrainerOf(const OnnxBuilder& mod
                                                           const TrainingSpec& spec,
                                                           int threads = 1) {
   return CreateTrainer(&EngineOfThreads(threads), TrainedFile(model), spec);
+}
+
+// The texts of the trainer's notes, of one kind or of all.
+inline std::vector<std::string> NotesOf(const Trainer& trainer,
+                                        std::optional<TrainingNote::Kind> kind = std::nullopt) {
+  std::vector<std::string> texts;
+  for (const TrainingNote& note : trainer.notes()) {
+    if (note.kind == kind.value_or(note.kind)) texts.push_back(note.text);
+  }
+  return texts;
 }
 
 // By name; running statistics too, where they are named.

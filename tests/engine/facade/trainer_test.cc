@@ -307,7 +307,7 @@ TEST(TrainerTest, PreparationTellsWhatTheRunWouldFind) {
              {Int("training_mode", 1)});
   model.Output("y");
   ASSERT_OK_AND_ASSIGN(auto trainer, TrainerOf(model, CrossEntropy()));
-  EXPECT_THAT(absl::StrJoin(trainer->notes(), "\n"),
+  EXPECT_THAT(absl::StrJoin(NotesOf(*trainer), "\n"),
               HasSubstr("training_mode is 1 in 1 BatchNormalization node"));
   const TrainingBatch two({2, 2}, 2, 1), one({1, 2}, 2, 1);
   EXPECT_THAT(trainer->Prepare(two.inputs(), two.targets(), true, {}), IsOk());
@@ -412,7 +412,7 @@ TEST(TrainerTest, NotesSayWhatIsPeculiar) {
   const auto notes_of = [](const OnnxBuilder& model) {
     const auto trainer = TrainerOf(model, CrossEntropy());
     EXPECT_THAT(trainer, IsOk());
-    return absl::StrJoin((*trainer)->notes(), "\n");
+    return absl::StrJoin(NotesOf(**trainer), "\n");
   };
   const char* const folded = "no batch normalization: if there was any";
   const char* const softmax = "Output 'y' is a softmax already";
@@ -439,7 +439,7 @@ TEST(TrainerTest, NotesSayWhatIsPeculiar) {
   for (const char* name : {"w", "scale", "shift"})
     spec.groups.push_back({.pattern = name, .frozen = true});
   ASSERT_OK_AND_ASSIGN(auto trunk, TrainerOf(headed, spec));
-  EXPECT_THAT(absl::StrJoin(trunk->notes(), "\n"), Not(HasSubstr(folded)));
+  EXPECT_THAT(absl::StrJoin(NotesOf(*trunk), "\n"), Not(HasSubstr(folded)));
 }
 
 // Rounding trains what follows it, and nothing before it.
@@ -452,7 +452,7 @@ TEST(TrainerTest, NotesNameFunctionsOfNoGradient) {
     model.Node("Gemm", {"whole", "w1"}, {"h"}, {Int("transB", 1)}).Node(op, {"h"}, {"r"});
     model.Node("Gemm", {"r", "w2"}, {"y"}, {Int("transB", 1)}).Output("y");
     ASSERT_OK_AND_ASSIGN(auto trainer, TrainerOf(model, CrossEntropy()));
-    const std::string notes = absl::StrJoin(trainer->notes(), "\n");
+    const std::string notes = absl::StrJoin(NotesOf(*trainer), "\n");
     if (op == std::string("Tanh")) {
       EXPECT_THAT(notes, Not(HasSubstr(flat)));
       continue;
