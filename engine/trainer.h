@@ -60,7 +60,8 @@ struct UpdateResult {
 };
 
 struct Evaluation {
-  double loss = 0;
+  double loss = 0;                    // the sum of all losses
+  std::vector<double> losses;         // each, in the order of the spec's; a mean of nothing is NaN
   std::vector<OutputTensor> outputs;  // all, nchw
 };
 

@@ -233,7 +233,11 @@ absl::StatusOr<FittedExamples> ReadExamples(const TrainFlags& flags, ExampleFile
   if (!inputs.ok()) return inputs.status();
   return FittedExamples{
       Dataset(std::move(inputs->tensors), std::move(inputs->values), *std::move(targets)),
-      {losses[0].kind, *index, losses[0].ignore_index, losses[0].class_weights}};
+      {losses[0].kind,
+       *index,
+       losses[0].ignore_index,
+       losses[0].class_weights,
+       {losses.begin() + 1, losses.end()}}};
 }
 
 }  // namespace tilewire::client

@@ -100,41 +100,72 @@ absl::Status JudgeBatch(const Evaluation& evaluation, const Batch& batch,
   return absl::InternalError(absl::StrCat("the evaluation has no output ", judged.index));
 }
 
-}  // namespace
-
-double WeightOf(const Batch& batch, const JudgedOutput& judged) {
-  const bool has_weights = judged.ignore_index.has_value() || !judged.class_weights.empty();
-  if (!has_weights || judged.loss != LossSpec::Kind::kSoftmaxCrossEntropy)
-    return static_cast<double>(batch.count);
-  const Labels labels = LabelsOf(batch.targets[0]);
-  const auto classes = static_cast<int64_t>(judged.class_weights.size());
+double WeightIn(const BatchTensor& targets, int64_t examples, LossSpec::Kind loss,
+                std::optional<int64_t> ignored, absl::Span<const float> class_weights) {
+  const bool has_weights = ignored.has_value() || !class_weights.empty();
+  if (!has_weights || loss != LossSpec::Kind::kSoftmaxCrossEntropy)
+    return static_cast<double>(examples);
+  const Labels labels = LabelsOf(targets);
+  const auto classes = static_cast<int64_t>(class_weights.size());
   double sum = 0;
   for (int64_t i = 0; i < labels.count; ++i) {
     const int64_t label = labels.At(i);
-    if (label == judged.ignore_index) continue;
-    sum += label >= 0 && label < classes ? judged.class_weights[label] : 1;
+    if (label == ignored) continue;
+    sum += label >= 0 && label < classes ? class_weights[label] : 1;
   }
   return sum;
+}
+
+// The mean of one loss over several batches.
+struct MeanLoss {
+  double sum = 0, weight = 0;
+
+  // A batch in which nothing counts has no loss to add.
+  void Add(double loss, double batch_weight) {
+    if (batch_weight > 0) sum += loss * batch_weight;
+    weight += batch_weight;
+  }
+};
+
+void AddLosses(const Evaluation& evaluation, const Batch& batch, const JudgedOutput& judged,
+               std::vector<MeanLoss>* means) {
+  for (size_t i = 0; i < means->size(); ++i) {
+    (*means)[i].Add(evaluation.losses[i],
+                    WeightOf(batch.targets[i], batch.count, judged, /*loss=*/i));
+  }
+}
+
+}  // namespace
+
+double WeightOf(const BatchTensor& targets, int64_t examples, const JudgedOutput& judged,
+                size_t loss) {
+  if (loss > 0) {
+    const LossSpec& other = judged.others[loss - 1];
+    return WeightIn(targets, examples, other.kind, other.ignore_index, other.class_weights);
+  }
+  return WeightIn(targets, examples, judged.loss, judged.ignore_index, judged.class_weights);
 }
 
 absl::StatusOr<HeldOut> EvaluateHeldOut(const Trainer& trainer, const Dataset& dataset,
                                         absl::Span<const int64_t> examples, int64_t batch,
                                         const JudgedOutput& judged, const RunOptions& options) {
   HeldOut sum;
-  double weights = 0;
+  std::vector<MeanLoss> means(judged.losses());
   for (const absl::Span<const int64_t> some : Batches(examples, batch)) {
     const Batch taken = dataset.Take(some);
     const InputTensor input = taken.input.View();
     const absl::StatusOr<Evaluation> evaluation =
         trainer.Evaluate({&input, 1}, taken.TargetViews(), options);
     if (!evaluation.ok()) return evaluation.status();
-    const double weight = WeightOf(taken, judged);
-    if (weight > 0) sum.loss += evaluation->loss * weight;
-    weights += weight;
+    if (evaluation->losses.size() != means.size()) {
+      return absl::InternalError(absl::StrCat("the evaluation has ", evaluation->losses.size(),
+                                              " losses, not ", means.size()));
+    }
+    AddLosses(*evaluation, taken, judged, &means);
     const absl::Status status = JudgeBatch(*evaluation, taken, judged, &sum);
     if (!status.ok()) return status;
   }
-  sum.loss /= weights;
+  for (const MeanLoss& mean : means) sum.loss += mean.sum / mean.weight;
   return sum;
 }
 

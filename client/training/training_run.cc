@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/status/status.h"
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
@@ -75,7 +76,7 @@ absl::Status TrainingLoop::UpdateOnce(absl::Span<const int64_t> examples, EpochF
   if (result->skipped) {
     ++figures->skipped;
   } else {
-    const double weight = WeightOf(batch, settings_.judged);
+    const double weight = WeightOf(batch.targets[0], batch.count, settings_.judged);
     figures->loss += result->loss * weight;
     *counted += weight;
   }
@@ -141,13 +142,22 @@ absl::Status WithMessage(const absl::Status& status, const std::string& message)
   return other;
 }
 
-// kInvalidArgument: these examples have no label that counts, so that their loss has no mean.
+// Whether one of these examples has a label that counts in this loss.
+bool HasLabelThatCounts(const Dataset& dataset, absl::Span<const int64_t> examples,
+                        const JudgedOutput& judged, size_t loss) {
+  return absl::c_any_of(examples, [&](int64_t example) {
+    const BatchTensor targets = dataset.TakeTargets(static_cast<int64_t>(loss), {&example, 1});
+    return WeightOf(targets, 1, judged, loss) > 0;
+  });
+}
+
+// kInvalidArgument: these examples have no label that counts, so that a loss of theirs has no mean.
 absl::Status CheckCounts(const Dataset& dataset, absl::Span<const int64_t> examples,
                          const RunSettings& settings, absl::string_view what) {
-  for (const int64_t example : examples) {
-    const Batch one{1, {}, {dataset.TakeTargets(0, {&example, 1})}};
-    if (WeightOf(one, settings.judged) > 0) return absl::OkStatus();
-  }
+  bool all_count = true;
+  for (size_t loss = 0; loss < settings.judged.losses(); ++loss)
+    all_count &= HasLabelThatCounts(dataset, examples, settings.judged, loss);
+  if (all_count) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(settings.sources.targets, ": no label of the ",
                    CountText(static_cast<int64_t>(examples.size()), "example"), " ",

@@ -18,11 +18,13 @@ absl::Span<const float> FloatsOf(const runtime::OutputBytes& output) {
   return {reinterpret_cast<const float*>(output.bytes.data()), output.bytes.size() / sizeof(float)};
 }
 
-double SumOfLosses(absl::Span<const runtime::OutputBytes> losses) {
-  double sum = 0;
-  for (const runtime::OutputBytes& loss : losses) sum += FloatsOf(loss)[0];
-  return sum;
+std::vector<double> LossesOf(absl::Span<const runtime::OutputBytes> outputs) {
+  std::vector<double> losses;
+  for (const runtime::OutputBytes& loss : outputs) losses.push_back(FloatsOf(loss)[0]);
+  return losses;
 }
+
+double SumOf(const std::vector<double>& losses) { return absl::c_accumulate(losses, 0.0); }
 
 absl::Status CheckDims(absl::string_view what, absl::Span<const TensorSpec> specs,
                        absl::Span<const InputTensor> tensors) {
@@ -202,7 +204,7 @@ absl::StatusOr<UpdateResult> ModelTrainer::Update(absl::Span<const InputTensor> 
   const threading::Team team = shared_->TeamFor(without_stop);
   const UpdateResult result{
       .update = updates_ + 1,
-      .loss = SumOfLosses(absl::MakeConstSpan(outputs).first(planned->losses)),
+      .loss = SumOf(LossesOf(absl::MakeConstSpan(outputs).first(planned->losses))),
       .rate = training::RateOf(spec_.schedule, updates_),
       .gradient_norm =
           training::NormOf(GradientsOf(*planned), training::GradientBounds().value, team)};
@@ -305,8 +307,8 @@ absl::StatusOr<Evaluation> ModelTrainer::Evaluate(absl::Span<const InputTensor> 
   ABSL_ASSIGN_OR_RETURN(AllOutputBytes outputs,
                         RunPlan(*planned, {inputs.begin(), inputs.end()}, targets, options));
   const size_t count = outputs.size() - planned->losses;
-  Evaluation evaluation{.loss = SumOfLosses(absl::MakeConstSpan(outputs).subspan(count)),
-                        .outputs = {}};
+  std::vector<double> losses = LossesOf(absl::MakeConstSpan(outputs).subspan(count));
+  Evaluation evaluation{.loss = SumOf(losses), .losses = std::move(losses), .outputs = {}};
   for (size_t i = 0; i < count; ++i) {
     const bool is_scalar = planned->plan->outputs[i].is_scalar;
     evaluation.outputs.push_back({static_cast<int>(i), is_scalar ? Dims() : outputs[i].desc->dims(),

@@ -5,6 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "client/training/model_fit.h"
 #include "client/training/training_run.h"
 #include "tests/client/training/fake_trainer.h"
@@ -55,6 +58,28 @@ TEST(EvaluateHeldOut, BatchesCountByTheWeightsOfTheirClasses) {
   EXPECT_DOUBLE_EQ(held_out.loss, (4 * 2 + 0.5 * 1) / 4.5);
 }
 
+// As of `--loss=mse --add_loss=logits:cross_entropy --ignore_index=9`.
+TEST(EvaluateHeldOut, ABatchInWhichNothingCountsAddsNothingToTheMeanOfThatLossAlone) {
+  const std::vector<int64_t> labels = {9, 9, 2, 9, 0};
+  const ExampleTensors values{.bytes = BytesOf(labels), .size = sizeof(int64_t)};
+  const Dataset dataset({.bytes = BytesOf<float>({0, 1, 2, 3, 4}), .size = sizeof(float)}, {},
+                        {values, values});
+  FakeTrainer trainer;
+  trainer.losses_of = [](absl::Span<const InputTensor> targets) -> std::vector<double> {
+    std::vector<int64_t> counted = ElementsOf<int64_t>(targets.at(1));
+    counted.erase(std::remove(counted.begin(), counted.end(), 9), counted.end());
+    return {static_cast<double>(targets[0].dims[0]), counted.empty() ? NAN : 10.0 + counted[0]};
+  };
+  const JudgedOutput judged = {.loss = LossSpec::Kind::kMeanSquaredError,
+                               .others = {{.ignore_index = 9}}};
+  RunOptions options;
+  options.interrupted = [] { return absl::OkStatus(); };
+  ASSERT_OK_AND_ASSIGN(const HeldOut held_out,
+                       EvaluateHeldOut(trainer, dataset, {0, 1, 2, 3, 4}, 2, judged, options));
+  EXPECT_DOUBLE_EQ(held_out.loss, (2 * 2 + 2 * 2 + 1 * 1) / 5.0 + (12 + 10) / 2.0);
+  EXPECT_EQ(held_out.judged, 0);
+}
+
 TEST(RunTraining, TheLossOfAnEpochIsOfTheLabelsThatCount) {
   FakeTrainer trainer;  // the loss of update u is 1 / u
   const std::vector<int64_t> labels = {0, 7, 7, 1, 0};
@@ -90,6 +115,20 @@ TEST(PrepareTraining, LabelsNoneOfWhichCountAreRefused) {
   EXPECT_THAT(prepared(1, 0), StatusIs(kRefusedLabels, "or of a class whose weight is 0"));
   EXPECT_THAT(prepared(2, 1),
               StatusIs(kRefusedLabels, "no label of the 1 example that is held out counts"));
+}
+
+TEST(PrepareTraining, LabelsNoneOfWhichCountInAnAddedLossAreRefused) {
+  const std::vector<int64_t> labels = {2, 2, 2, 2};
+  const ExampleTensors values{.bytes = BytesOf(labels), .size = sizeof(int64_t)};
+  const Dataset dataset({.bytes = BytesOf<float>({0, 1, 2, 3}), .size = sizeof(float)}, {},
+                        {values, values});
+  FakeTrainer trainer;
+  RunSettings settings{.sources = {"--images=x", "--labels=y"}};
+  settings.judged = {.loss = LossSpec::Kind::kMeanSquaredError, .others = {{.ignore_index = 1}}};
+  EXPECT_THAT(PrepareTraining(&trainer, dataset, *ExampleOrder::Create(4, 0, 3), settings), IsOk());
+  settings.judged.others[0].ignore_index = 2;
+  EXPECT_THAT(PrepareTraining(&trainer, dataset, *ExampleOrder::Create(4, 0, 3), settings),
+              StatusIs(kRefusedLabels, "no label of the 4 examples that are trained on counts"));
 }
 
 TEST(FitTargets, TakesTheLabelThatIsIgnored) {

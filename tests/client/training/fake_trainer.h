@@ -51,6 +51,11 @@ class FakeTrainer final : public Trainer {
     return absl::OkStatus();
   };
   std::function<absl::Status()> in_evaluation = [] { return absl::OkStatus(); };
+  // Each loss of an evaluation.
+  std::function<std::vector<double>(absl::Span<const InputTensor> targets)> losses_of =
+      [](absl::Span<const InputTensor> targets) {
+        return std::vector<double>(targets.size(), static_cast<double>(targets.at(0).dims[0]));
+      };
 
   std::function<absl::Status(const std::string& path)> in_writing = [](const std::string&) {
     return absl::OkStatus();
@@ -95,6 +100,7 @@ class FakeTrainer final : public Trainer {
     for (int64_t i = 0; i < count; ++i)
       scores[i * 3 + static_cast<int64_t>(given.inputs[i]) % 3] = 1;
     Evaluation evaluation{.loss = static_cast<double>(count)};
+    evaluation.losses = losses_of(targets);
     evaluation.outputs.resize(1);
     evaluation.outputs[0].dims = {count, 3};
     evaluation.outputs[0].bytes = *AlignedBuffer::Allocate(scores.size() * sizeof(float));

@@ -332,7 +332,7 @@ class FixedTrainer {
       absl::StatusOr<Evaluation> Evaluate(absl::Span<const InputTensor>,
                                           absl::Span<const InputTensor>,
                                           const RunOptions&) const override {
-        Evaluation evaluation{.loss = 0.5};
+        Evaluation evaluation{.loss = 0.5, .losses = {0.5}, .outputs = {}};
         evaluation.outputs.resize(1);
         OutputTensor& output = evaluation.outputs[0];
         output.dims = says_.dims_;

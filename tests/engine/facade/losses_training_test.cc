@@ -44,6 +44,34 @@ TEST(TrainedLossesTest, TargetsOfEveryKind) {
   EXPECT_NEAR(losses[0], losses[2], 1e-6);
 }
 
+// The look at several losses has each of them beside their sum; a loss in which nothing counts is
+// the mean of nothing.
+TEST(TrainedLossesTest, AnEvaluationHasEachLoss) {
+  OnnxBuilder model = Perceptron();
+  model.Node("Tanh", {"h"}, {"hidden"}).Output("hidden");
+  TrainingSpec spec = CrossEntropy();
+  spec.losses[0].ignore_index = 0;
+  spec.losses.push_back({.kind = LossSpec::Kind::kMeanSquaredError, .output = "hidden"});
+  ASSERT_OK_AND_ASSIGN(const auto trainer, TrainerOf(model, spec));
+  TrainingBatch batch({2, 6}, 4, 1);
+  const std::string zeros(2 * 16 * 4, '\0');
+  const auto losses = [&](int64_t label) {
+    for (int64_t i : {0, 1}) batch.SetLabel(i, label);
+    std::vector<InputTensor> targets = batch.targets();
+    targets.push_back({{2, 16}, Layout::kNchw, {zeros}});
+    const auto evaluation = trainer->Evaluate(batch.inputs(), targets, {});
+    EXPECT_THAT(evaluation, IsOk());
+    EXPECT_EQ(evaluation->losses.size(), 2u);
+    EXPECT_TRUE(label == 0 || evaluation->loss == evaluation->losses[0] + evaluation->losses[1]);
+    return evaluation->losses;
+  };
+  const std::vector<double> counted = losses(1), ignored = losses(0);
+  EXPECT_TRUE(std::isfinite(counted[0]));
+  EXPECT_TRUE(std::isnan(ignored[0]));
+  EXPECT_GT(counted[1], 0);
+  EXPECT_EQ(counted[1], ignored[1]);
+}
+
 // As those of GoogLeNet's auxiliary classifiers: a step of plain SGD is linear in the gradient, so
 // that of both losses is the sum of the steps of each.
 TEST(TrainedLossesTest, LossesOfSeveralOutputsAreAdded) {
