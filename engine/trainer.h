@@ -102,7 +102,8 @@ class Trainer {
   // One update. One that ends with an error has changed nothing.
   //   kInvalidArgument     dims or sizes that do not fit, a label out of range (with its index), an
   //                        index that the model takes from its inputs out of range
-  //   kFailedPrecondition  kMostSkipped updates in a row were skipped
+  //   kFailedPrecondition  kMostSkipped updates in a row were skipped; the message tells of batches
+  //                        that had no label that counts
   //   kResourceExhausted   memory
   //   what `options.interrupted` returned
   virtual absl::StatusOr<UpdateResult> Update(absl::Span<const InputTensor> inputs,

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/huge_pages.h"
 #include "engine/base/status_macros.h"
+#include "engine/facade/counted_labels.h"
 #include "engine/training/schedule.h"
 
 namespace tilewire {
@@ -209,11 +210,12 @@ absl::StatusOr<UpdateResult> ModelTrainer::Update(absl::Span<const InputTensor> 
       .gradient_norm =
           training::NormOf(GradientsOf(*planned), training::GradientBounds().value, team)};
   const bool is_finite = std::isfinite(result.loss) && std::isfinite(result.gradient_norm);
-  if (!is_finite || !AreFinite(*planned, outputs)) return Skip(result);
+  if (!is_finite || !AreFinite(*planned, outputs))
+    return Skip(result, LacksLabels(spec_.losses, planned->targets, targets));
   TakeStep(*planned, result, team);
   MoveStatistics(*planned, outputs);
   ++updates_;
-  skipped_in_a_row_ = 0;
+  skipped_in_a_row_ = unlabelled_in_a_row_ = 0;
   recalibrated_ = 0;
   return result;
 }
@@ -247,13 +249,20 @@ bool ModelTrainer::AreFinite(const TrainingPlan& planned, const AllOutputBytes& 
   return true;
 }
 
-absl::StatusOr<UpdateResult> ModelTrainer::Skip(UpdateResult result) {
+absl::StatusOr<UpdateResult> ModelTrainer::Skip(UpdateResult result, bool lacks_labels) {
+  if (lacks_labels) ++unlabelled_in_a_row_;
   if (++skipped_in_a_row_ >= kMostSkipped) {
-    return absl::FailedPreconditionError(
+    std::string message =
         absl::StrCat(skipped_in_a_row_,
                      " updates in a row were skipped, because a loss or a gradient was not finite; "
                      "the last loss was ",
-                     result.loss, " at the learning rate ", result.rate));
+                     result.loss, " at the learning rate ", result.rate);
+    if (unlabelled_in_a_row_ > 0) {
+      absl::StrAppend(&message, "; ", unlabelled_in_a_row_,
+                      " of these batches had no label that counts: each is ignored, or of a class "
+                      "whose weight is 0");
+    }
+    return absl::FailedPreconditionError(message);
   }
   result.skipped = true;
   ++updates_;

@@ -80,7 +80,8 @@ class ModelTrainer final : public Trainer {
   absl::Status TakeMemory(const TrainingPlan& planned);
   std::vector<absl::Span<const float>> GradientsOf(const TrainingPlan& planned) const;
   bool AreFinite(const TrainingPlan& planned, const AllOutputBytes& outputs) const;
-  absl::StatusOr<UpdateResult> Skip(UpdateResult result);
+  // `lacks_labels`: a loss is not finite because no label of the batch counts in it.
+  absl::StatusOr<UpdateResult> Skip(UpdateResult result, bool lacks_labels);
   void TakeStep(const TrainingPlan& planned, const UpdateResult& result,
                 const threading::Team& team);
   // Moves running statistics by their own momentum, or by this one.
@@ -102,8 +103,8 @@ class ModelTrainer final : public Trainer {
   DropoutMasks masks_;
   mutable ParameterAverages averages_;
   int64_t updates_ = 0, steps_ = 0;
-  int skipped_in_a_row_ = 0;
-  int64_t recalibrated_ = 0;  // batches since the last update
+  int skipped_in_a_row_ = 0, unlabelled_in_a_row_ = 0;  // the latter are among the former
+  int64_t recalibrated_ = 0;                            // batches since the last update
 };
 
 }  // namespace tilewire

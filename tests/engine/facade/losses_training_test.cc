@@ -2,6 +2,7 @@
 //
 // Losses of an update: their targets, several of them, and bounds of their gradients.
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,45 @@ TEST(TrainedLossesTest, TargetsOfEveryKind) {
   }
   EXPECT_EQ(losses[0], losses[1]);
   EXPECT_NEAR(losses[0], losses[2], 1e-6);
+}
+
+// Some of these batches have no label that counts, the others have inputs that are not finite.
+TEST(TrainedLossesTest, TenSkippedUpdatesTellOfLabelsThatDoNotCount) {
+  TrainingSpec spec = CrossEntropy();
+  spec.losses[0].ignore_index = 1;
+  spec.losses[0].class_weights = {0, 1, 1, 1};
+  TrainingBatch ignored({2, 6}, 4, 1), infinite({2, 6}, 4, 2);
+  for (int64_t label : {0, 1}) ignored.SetLabel(label, label);
+  infinite.SetLabel(0, 2);
+  infinite.SetInput(0, std::numeric_limits<float>::infinity());
+  const auto after = [&](int unlabelled) {
+    auto trainer = TrainerOf(Perceptron(), spec).value();
+    for (int update = 1;; ++update) {
+      const TrainingBatch& batch = update <= unlabelled ? ignored : infinite;
+      const auto result = trainer->Update(batch.inputs(), batch.targets(), {});
+      if (update == Trainer::kMostSkipped) return result.status();
+      EXPECT_THAT(result, IsOk());
+      EXPECT_TRUE(result.ok() && result->skipped);
+    }
+  };
+  constexpr auto kFailed = absl::StatusCode::kFailedPrecondition;
+  EXPECT_THAT(after(10), StatusIs(kFailed,
+                                  "; 10 of these batches had no label that counts: each "
+                                  "is ignored, or of a class whose weight is 0"));
+  EXPECT_THAT(after(5), StatusIs(kFailed, "; 5 of these batches had no label that counts"));
+  EXPECT_THAT(after(0).message(), ::testing::Not(::testing::HasSubstr("label")));
+}
+
+TEST(TrainedLossesTest, LabelsOfFourBytesCountAsThoseOfEight) {
+  TrainingSpec spec = CrossEntropy();
+  spec.losses[0].ignore_index = 3;
+  auto trainer = TrainerOf(Perceptron(), spec).value();
+  const TrainingBatch batch({2, 6}, 4, 1);
+  const std::string labels = Bytes<int32_t>({3, 3});
+  absl::Status status;
+  for (int update = 0; update < Trainer::kMostSkipped; ++update)
+    status = trainer->Update(batch.inputs(), {{{{2}, Layout::kNchw, {labels}}}}, {}).status();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kFailedPrecondition, "no label that counts"));
 }
 
 // The look at several losses has each of them beside their sum; a loss in which nothing counts is
