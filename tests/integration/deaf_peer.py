@@ -71,7 +71,8 @@ class DeafPeer:
             self.read()
 
     def ask(self, stream, method, body, left_out=0):
-        """Sends a request, all but its last `left_out` bytes, as fast as the server reads."""
+        """Sends a request, all but its last `left_out` bytes, as fast as the server reads. Whether all of it was
+        sent: not if the server has reset the stream."""
         headers = b'\x83\x86' + literal(b':path', method.encode()) + literal(
             b':authority', b'x') + literal(b'content-type', b'application/grpc') + literal(
                 b'te', b'trailers')
@@ -82,9 +83,10 @@ class DeafPeer:
         while message:
             self.await_window(stream)
             if stream in self.ended:
-                return
+                return False
             size = min(len(message), 16384, self.windows[0], self.windows[stream])
             piece, message = message[:size], message[size:]
             self.windows[0] -= size
             self.windows[stream] -= size
             self.socket.sendall(frame(0, int(not message and not left_out), stream, piece))
+        return True

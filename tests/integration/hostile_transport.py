@@ -100,7 +100,7 @@ def streams_without_end():
         peers = [DeafPeer(server.port) for _ in range(5)]
         for peer in peers:
             for stream in range(1, 81, 2):
-                peer.ask(stream, INFER + 'ModelInfer', digits_request(), left_out=100)
+                assert peer.ask(stream, INFER + 'ModelInfer', digits_request(), left_out=100)
         assert isinstance(server.infer(), bytes)
         for peer in peers:
             peer.socket.close()

@@ -120,8 +120,8 @@ def answers_that_the_drain_cuts():
     """Answers that are still being written when the drain ends are counted and logged."""
     with Server('--drain_timeout=1') as server:
         peer = DeafPeer(server.port)
-        peer.ask(1, INFER + 'ModelInfer', digits_request(200))
-        peer.ask(3, INFER + 'ModelInfer', digits_request(200))
+        assert peer.ask(1, INFER + 'ModelInfer', digits_request(200))
+        assert peer.ask(3, INFER + 'ModelInfer', digits_request(200))
         while 'OK 2;' not in server.log:
             server.log = ''
             server.process.send_signal(signal.SIGUSR1)

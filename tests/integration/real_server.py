@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The real binary as a process of its own, and messages written byte by byte."""
 import concurrent.futures
-import contextlib
 import faulthandler
 import os
 import pathlib
@@ -22,9 +21,10 @@ INFER = '/inference.GRPCInferenceService/'
 PRIMITIVES = '/tilewire.v1.PrimitiveService/'
 PATIENCE = 120  # seconds, for what ends at once on a machine that does not stall
 LONG_PATIENCE = 300  # for what takes seconds there
-LONGEST_CHECK = 780  # seconds, before Bazel's own limit: what then still runs is shown and ended
 SIDE_BY_SIDE = 4
 SKIPPED = 77  # exit status
+# Shortly before Bazel ends a test, what still runs is shown and ended; checks have the end of the test they are of.
+os.environ.setdefault('TEST_ENDS', str(time.time() + int(os.environ.get('TEST_TIMEOUT', '900')) - 120))
 # Servers of these tests run side by side, and have one default port; a test that wants it says so.
 os.environ.setdefault('TILEWIRE_METRICS_PORT', 'off')
 # Where others take most of the machine, requests wait for longer than a server lets them by default.
@@ -264,7 +264,7 @@ def of_this_shard(checks):
 
 def run_one(check):
     print(f'{check.__name__}: {check.__doc__.splitlines()[0]}', flush=True)
-    watch = threading.Timer(LONGEST_CHECK, give_up)
+    watch = threading.Timer(max(1, float(os.environ['TEST_ENDS']) - time.time()), give_up)
     watch.daemon = True
     watch.start()
     try:
@@ -277,16 +277,26 @@ def run_one(check):
 
 def give_up():
     """Shows where this process and the servers that it has started stand, and ends them."""
-    print(f'has not ended after {LONGEST_CHECK} s', file=sys.stderr, flush=True)
-    faulthandler.dump_traceback(all_threads=True)
-    children = pathlib.Path('/proc/self/task').glob('*/children')
-    for child in ' '.join(file.read_text() for file in children).split():
-        for thread in sorted(pathlib.Path(f'/proc/{child}/task').iterdir()):
-            with contextlib.suppress(OSError):  # it has ended
-                name, waits, call = ((thread / file).read_text().strip() for file in ('comm', 'wchan', 'syscall'))
-                print(f'{child} {name}: {waits}, {call}', file=sys.stderr, flush=True)
-        os.kill(int(child), signal.SIGKILL)
-    os._exit(1)  # sys.exit() would wait for the threads that do not end
+    try:
+        sys.stdout.flush()
+        print('has not ended', file=sys.stderr, flush=True)
+        faulthandler.dump_traceback(all_threads=True)
+        for file in pathlib.Path('/proc/self/task').glob('*/children'):
+            for child in told(file).split():
+                for thread in pathlib.Path(f'/proc/{child}/task').glob('*'):
+                    print(child, *(told(thread / name) for name in ('comm', 'wchan', 'syscall')), file=sys.stderr,
+                          flush=True)
+                subprocess.run(['kill', '-KILL', child], check=False)
+    finally:
+        os._exit(1)  # sys.exit() would wait for the threads that do not end
+
+
+def told(file):
+    """The text of a file of a process, or ? where it has ended or may not be asked."""
+    try:
+        return file.read_text().strip()
+    except OSError:
+        return '?'
 
 
 def run_apart(check):
