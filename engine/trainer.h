@@ -61,7 +61,7 @@ struct UpdateResult {
 
 struct Evaluation {
   double loss = 0;                    // the sum of all losses
-  std::vector<double> losses;         // each, in the order of the spec's; a mean of nothing is NaN
+  std::vector<double> losses;         // each, as in the spec, if there are targets; NaN: of nothing
   std::vector<OutputTensor> outputs;  // all, nchw
 };
 

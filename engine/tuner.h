@@ -131,8 +131,8 @@ struct TuningResult {
   bool keeps_budget = false;  // on the examples of the choice, and on those held out
   bool reaches_goal = true;   // at the last check; true without one
   // The error of a first choice that missed the budget on these examples, or the goal at the last
-  // check; then a second one, which is judged on the same examples, kept to half the budget and
-  // aimed higher. `held_out` is that of the better one.
+  // check; then a second one, which is judged on the same examples, kept to half the budget, more
+  // surely, and aimed higher. `held_out` is that of the better one.
   std::optional<MeasuredError> first_held_out;
   // The error on these examples of a clearly faster assignment that kept the budget on those of the
   // choice, though not surely enough, and missed it here.

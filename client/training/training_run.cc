@@ -158,11 +158,11 @@ absl::Status CheckCounts(const Dataset& dataset, absl::Span<const int64_t> examp
   for (size_t loss = 0; loss < settings.judged.losses(); ++loss)
     all_count &= HasLabelThatCounts(dataset, examples, settings.judged, loss);
   if (all_count) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(settings.sources.targets, ": no label of the ",
-                   CountText(static_cast<int64_t>(examples.size()), "example"), " ",
-                   examples.size() == 1 ? "that is " : "that are ", what,
-                   " counts: each is ignored, or of a class whose weight is 0"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      settings.sources.targets, ": no label of the ",
+      CountText(static_cast<int64_t>(examples.size()), "example"), " ",
+      examples.size() == 1 ? "that is " : "that are ", what,
+      " counts in a loss: all of theirs are ignored, or of classes whose weight is 0"));
 }
 
 }  // namespace

@@ -259,8 +259,8 @@ absl::StatusOr<UpdateResult> ModelTrainer::Skip(UpdateResult result, bool lacks_
                      result.loss, " at the learning rate ", result.rate);
     if (unlabelled_in_a_row_ > 0) {
       absl::StrAppend(&message, "; ", unlabelled_in_a_row_,
-                      " of these batches had no label that counts: each is ignored, or of a class "
-                      "whose weight is 0");
+                      " of these batches had no label that counts in a loss: all of theirs are "
+                      "ignored, or of classes whose weight is 0");
     }
     return absl::FailedPreconditionError(message);
   }

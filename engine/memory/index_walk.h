@@ -17,12 +17,12 @@ inline bool NextIndex(const Dims& dims, Dims* index) {
   return false;
 }
 
-// The index of the box that has so many before it.
-inline Dims IndexAt(const Dims& dims, int64_t before) {
+// The index at a position of the box, in row-major order.
+inline Dims IndexAt(const Dims& dims, int64_t position) {
   Dims index(dims.size(), 0);
   for (int d = static_cast<int>(dims.size()) - 1; d >= 0; --d) {
-    index[d] = before % dims[d];
-    before /= dims[d];
+    index[d] = position % dims[d];
+    position /= dims[d];
   }
   return index;
 }

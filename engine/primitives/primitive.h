@@ -146,8 +146,8 @@ class Primitive {
     return reinterpret_cast<T*>(args.Get<std::byte>(arg) +
                                 desc.offset0() * SizeOf(desc.data_type()));
   }
-  // A precondition on the elements of the arguments, asked before each Run(); none by default. Of a
-  // run that is stopped it may look at some only.
+  // A precondition on the elements of the arguments, asked before each Run(); none by default. In
+  // a run that is stopped it may look at some of them only.
   //   kInvalidArgument  elements that the operation has no result for; nothing is written then
   virtual absl::Status CheckElements(const ExecuteArgs&, const threading::Team&) const {
     return absl::OkStatus();

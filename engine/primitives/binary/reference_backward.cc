@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/base/status_macros.h"
+#include "engine/memory/index_walk.h"
 #include "engine/memory/layout.h"
 #include "engine/memory/separable_offsets.h"
 #include "engine/primitives/binary/implementations.h"
@@ -42,15 +43,6 @@ Slopes SlopesOf(BinaryAlgorithm algorithm, double x, double y) {
 }
 
 double Product(double slope, double gradient) { return slope == 0 ? 0 : slope * gradient; }
-
-Dims IndexAt(const Dims& dims, int64_t i) {
-  Dims index(dims.size(), 0);
-  for (int d = static_cast<int>(dims.size()) - 1; d >= 0; --d) {
-    index[d] = i % dims[d];
-    i /= dims[d];
-  }
-  return index;
-}
 
 // Immutable.
 class Gradient {

@@ -33,7 +33,7 @@ absl::StatusOr<std::unique_ptr<Primitive>> CreateReference(const Request<GatherD
       const int64_t at = PlaceOfIndex(desc.indices.data_type(), indices, desc.indices.Offset(which),
                                       desc.src.dim(axis));
       Dims from(index.begin(), index.begin() + axis);
-      from.push_back(std::max<int64_t>(0, at));  // `check` has seen it
+      from.push_back(std::max<int64_t>(0, at));  // `check` has seen it, or the run is stopped
       from.insert(from.end(), index.begin() + axis + taken, index.end());
       CopyElement(desc.src.data_type(), piece.Find(kArgSrc), desc.src.Offset(from),
                   piece.Find(kArgDst), desc.dst.Offset(index));

@@ -39,10 +39,10 @@ class SliceCopy final : public Primitive {
     const auto* src = args.Get<const std::byte>(kArgSrc);
     const void* indices = args.Find(kArgSrc1);
     auto* dst = args.Get<std::byte>(kArgDst);
-    const int64_t slices = slice_ == 0 ? 0 : outer_ * indices_;
+    const int64_t slices = slice_ == 0 || size_ == 0 ? 0 : outer_ * indices_;
     const int64_t at_once = threading::ItemsAtOnce(kBytesAtOnce, slice_);
     threading::ParallelForItems(team, slices, at_once, [&](int64_t i) {
-      // CheckElements() has seen this index: the bound keeps reads inside should it change.
+      // CheckElements() has seen this index, or the run is stopped: the bound keeps reads inside.
       const int64_t at = std::max<int64_t>(
           0, PlaceOfIndex(desc_.indices.data_type(), indices, i % indices_, size_));
       std::memcpy(dst + i * slice_, src + (i / indices_ * size_ + at) * slice_, slice_);

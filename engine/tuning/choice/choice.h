@@ -66,7 +66,7 @@ class Choice {
   absl::Status Run();
   // After Run() found a result that missed the budget on other examples, or the goal: chooses among
   // the same layers once more, for half the budget, more surely, and with more room below the goal;
-  // where it missed the budget, not the same precisions again.
+  // without a goal, not the precisions again that missed the budget.
   absl::Status RunAgain(bool misses_budget);
   // Whether patience or the time are at their end, or the time has no room for another trial.
   bool IsEnding();

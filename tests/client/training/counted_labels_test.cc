@@ -58,7 +58,7 @@ TEST(EvaluateHeldOut, BatchesCountByTheWeightsOfTheirClasses) {
   EXPECT_DOUBLE_EQ(held_out.loss, (4 * 2 + 0.5 * 1) / 4.5);
 }
 
-// As of `--loss=mse --add_loss=logits:cross_entropy --ignore_index=9`.
+// The losses of `--loss=mse --add_loss=logits:cross_entropy --ignore_index=9`.
 TEST(EvaluateHeldOut, ABatchInWhichNothingCountsAddsNothingToTheMeanOfThatLossAlone) {
   const std::vector<int64_t> labels = {9, 9, 2, 9, 0};
   const ExampleTensors values{.bytes = BytesOf(labels), .size = sizeof(int64_t)};

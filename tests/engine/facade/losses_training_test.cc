@@ -66,8 +66,8 @@ TEST(TrainedLossesTest, TenSkippedUpdatesTellOfLabelsThatDoNotCount) {
   };
   constexpr auto kFailed = absl::StatusCode::kFailedPrecondition;
   EXPECT_THAT(after(10), StatusIs(kFailed,
-                                  "; 10 of these batches had no label that counts: each "
-                                  "is ignored, or of a class whose weight is 0"));
+                                  "; 10 of these batches had no label that counts in a loss: all "
+                                  "of theirs are ignored, or of classes whose weight is 0"));
   EXPECT_THAT(after(5), StatusIs(kFailed, "; 5 of these batches had no label that counts"));
   EXPECT_THAT(after(0).message(), ::testing::Not(::testing::HasSubstr("label")));
 }
