@@ -112,7 +112,7 @@ TEST(PrepareTraining, LabelsNoneOfWhichCountAreRefused) {
   EXPECT_THAT(
       prepared(1, 2),
       StatusIs(kRefusedLabels, "--labels=y: no label of the 3 examples that are trained on"));
-  EXPECT_THAT(prepared(1, 0), StatusIs(kRefusedLabels, "or of a class whose weight is 0"));
+  EXPECT_THAT(prepared(1, 0), StatusIs(kRefusedLabels, "or of classes whose weight is 0"));
   EXPECT_THAT(prepared(2, 1),
               StatusIs(kRefusedLabels, "no label of the 1 example that is held out counts"));
 }
